@@ -1,0 +1,39 @@
+"""The command itself: its verbs, and the only place that exits."""
+
+import sys
+
+import typer
+
+from deploy import __version__
+from deploy.errors import DeployError
+
+app = typer.Typer(
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Turn the machines of an Ansible inventory into a working GPU cluster.",
+)
+
+
+def _print_version(asked: bool) -> None:  # noqa: FBT001 - typer calls it with the flag's value
+    if asked:
+        typer.echo(f"deploy {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    _version: bool = typer.Option(
+        False, "--version", callback=_print_version, is_eager=True, help="Show the version and exit."
+    ),
+) -> None:
+    pass
+
+
+def main() -> None:
+    """Entry point: runs a verb, turns a DeployError into its message and exit code."""
+    try:
+        app()
+    except DeployError as problem:
+        typer.echo(f"deploy: {problem}", err=True)
+        sys.exit(problem.exit_code)

@@ -1,0 +1,55 @@
+"""What went wrong, in the four parts an admin needs: what, where, why, what to type next."""
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """Exit codes of every verb; documented in docs/cli.md."""
+
+    OK = 0
+    FAILED = 1
+    BAD_INPUT = 2
+    CHANGES_PENDING = 3
+    UNREACHABLE = 4
+    INTERNAL = 70
+    INTERRUPTED = 130
+
+
+@dataclass(frozen=True, order=True)
+class Finding:
+    """One thing that is wrong.
+
+    ``reference`` is a stable kebab-case name, ``where`` a host or ``file:line`` (empty when neither
+    applies), ``message`` says what is wrong and why, ``hint`` the next thing to type or change.
+    """
+
+    where: str
+    reference: str
+    message: str
+    hint: str
+
+    def __str__(self) -> str:
+        place = f"{self.where}: " if self.where else ""
+        return f"{place}{self.message} [{self.reference}]\n  -> {self.hint}"
+
+
+class DeployError(Exception):
+    """Stops the command: one or more findings and the exit code they mean."""
+
+    def __init__(self, *findings: Finding, exit_code: ExitCode = ExitCode.BAD_INPUT) -> None:
+        super().__init__("\n".join(str(finding) for finding in findings))
+        self.findings = findings
+        self.exit_code = exit_code
+
+
+def error(
+    reference: str,
+    message: str,
+    *,
+    hint: str,
+    where: str = "",
+    exit_code: ExitCode = ExitCode.BAD_INPUT,
+) -> DeployError:
+    """A DeployError with a single finding."""
+    return DeployError(Finding(where, reference, message, hint), exit_code=exit_code)

@@ -1,0 +1,1 @@
+"""A cluster of local systemd containers to rehearse on."""

@@ -1,0 +1,1 @@
+"""Doing it: ansible-runner, typed events, the journal."""

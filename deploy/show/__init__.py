@@ -1,0 +1,1 @@
+"""Showing it: live, plain, JSON lines, report."""

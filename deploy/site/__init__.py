@@ -1,0 +1,1 @@
+"""What the admin wrote: inventory, variables, secrets, hardware contract."""
