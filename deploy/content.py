@@ -19,3 +19,8 @@ def playbook(name: str) -> Path:
 def roles() -> Path:
     """Path of ``roles/``."""
     return content_root() / "roles"
+
+
+def ansible_config() -> Path:
+    """The ansible.cfg read instead of the caller's own."""
+    return content_root() / "playbooks" / "ansible.cfg"
