@@ -1,0 +1,47 @@
+"""Site x catalog -> Plan: which phases run, on which hosts."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from deploy.plan.catalog import PHASES, Phase
+from deploy.site.inventory import Site
+
+
+@dataclass(frozen=True)
+class Step:
+    """A phase and the names of the hosts it runs on."""
+
+    phase: Phase
+    hosts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The steps of a run, in order; a step without hosts is not there."""
+
+    steps: tuple[Step, ...]
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """Every host that takes part, each once."""
+        return tuple(dict.fromkeys(host for step in self.steps for host in step.hosts))
+
+    @property
+    def groups(self) -> Mapping[str, tuple[str, ...]]:
+        """The generated groups with their hosts; phases that do not run are empty."""
+        running = {step.phase.name: step.hosts for step in self.steps}
+        return {phase.group: running.get(phase.name, ()) for phase in PHASES}
+
+
+def build_plan(site: Site, *, limit: Collection[str] | None = None) -> Plan:
+    """The plan for the whole site, or for the hosts of ``limit`` and what the cluster must learn of them."""
+    steps = []
+    for phase in PHASES:
+        hosts = tuple(
+            host.name
+            for host in phase.hosts(site)
+            if limit is None or phase.cluster_wide or host.name in limit
+        )
+        if hosts:
+            steps.append(Step(phase, hosts))
+    return Plan(tuple(steps))

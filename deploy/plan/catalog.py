@@ -1,0 +1,43 @@
+"""The phases of a cluster, in order: which playbook, and which hosts of a site take part."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from deploy.site.inventory import Host, Site
+
+
+@dataclass(frozen=True)
+class Phase:
+    """One play of playbooks/cluster.yml; its hosts are the members of the group ``phase_<name>``."""
+
+    name: str
+    title: str
+    hosts: Callable[[Site], Iterable[Host]]
+    cluster_wide: bool = False
+    """Whether a run limited to some hosts still needs this phase on its own hosts."""
+
+    @property
+    def group(self) -> str:
+        """The generated inventory group that the play names."""
+        return f"phase_{self.name}"
+
+
+def _slurm_hosts(site: Site) -> list[Host]:
+    members = {host.name for hosts in (site.masters, site.nodes, site.logins) for host in hosts}
+    return [host for host in site.cluster if host.name in members]
+
+
+def _pure_logins(site: Site) -> list[Host]:
+    """Login nodes that have no slurm.conf of their own: neither controllers nor compute nodes."""
+    others = {host.name for host in (*site.masters, *site.nodes)}
+    return [host for host in site.logins if host.name not in others]
+
+
+PHASES: tuple[Phase, ...] = (
+    Phase("base", "Base system", lambda site: site.cluster),
+    Phase("packages", "Slurm packages and authentication", _slurm_hosts),
+    Phase("accounting", "Accounting", lambda site: site.masters),
+    Phase("controller", "Controller", lambda site: site.masters, cluster_wide=True),
+    Phase("compute", "Compute nodes", lambda site: site.nodes),
+    Phase("login", "Login nodes", _pure_logins),
+)

@@ -1,0 +1,176 @@
+"""The generated inventory: phase groups, and the role variables that follow from the whole site.
+
+Roles read only their own variables. What one host must know of others is computed here, from the inventory
+and the hardware contract alone, so that a run limited to one host renders the same files as a full run.
+"""
+
+import ipaddress
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ClusterShell.NodeSet import NodeSet
+
+from deploy.plan.build import Plan
+from deploy.plan.catalog import PHASES
+from deploy.site.hardware import Hardware, hardware_of, undiscovered
+from deploy.site.inventory import Host, Site
+from deploy.site.schema import options
+
+Variables = dict[str, Any]
+
+_SLURM_COMPONENTS: tuple[tuple[str, str], ...] = (
+    ("accounting", "slurmdbd"),
+    ("controller", "slurmctld"),
+    ("compute", "slurmd"),
+    ("login", "sackd"),
+)
+
+
+def write_wiring(path: Path, site: Site, plan: Plan, contract: Mapping[str, Hardware]) -> None:
+    """Writes the generated inventory source as JSON, which Ansible reads as YAML."""
+    path.write_text(json.dumps(wiring(site, plan, contract), indent=1), encoding="utf-8")
+
+
+def wiring(site: Site, plan: Plan, contract: Mapping[str, Hardware]) -> dict[str, Any]:
+    """The generated inventory: ``{group: {hosts: {name: {variable: value}}}}``."""
+    shared = _cluster_wide(site, contract)
+    groups: dict[str, Any] = {
+        group: {"hosts": dict.fromkeys(hosts), "vars": shared.get(group, {})}
+        for group, hosts in plan.groups.items()
+    }
+    for name, variables in _by_host(site, contract).items():
+        chosen = {key: value for key, value in variables.items() if key not in site.hosts[name].variables}
+        for step in plan.steps:
+            if name in step.hosts:
+                groups[step.phase.group]["hosts"][name] = chosen
+                break
+    return {"all": {"children": groups}}
+
+
+def _cluster_wide(site: Site, contract: Mapping[str, Hardware]) -> Mapping[str, Variables]:
+    """Variables that are the same on every host of a phase, by phase group."""
+    controllers = [_named(host) for host in site.masters]
+    servers = [host.name for host in site.masters]
+    known = known_nodes(site, contract)
+    return {
+        "phase_base": {
+            "hosts_file_entries": [
+                {"address": address, "names": [host.name]}
+                for host in site.cluster
+                if _is_ip(address := _address(host))
+            ],
+        },
+        "phase_accounting": {"slurm_accounts_cluster": _value(site, "slurmctld_cluster_name")},
+        "phase_controller": {
+            "slurmctld_controllers": controllers,
+            "slurmctld_database_host": servers[0],
+            "slurmctld_nodes": [_node(host, contract) for host in site.nodes if host.name in known],
+            "slurmctld_partition_nodes": _partition_nodes(site, contract),
+        },
+        "phase_compute": {"slurmd_conf_servers": servers},
+        "phase_login": {"slurm_client_conf_servers": servers},
+    }
+
+
+def _by_host(site: Site, contract: Mapping[str, Hardware]) -> dict[str, Variables]:
+    """Variables that differ between hosts."""
+    members = {phase.name: {host.name for host in phase.hosts(site)} for phase in PHASES}
+    masters = [_address(host) for host in site.masters]
+    networks = _networks(site)
+
+    def variables(host: Host) -> Variables:
+        components = [component for phase, component in _SLURM_COMPONENTS if host.name in members[phase]]
+        wired: Variables = {"slurm_packages_components": [*components, "slurm-client"]}
+        if host.name in members["controller"]:
+            wired["time_sync_allow"] = networks
+        else:
+            wired["time_sync_servers"] = masters
+        if host.name in members["compute"]:
+            wired["slurmd_contract"] = hardware_of(host, contract)
+        return wired
+
+    return {host.name: variables(host) for host in site.cluster}
+
+
+def _networks(site: Site) -> list[str]:
+    """The networks of the cluster's addresses: whole /24 or /64, so that a new node seldom changes them."""
+    addresses = [ipaddress.ip_address(text) for host in site.cluster if _is_ip(text := _address(host))]
+    networks = {
+        ipaddress.ip_network(f"{address}/{24 if address.version == 4 else 64}", strict=False)  # noqa: PLR2004
+        for address in addresses
+    }
+    return sorted(map(str, networks))
+
+
+def known_nodes(site: Site, contract: Mapping[str, Hardware]) -> frozenset[str]:
+    """The nodes whose contract is complete; slurm.conf cannot speak of the others yet."""
+    unknown = {node.name for node in undiscovered(site, contract)}
+    return frozenset(node.name for node in site.nodes if node.name not in unknown)
+
+
+def _address(host: Host) -> str:
+    """Where the cluster reaches a host; differs from Ansible's address behind a jump host or a NAT."""
+    return str(host.variables.get("hosts_file_address", host.address))
+
+
+def _is_ip(address: str) -> bool:
+    try:
+        ipaddress.ip_address(address)
+    except ValueError:
+        return False
+    return True
+
+
+def _named(host: Host) -> dict[str, str]:
+    return {"name": host.name, "address": _address(host)}
+
+
+def _node(host: Host, contract: Mapping[str, Hardware]) -> Variables:
+    """What slurm.conf says of a compute node: its address, contract and scheduling wishes."""
+    wishes = {
+        key: host.variables[f"slurmd_{key}"]
+        for key in ("features", "weight", "node_parameters")
+        if host.variables.get(f"slurmd_{key}")
+    }
+    return {**_named(host), "hardware": hardware_of(host, contract), **wishes}
+
+
+def _partition_nodes(site: Site, contract: Mapping[str, Hardware]) -> dict[str, Variables]:
+    """For every partition its folded node list and the smallest memory per CPU (MiB) among its nodes."""
+    known = NodeSet.fromlist(sorted(known_nodes(site, contract)))
+    found: dict[str, Variables] = {}
+    for partition in _partitions(site):
+        members = (_members(site, partition) or known) & known
+        memory = [_memory_per_cpu(hardware_of(site.hosts[name], contract)) for name in members]
+        found[partition["name"]] = {"nodes": str(members)} | (
+            {"memory_per_cpu_mb": min(memory)} if memory else {}
+        )
+    return found
+
+
+def _partitions(site: Site) -> list[Variables]:
+    """The partitions that the inventory declares, else the role's default."""
+    return list(_value(site, "slurmctld_partitions"))
+
+
+def _value(site: Site, name: str) -> Any:  # noqa: ANN401 - a variable is whatever its role says
+    """A controller variable: what the inventory says, else the role's default."""
+    default = options()[name].spec["default"]
+    return next((host.variables.get(name, default) for host in site.masters), default)
+
+
+def _members(site: Site, partition: Variables) -> NodeSet:
+    """The compute nodes of a partition's groups and nodes; empty when it names neither."""
+    compute = {node.name for node in site.nodes}
+    names = NodeSet()
+    for group in partition.get("groups") or []:
+        names.update(NodeSet.fromlist([name for name in site.groups.get(group, ()) if name in compute]))
+    for expression in partition.get("nodes") or []:
+        names.update(NodeSet(expression))
+    return names
+
+
+def _memory_per_cpu(hardware: Hardware) -> int:
+    return int(hardware["memory_mb"]) // int(hardware["cpus"])

@@ -1,0 +1,105 @@
+#!/usr/bin/python
+"""Ansible module: a systemd service that is enabled, runs, and has read its current inputs."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+
+DOCUMENTATION = r"""
+module: service_current
+short_description: A service that is enabled, runs, and has read its current inputs
+description:
+  - Starts and enables the service, and restarts it when one of its input files is newer than its start.
+  - Unlike a handler it cannot be lost; a run that was cut off between writing a file and restarting the
+    service is completed by the next run.
+options:
+  name:
+    description: The unit.
+    type: str
+    required: true
+  inputs:
+    description: Files that the service reads when it starts; those that are missing do not count.
+    type: list
+    elements: path
+    default: []
+  pending:
+    description: Whether a task of this run changes an input. Only check mode needs it, where files stay old.
+    type: bool
+    default: false
+author: [the maintainers of this project]
+"""
+
+RETURN = r"""
+action:
+  description: none, start or restart.
+  type: str
+  returned: always
+reasons:
+  description: The inputs that are newer than the service's start.
+  type: list
+  returned: always
+"""
+
+_PROPERTIES = "LoadState,ActiveState,UnitFileState,InactiveExitTimestampMonotonic,NeedDaemonReload"
+_ENABLED = frozenset({"enabled", "static", "indirect", "generated", "alias", "enabled-runtime"})
+
+
+def parse_properties(text: str) -> dict[str, str]:
+    """The output of `systemctl show` as a dict."""
+    return dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
+
+
+def started_at(properties: dict[str, str], wall: float, monotonic: float) -> float:
+    """When the service last started, in seconds of the present wall clock, however often that was set."""
+    return wall - monotonic + int(properties.get("InactiveExitTimestampMonotonic", "0") or 0) / 1e6
+
+
+def newer(inputs: list[str], start: float) -> list[str]:
+    """The inputs that were written after a service's start."""
+    return [name for name in inputs if Path(name).exists() and Path(name).stat().st_mtime > start]
+
+
+def main() -> None:
+    """Ask systemd once, then do what is needed."""
+    arguments: dict[str, Any] = {
+        "name": {"type": "str", "required": True},
+        "inputs": {"type": "list", "elements": "path", "default": []},
+        "pending": {"type": "bool", "default": False},
+    }
+    module = AnsibleModule(argument_spec=arguments, supports_check_mode=True)
+    name = module.params["name"]
+
+    def systemctl(*words: str) -> str:
+        code, out, err = module.run_command(["systemctl", *words])
+        if code != 0:
+            journal = module.run_command(["journalctl", "-u", name, "-n", "10", "--no-pager", "-o", "cat"])[1]
+            module.fail_json(msg=f"systemctl {' '.join(words)}: {err.strip()} | {journal.strip()[-600:]}")
+        return str(out)
+
+    properties = parse_properties(systemctl("show", name, "--property", _PROPERTIES))
+    known = properties.get("LoadState") not in {"not-found", "masked"}
+    if not known and not module.check_mode:
+        module.fail_json(msg=f"the unit {name} is {properties.get('LoadState')}")
+    running = properties.get("ActiveState") in {"active", "reloading", "activating"}
+    reasons = newer(module.params["inputs"], started_at(properties, time.time(), time.monotonic()))
+    if not running:
+        action, reasons = "start", []
+    elif reasons or module.params["pending"]:
+        action = "restart"
+    else:
+        action = "none"
+    enable = properties.get("UnitFileState") not in _ENABLED
+    if not module.check_mode:
+        if properties.get("NeedDaemonReload") == "yes":
+            systemctl("daemon-reload")
+        if enable:
+            systemctl("enable", name)
+        if action != "none":
+            systemctl(action, name)
+    module.exit_json(changed=enable or action != "none", action=action, reasons=reasons)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,365 @@
+#!/usr/bin/python
+"""Ansible module: brings slurmctld to a set of configuration files without disturbing jobs."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+
+DOCUMENTATION = r"""
+module: slurmctld_config
+short_description: Bring slurmctld to a set of configuration files
+description:
+  - Compares the files with those in place, has a throwaway slurmctld in an empty network namespace judge the
+    new ones, writes them, and starts, reconfigures or restarts the daemon, whichever the change needs.
+  - What the daemon last took is recorded, so that an interrupted run is completed by the next one.
+  - When the daemon does not take the new files, the old ones are put back.
+options:
+  files:
+    description: File name to content, for every file slurmctld reads or ships to the nodes.
+    type: dict
+    required: true
+  directory:
+    description: Where the files lie.
+    type: path
+    default: /etc/slurm
+  owned_directories:
+    description: Directories that the user slurm must own, made when missing.
+    type: list
+    elements: path
+    default: []
+  state_directory:
+    description: Where the record of what the daemon last took is kept.
+    type: path
+    default: /var/lib/deploy/slurmctld
+  timeout:
+    description: Seconds to wait for the daemon to answer.
+    type: int
+    default: 60
+author: [the maintainers of this project]
+"""
+
+RETURN = r"""
+action:
+  description: none, start, reconfigure or restart.
+  type: str
+  returned: always
+reasons:
+  description: The parameters that made the action necessary.
+  type: list
+  returned: always
+"""
+
+Conf = dict[str, str]
+Version = tuple[int, ...]
+
+RECONFIGURES_BY_NEW_PROCESS: Version = (23, 11)
+"""From here on `scontrol reconfigure` starts new processes and so takes all but the parameters below
+(scontrol(1), reconfigure)."""
+
+_LISTENING_AND_AUTHENTICATION = frozenset(
+    {"authtype", "authinfo", "credtype", "cryptotype", "slurmctldport", "slurmdport", "slurmuser"}
+)
+
+_RECONFIGURABLE_BEFORE = re.compile(
+    r"^(partitionname=.*|.*timeout|.*timelimit|.*debug|.*logfile|prioritymaxage|priorityweight.*|"
+    r"priorityfavorsmall|returntoservice|def.*mem.*|max.*mem.*|maxjobcount|accountingstorageenforce|"
+    r"schedulerparameters|prolog|epilog|healthcheck.*|killwait|mpidefault|overtimelimit)$"
+)
+"""Before 23.11: parameters that a reconfigure takes; nodes and plugins need a restart (slurm.conf(5))."""
+
+_NEEDS_DATABASE = frozenset({"accountingstoragetype", "accountingstoragehost", "accountingstorageenforce"})
+_PARTITION_NEEDS_DATABASE = re.compile(
+    r"\s(QOS|AllowQos|DenyQos|AllowAccounts|DenyAccounts)=\S+", re.IGNORECASE
+)
+
+
+def parse_conf(text: str) -> Conf:
+    """The lines of a slurm.conf as lower-case key to value; node and partition lines by their name."""
+    conf: Conf = {}
+    for raw in text.splitlines():
+        line = raw.split("#", 1)[0].strip()
+        if "=" not in line:
+            continue
+        key, value = line.split("=", 1)
+        if key.lower() in {"nodename", "partitionname", "nodeset", "slurmctldhost"}:
+            first, _, rest = value.partition(" ")
+            conf[f"{key.lower()}={first}"] = rest.strip()
+        else:
+            conf[key.strip().lower()] = value.strip()
+    return conf
+
+
+def changed_parameters(before: str, after: str) -> list[str]:
+    """Names of the parameters (or node and partition lines) that differ between two slurm.conf texts."""
+    old, new = parse_conf(before), parse_conf(after)
+    return sorted(key for key in old.keys() | new.keys() if old.get(key) != new.get(key))
+
+
+def decide(applied: dict[str, str], desired: dict[str, str], version: Version) -> tuple[str, list[str]]:
+    """How a running slurmctld takes the desired files: (none | reconfigure | restart, the reasons)."""
+    differing = sorted(
+        name for name in applied.keys() | desired.keys() if applied.get(name) != desired.get(name)
+    )
+    if not differing:
+        return "none", []
+    parameters = changed_parameters(applied.get("slurm.conf", ""), desired.get("slurm.conf", ""))
+    if version >= RECONFIGURES_BY_NEW_PROCESS:
+        blocking = [key for key in parameters if key in _LISTENING_AND_AUTHENTICATION]
+    else:
+        blocking = [key for key in parameters if not _RECONFIGURABLE_BEFORE.match(key)]
+    if blocking:
+        return "restart", blocking
+    return "reconfigure", parameters or differing
+
+
+def isolated(conf: str, directory: str) -> str:
+    """The candidate slurm.conf for the throwaway daemon: own state, and nothing that asks the database."""
+    replaced = {
+        "statesavelocation": f"{directory}/state",
+        "slurmctldpidfile": f"{directory}/slurmctld.pid",
+        "slurmctldlogfile": f"{directory}/slurmctld.log",
+    }
+    lines = []
+    for line in conf.splitlines():
+        key = line.split("=", 1)[0].strip().lower()
+        if key in replaced or key in _NEEDS_DATABASE:
+            continue
+        lines.append(_PARTITION_NEEDS_DATABASE.sub("", line) if key == "partitionname" else line)
+    lines += [f"{key}={value}" for key, value in replaced.items()]
+    return "\n".join(lines) + "\n"
+
+
+def parse_version(text: str) -> Version:
+    """`slurm-wlm 24.11.5` -> (24, 11, 5)."""
+    found = re.search(r"(\d+)\.(\d+)\.(\d+)", text)
+    return tuple(int(part) for part in found.groups()) if found else ()
+
+
+class Slurmctld:
+    """The daemon of this machine and its files."""
+
+    def __init__(self, module: AnsibleModule) -> None:
+        self.module = module
+        self.directory = Path(module.params["directory"])
+        self.record = Path(module.params["state_directory"])
+        self.files: dict[str, str] = module.params["files"]
+        self.program = module.get_bin_path("slurmctld")
+
+    def version(self) -> Version:
+        if not self.program:
+            return ()
+        return parse_version(self._run([self.program, "-V"])[1])
+
+    def running(self) -> bool:
+        return self._run(["systemctl", "is-active", "--quiet", "slurmctld"])[0] == 0
+
+    def enabled(self) -> bool:
+        return self._run(["systemctl", "is-enabled", "--quiet", "slurmctld"])[0] == 0
+
+    def enable(self) -> None:
+        self._must(["systemctl", "enable", "slurmctld"])
+
+    def read(self, directory: Path) -> dict[str, str]:
+        """The managed files that are there."""
+        return {
+            name: (directory / name).read_text(encoding="utf-8")
+            for name in self.files
+            if (directory / name).is_file()
+        }
+
+    def write(self, directory: Path, files: dict[str, str], mode: int) -> None:
+        """Puts every file in place through a sibling; a managed file that is not given goes away."""
+        directory.mkdir(parents=True, exist_ok=True)
+        for name in self.files:
+            target = directory / name
+            if name not in files:
+                target.unlink(missing_ok=True)
+                continue
+            sibling = directory / f".{name}.new"
+            sibling.write_text(files[name], encoding="utf-8")
+            sibling.chmod(mode)
+            sibling.replace(target)
+
+    def missing_directories(self) -> list[Path]:
+        """The directories that are not there or not the user slurm's."""
+        return [
+            path
+            for path in map(Path, self.module.params["owned_directories"])
+            if not path.is_dir() or path.stat().st_uid == 0
+        ]
+
+    def make_directories(self) -> None:
+        for path in self.missing_directories():
+            path.mkdir(mode=0o755, parents=True, exist_ok=True)
+            shutil.chown(path, "slurm", "slurm")
+
+    def judge(self) -> None:
+        """Fails the module when a throwaway slurmctld rejects the files."""
+        with tempfile.TemporaryDirectory(prefix="slurmctld-check-") as name:
+            place = Path(name)
+            (place / "state").mkdir()
+            for file, content in self.files.items():
+                text = isolated(content, name) if file == "slurm.conf" else content
+                (place / file).write_text(text, encoding="utf-8")
+            for path in (place, place / "state"):
+                shutil.chown(path, "slurm", "slurm")
+            log = place / "output"
+            with log.open("wb") as output:
+                daemon = subprocess.Popen(
+                    ["unshare", "--net", self.program, "-D", "-c", "-f", str(place / "slurm.conf")],
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )
+                try:
+                    verdict = self._verdict(daemon, [log, place / "slurmctld.log"])
+                finally:
+                    _end_session(daemon)
+        if verdict:
+            self.module.fail_json(
+                msg="slurmctld rejects the new configuration, so nothing was changed: " + verdict
+            )
+
+    def _verdict(self, daemon: "subprocess.Popen[bytes]", logs: list[Path]) -> str:
+        """Why the throwaway daemon did not come up; empty when it did."""
+        deadline = time.monotonic() + self.module.params["timeout"]
+        text = ""
+        while time.monotonic() < deadline:
+            ended = daemon.poll() is not None
+            text = "\n".join(
+                log.read_text(encoding="utf-8", errors="replace") for log in logs if log.exists()
+            )
+            if "Running as primary controller" in text:
+                return ""
+            if ended:
+                break
+            time.sleep(0.05)
+        complaints = re.findall(r"(?:fatal|error): .*", text)
+        return " | ".join(complaints[-4:]) or text[-400:] or "it ended without a word"
+
+    def apply(self, action: str, version: Version) -> str:
+        """Makes the daemon take the files; returns why it did not, empty when it did."""
+        if action == "start" or action == "restart":
+            code, out = self._run(["systemctl", action, "slurmctld"])
+            problem = "" if code == 0 else out
+            problem = problem or self._wait()
+            if not problem and version < RECONFIGURES_BY_NEW_PROCESS:
+                # Before 23.11 a restart does not send the new files to configless nodes, a reconfigure does.
+                code, out = self._run(["scontrol", "reconfigure"])
+                problem = "" if code == 0 else out
+            return problem
+        code, out = self._run(["scontrol", "reconfigure"])
+        return (out or "scontrol reconfigure failed") if code != 0 else self._wait()
+
+    def _wait(self) -> str:
+        """Waits until the controller answers; returns its last words when it does not."""
+        deadline = time.monotonic() + self.module.params["timeout"]
+        while time.monotonic() < deadline:
+            code, out = self._run(["scontrol", "ping"])
+            if code == 0 and " is UP" in out:
+                return ""
+            if self._run(["systemctl", "is-failed", "--quiet", "slurmctld"])[0] == 0:
+                break
+            time.sleep(0.2)
+        journal = self._run(["journalctl", "-u", "slurmctld", "-n", "15", "--no-pager", "-o", "cat"])[1]
+        return "slurmctld does not answer: " + (" | ".join(journal.splitlines()[-6:]) or "no log")
+
+    def _run(self, command: list[str]) -> tuple[int, str]:
+        code, out, err = self.module.run_command(command)
+        return code, (out + err).strip()
+
+    def _must(self, command: list[str]) -> None:
+        code, out = self._run(command)
+        if code != 0:
+            self.module.fail_json(msg=f"{' '.join(command)}: {out}")
+
+
+def _end_session(daemon: "subprocess.Popen[bytes]") -> None:
+    """Ends the throwaway daemon with all its children."""
+    try:
+        os.killpg(daemon.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    daemon.wait()
+
+
+def _diff(before: dict[str, str], after: dict[str, str], directory: Path) -> list[dict[str, str]]:
+    return [
+        {
+            "before_header": str(directory / name),
+            "after_header": str(directory / name),
+            "before": before.get(name, ""),
+            "after": text,
+        }
+        for name, text in after.items()
+        if before.get(name) != text
+    ]
+
+
+def _argument_spec() -> dict[str, Any]:
+    return {
+        "files": {"type": "dict", "required": True},
+        "directory": {"type": "path", "default": "/etc/slurm"},
+        "owned_directories": {"type": "list", "elements": "path", "default": []},
+        "state_directory": {"type": "path", "default": "/var/lib/deploy/slurmctld"},
+        "timeout": {"type": "int", "default": 60},
+    }
+
+
+def main() -> None:
+    """Compare, judge, write, apply, record."""
+    module = AnsibleModule(argument_spec=_argument_spec(), supports_check_mode=True)
+    daemon = Slurmctld(module)
+    current = daemon.read(daemon.directory)
+    applied = daemon.read(daemon.record)
+    version = daemon.version()
+    running = bool(version) and daemon.running()
+    to_write = current != daemon.files
+    if not running:
+        action, reasons = "start", ["slurmctld is not running"]
+    elif to_write and applied == daemon.files:
+        action, reasons = decide(current, daemon.files, version)
+    else:
+        action, reasons = decide(applied, daemon.files, version)
+    enabled = bool(version) and daemon.enabled()
+    result = {
+        "changed": to_write or action != "none" or not enabled or bool(daemon.missing_directories()),
+        "action": action,
+        "reasons": reasons,
+        "diff": _diff(current, daemon.files, daemon.directory),
+    }
+    if to_write and version:
+        daemon.judge()
+    if module.check_mode or not result["changed"]:
+        module.exit_json(**result)
+    if not version:
+        module.fail_json(msg="slurmctld is not installed")
+    daemon.make_directories()
+    daemon.write(daemon.directory, daemon.files, 0o644)
+    if not enabled:
+        daemon.enable()
+    if action != "none":
+        problem = daemon.apply(action, version)
+        if problem:
+            if current:
+                daemon.write(daemon.directory, current, 0o644)
+                daemon.apply("restart", version)
+            module.fail_json(
+                msg=f"slurmctld did not take the new configuration ({action}): {problem}. "
+                + ("The previous files are back in place." if current else "")
+            )
+    daemon.write(daemon.record, daemon.files, 0o600)
+    module.exit_json(**result)
+
+
+if __name__ == "__main__":
+    main()
