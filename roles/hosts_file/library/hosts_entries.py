@@ -1,0 +1,167 @@
+#!/usr/bin/python
+"""Ansible module: the names of a cluster's hosts in /etc/hosts."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import re
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+
+DOCUMENTATION = r"""
+module: hosts_entries
+short_description: The names of a cluster's hosts in /etc/hosts
+description:
+  - Keeps one marked block in /etc/hosts, removes the installer's loopback line for a name of that block, and
+    stops cloud-init from writing the file anew at the next boot.
+options:
+  entries:
+    description: Addresses and their names.
+    type: list
+    elements: dict
+    required: true
+    suboptions:
+      address:
+        description: An IPv4 or IPv6 address.
+        type: str
+        required: true
+      names:
+        description: Its names, the canonical one first.
+        type: list
+        elements: str
+        required: true
+  remove_loopback_name:
+    description: Whether a line 127.0.1.1 with one of the names is removed.
+    type: bool
+    default: true
+  stop_cloud_init:
+    description: Whether cloud-init, where installed, is told to leave the file alone.
+    type: bool
+    default: true
+  unsafe_writes:
+    description: Whether the file may be written in place where it cannot be replaced.
+    type: bool
+    default: false
+author: [the maintainers of this project]
+"""
+
+BEGIN = "# BEGIN cluster hosts (kept by deploy: changes inside this block are lost)"
+END = "# END cluster hosts"
+
+_HOSTS = Path("/etc/hosts")
+_CLOUD_INIT = Path("/etc/cloud/cloud.cfg.d")
+_CLOUD_INIT_TEXT = "# Kept by deploy: /etc/hosts names the hosts of the cluster.\nmanage_etc_hosts: false\n"
+_LOOPBACK = "127.0.1.1"
+_BLOCK = re.compile(rf"^{re.escape(BEGIN)}\n.*?^{re.escape(END)}\n", re.MULTILINE | re.DOTALL)
+_NAME = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?")
+
+
+def invalid(entries: Sequence[Mapping[str, Any]]) -> str | None:
+    """What is wrong with the entries: an address that is none, a name that would break the file."""
+    for entry in entries:
+        try:
+            ipaddress.ip_address(entry["address"])
+        except ValueError:
+            return f"{entry['address']!r} is not an IP address"
+        if not entry["names"]:
+            return f"{entry['address']} has no name"
+        for name in entry["names"]:
+            if not _NAME.fullmatch(name):
+                return f"{name!r}, a name of {entry['address']}, is not a host name"
+    return None
+
+
+def _order(entry: Mapping[str, Any]) -> tuple[int, int, list[str]]:
+    address = ipaddress.ip_address(entry["address"])
+    return address.version, int(address), entry["names"]
+
+
+def block(entries: Sequence[Mapping[str, Any]]) -> str:
+    """The marked block, in the order of addresses; empty without entries."""
+    lines = [f"{entry['address']} {' '.join(entry['names'])}\n" for entry in sorted(entries, key=_order)]
+    return f"{BEGIN}\n{''.join(lines)}{END}\n" if lines else ""
+
+
+def updated(text: str, entries: Sequence[Mapping[str, Any]], *, remove_loopback_name: bool) -> str:
+    """The file's new text: the block replaced where it is, else added at the end."""
+    if text and not text.endswith("\n"):
+        text += "\n"
+    new = block(entries)
+    if _BLOCK.search(text):
+        text = _BLOCK.sub(lambda _: new, text, count=1)
+    else:
+        text += new
+    if remove_loopback_name:
+        names = {name for entry in entries for name in entry["names"]}
+        text = "".join(line for line in text.splitlines(keepends=True) if not _loopback_line(line, names))
+    return text
+
+
+def _loopback_line(line: str, names: set[str]) -> bool:
+    words = line.partition("#")[0].split()
+    return bool(words) and words[0] == _LOOPBACK and not names.isdisjoint(words[1:])
+
+
+def _write(module: AnsibleModule, path: Path, text: str) -> None:
+    # Beside its target, so that it can take the target's place at once, which no reader sees half-done.
+    descriptor, sibling = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)
+    if not path.exists():
+        Path(sibling).chmod(0o644)
+    module.atomic_move(sibling, str(path), unsafe_writes=module.params["unsafe_writes"])
+
+
+def main() -> None:
+    """Compare both files with what they should say, and write those that differ."""
+    arguments: dict[str, Any] = {
+        "entries": {
+            "type": "list",
+            "elements": "dict",
+            "required": True,
+            "options": {
+                "address": {"type": "str", "required": True},
+                "names": {"type": "list", "elements": "str", "required": True},
+            },
+        },
+        "remove_loopback_name": {"type": "bool", "default": True},
+        "stop_cloud_init": {"type": "bool", "default": True},
+        "unsafe_writes": {"type": "bool", "default": False},
+    }
+    module = AnsibleModule(argument_spec=arguments, supports_check_mode=True)
+    entries = module.params["entries"]
+    if (problem := invalid(entries)) is not None:
+        module.fail_json(msg=f"hosts_file_entries: {problem}")
+    before = {_HOSTS: _HOSTS.read_text(encoding="utf-8") if _HOSTS.exists() else ""}
+    after = {
+        _HOSTS: updated(before[_HOSTS], entries, remove_loopback_name=module.params["remove_loopback_name"])
+    }
+    if entries and module.params["stop_cloud_init"] and _CLOUD_INIT.is_dir():
+        config = _CLOUD_INIT / "99-hosts-file.cfg"
+        before[config] = config.read_text(encoding="utf-8") if config.exists() else ""
+        after[config] = _CLOUD_INIT_TEXT
+    differing = [path for path in after if after[path] != before[path]]
+    if not module.check_mode:
+        for path in differing:
+            _write(module, path, after[path])
+    module.exit_json(
+        changed=bool(differing),
+        diff=[
+            {
+                "before": before[path],
+                "after": after[path],
+                "before_header": str(path),
+                "after_header": str(path),
+            }
+            for path in differing
+        ],
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,362 @@
+#!/usr/bin/python
+"""Ansible module: the slurm user and declared accounts, all in one run."""
+
+from __future__ import annotations
+
+import grp
+import os
+import pwd
+import re
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+
+DOCUMENTATION = r"""
+module: accounts
+short_description: The slurm user and declared accounts, all in one run
+description:
+  - Creates, changes and removes groups and accounts of people, and keeps their ssh keys.
+  - Refuses to change an id, and to give people an id that belongs to the distribution.
+options:
+  slurm_uid:
+    description: The user id of slurm.
+    type: int
+    required: true
+  slurm_gid:
+    description: The group id of slurm.
+    type: int
+    required: true
+  groups:
+    description: Groups of people; see the role's argument specification for their keys.
+    type: list
+    elements: dict
+    default: []
+  accounts:
+    description: Accounts of people; see the role's argument specification for their keys.
+    type: list
+    elements: dict
+    default: []
+  create_home:
+    description: Whether homes are created and ssh keys written.
+    type: bool
+    default: true
+  home_mode:
+    description: The mode of a new home.
+    type: str
+    default: "0700"
+author: [the maintainers of this project]
+"""
+
+RETURN = r"""
+actions:
+  description: The commands that were run, or would be in check mode.
+  type: list
+  returned: always
+"""
+
+BEGIN = "# BEGIN keys kept by deploy"
+END = "# END keys kept by deploy"
+
+_LOWEST_ID = 1000
+_FIRST_RESERVED_ID = 60000
+_LAST_RESERVED_ID = 65535
+_NAME = re.compile(r"[a-z_][a-z0-9_-]{0,31}")
+_KEY = re.compile(r"[^\r\n]+")
+_BLOCK = re.compile(rf"^{re.escape(BEGIN)}\n.*?^{re.escape(END)}\n", re.MULTILINE | re.DOTALL)
+_SLURM = "slurm"
+
+
+@dataclass(frozen=True)
+class Present:
+    """What a host has: groups and users by name."""
+
+    groups: Mapping[str, grp.struct_group]
+    users: Mapping[str, pwd.struct_passwd]
+
+    @classmethod
+    def read(cls, groups: Sequence[str], users: Sequence[str]) -> Present:
+        """All local entries, and those named here that come from a directory service."""
+        known_groups = {entry.gr_name: entry for entry in grp.getgrall()}
+        known_users = {entry.pw_name: entry for entry in pwd.getpwall()}
+        for name in set(groups) - set(known_groups):
+            try:
+                known_groups[name] = grp.getgrnam(name)
+            except KeyError:
+                continue
+        for name in set(users) - set(known_users):
+            try:
+                known_users[name] = pwd.getpwnam(name)
+            except KeyError:
+                continue
+        return cls(known_groups, known_users)
+
+
+def problems(groups: Sequence[Mapping[str, Any]], accounts: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What is wrong with the declarations themselves."""
+    found = [*_twice(groups, "gid"), *_twice(accounts, "uid")]
+    for entry, identity in [*((group, "gid") for group in groups), *((user, "uid") for user in accounts)]:
+        name, number = entry["name"], entry[identity]
+        if not _NAME.fullmatch(name):
+            found.append(f"{name!r} is not a name: lower case letters, digits, - and _, at most 32")
+        if name in {"root", _SLURM}:
+            found.append(f"{name} is not an account of a person")
+        if number < _LOWEST_ID or _FIRST_RESERVED_ID <= number <= _LAST_RESERVED_ID:
+            found.append(f"{name}: {identity} {number} belongs to the distribution; use 1000 to 59999")
+    for account in accounts:
+        texts = [account["comment"], account["shell"], account.get("home") or "/"]
+        if any(character in text for text in texts for character in ":\n"):
+            found.append(f"{account['name']}: comment, shell and home must not have a colon or a line break")
+        if any(not _KEY.fullmatch(key) for key in account["ssh_keys"]):
+            found.append(f"{account['name']}: an ssh key is empty or has a line break")
+    return found
+
+
+def _twice(entries: Sequence[Mapping[str, Any]], identity: str) -> list[str]:
+    names = Counter(entry["name"] for entry in entries)
+    numbers = Counter(entry[identity] for entry in entries if entry["state"] == "present")
+    return [
+        *(f"{name} is declared {count} times" for name, count in names.items() if count > 1),
+        *(f"{identity} {number} is declared {count} times" for number, count in numbers.items() if count > 1),
+    ]
+
+
+def with_own_groups(
+    groups: Sequence[Mapping[str, Any]], accounts: Sequence[Mapping[str, Any]]
+) -> list[Mapping[str, Any]]:
+    """The groups, and one of its own for each account that names no group."""
+    declared = {group["name"] for group in groups}
+    own = [
+        {"name": user["name"], "gid": user["uid"], "state": "present"}
+        for user in accounts
+        if user["state"] == "present" and not user.get("group") and user["name"] not in declared
+    ]
+    return [*groups, *own]
+
+
+def clashes(wanted: Mapping[str, int], present: Mapping[str, int], identity: str) -> list[str]:
+    """Names that have another id on this host, and ids that belong to another name."""
+    owners = {number: name for name, number in present.items()}
+    found = []
+    for name, number in wanted.items():
+        if name in present and present[name] != number:
+            found.append(f"{name} has {identity} {present[name]} on this host, not {number}")
+        elif name not in present and number in owners:
+            found.append(f"{identity} {number}, wanted for {name}, belongs to {owners[number]} on this host")
+    return found
+
+
+def group_commands(groups: Sequence[Mapping[str, Any]], present: Present) -> list[list[str]]:
+    """The commands that create missing groups."""
+    return [
+        ["groupadd", "--gid", str(group["gid"]), group["name"]]
+        for group in groups
+        if group["state"] == "present" and group["name"] not in present.groups
+    ]
+
+
+def removals(
+    groups: Sequence[Mapping[str, Any]], accounts: Sequence[Mapping[str, Any]], present: Present
+) -> list[list[str]]:
+    """The commands that remove what is declared absent, accounts before their groups."""
+    users = [user["name"] for user in accounts if user["state"] == "absent" and user["name"] in present.users]
+    gone = [g["name"] for g in groups if g["state"] == "absent" and g["name"] in present.groups]
+    # userdel takes the group of the same name along.
+    return [["userdel", name] for name in users] + [["groupdel", name] for name in gone if name not in users]
+
+
+def account_commands(
+    accounts: Sequence[Mapping[str, Any]], present: Present, *, create_home: bool, home_mode: str
+) -> list[list[str]]:
+    """The commands that create missing accounts and change those that differ."""
+    commands = []
+    for user in accounts:
+        if user["state"] != "present":
+            continue
+        entry = present.users.get(user["name"])
+        options = _create(user) if entry is None else _change(user, entry, present)
+        if entry is None:
+            home = (
+                ["--create-home", "--key", f"HOME_MODE={home_mode}"] if create_home else ["--no-create-home"]
+            )
+            commands.append(["useradd", *home, *options, user["name"]])
+        elif options:
+            commands.append(["usermod", *options, user["name"]])
+    return commands
+
+
+def home_of(user: Mapping[str, Any]) -> str:
+    """The home directory of an account."""
+    return str(user.get("home") or f"/home/{user['name']}")
+
+
+def _create(user: Mapping[str, Any]) -> list[str]:
+    # A "*" can never be typed as a password, yet unlike "!" it does not lock the account for ssh keys.
+    options = ["--uid", str(user["uid"]), "--gid", user.get("group") or user["name"], "--password", "*"]
+    options += ["--shell", user["shell"], "--home-dir", home_of(user), "--comment", user["comment"]]
+    return options + (["--groups", ",".join(user["groups"])] if user["groups"] else [])
+
+
+def _change(user: Mapping[str, Any], entry: pwd.struct_passwd, present: Present) -> list[str]:
+    options = []
+    primary = user.get("group") or user["name"]
+    if primary not in present.groups or present.groups[primary].gr_gid != entry.pw_gid:
+        options += ["--gid", primary]
+    if entry.pw_shell != user["shell"]:
+        options += ["--shell", user["shell"]]
+    if entry.pw_gecos != user["comment"]:
+        options += ["--comment", user["comment"]]
+    if entry.pw_dir != home_of(user):
+        options += ["--home", home_of(user)]
+    missing = [
+        name
+        for name in user["groups"]
+        if name != primary and (name not in present.groups or user["name"] not in present.groups[name].gr_mem)
+    ]
+    return options + (["--append", "--groups", ",".join(missing)] if missing else [])
+
+
+def slurm_commands(uid: int, gid: int, present: Present) -> list[list[str]]:
+    """The commands that create the slurm group and user."""
+    commands = []
+    if _SLURM not in present.groups:
+        commands.append(["groupadd", "--system", "--gid", str(gid), _SLURM])
+    if _SLURM not in present.users:
+        options = ["--system", "--uid", str(uid), "--gid", _SLURM, "--no-create-home"]
+        options += ["--home-dir", "/nonexistent", "--shell", "/usr/sbin/nologin"]
+        commands.append(["useradd", *options, _SLURM])
+    return commands
+
+
+def authorized(text: str, keys: Sequence[str]) -> str:
+    """The text of an authorized_keys file with the kept block brought up to date."""
+    if text and not text.endswith("\n"):
+        text += "\n"
+    lines = "".join(f"{key.strip()}\n" for key in keys)
+    block = f"{BEGIN}\n{lines}{END}\n" if keys else ""
+    if _BLOCK.search(text):
+        return _BLOCK.sub(lambda _: block, text, count=1)
+    return text + block
+
+
+@contextmanager
+def _acting_as(uid: int, gid: int) -> Iterator[None]:
+    """Files in a home are touched as its owner, who could have put a symbolic link there."""
+    supplementary = os.getgroups()
+    os.setgroups([])
+    os.setegid(gid)
+    os.seteuid(uid)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+        os.setegid(0)
+        os.setgroups(supplementary)
+
+
+def _place_keys(user: Mapping[str, Any], *, write: bool) -> bool:
+    """Brings an account's authorized_keys up to date; returns whether it differed."""
+    home = Path(home_of(user))
+    if not home.is_dir():
+        return bool(user["ssh_keys"])
+    entry = pwd.getpwnam(user["name"])
+    with _acting_as(entry.pw_uid, entry.pw_gid):
+        path = home / ".ssh" / "authorized_keys"
+        before = path.read_text(encoding="utf-8") if path.exists() else ""
+        after = authorized(before, user["ssh_keys"])
+        if before != after and write:
+            path.parent.mkdir(mode=0o700, exist_ok=True)
+            descriptor, sibling = tempfile.mkstemp(dir=path.parent)
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                file.write(after)
+            Path(sibling).replace(path)
+    return before != after
+
+
+def _arguments() -> dict[str, Any]:
+    state = {"type": "str", "choices": ["present", "absent"], "default": "present"}
+    name = {"type": "str", "required": True}
+    return {
+        "slurm_uid": {"type": "int", "required": True},
+        "slurm_gid": {"type": "int", "required": True},
+        "groups": {
+            "type": "list",
+            "elements": "dict",
+            "default": [],
+            "options": {"name": name, "gid": {"type": "int", "required": True}, "state": state},
+        },
+        "accounts": {
+            "type": "list",
+            "elements": "dict",
+            "default": [],
+            "options": {
+                "name": name,
+                "uid": {"type": "int", "required": True},
+                "group": {"type": "str"},
+                "groups": {"type": "list", "elements": "str", "default": []},
+                "shell": {"type": "str", "default": "/bin/bash"},
+                "comment": {"type": "str", "default": ""},
+                "home": {"type": "str"},
+                "ssh_keys": {"type": "list", "elements": "str", "default": [], "no_log": False},
+                "state": state,
+            },
+        },
+        "create_home": {"type": "bool", "default": True},
+        "home_mode": {"type": "str", "default": "0700"},
+    }
+
+
+def main() -> None:
+    """Refuse what would go wrong, then run the few commands that are needed."""
+    module = AnsibleModule(argument_spec=_arguments(), supports_check_mode=True)
+    given = module.params
+    accounts = given["accounts"]
+    groups = with_own_groups(given["groups"], accounts)
+    if found := problems(groups, accounts):
+        module.fail_json(msg="; ".join(found))
+    present = Present.read([group["name"] for group in groups], [user["name"] for user in accounts])
+    found = clashes(
+        {_SLURM: given["slurm_gid"]} | {g["name"]: g["gid"] for g in groups if g["state"] == "present"},
+        {name: entry.gr_gid for name, entry in present.groups.items()},
+        "gid",
+    ) + clashes(
+        {_SLURM: given["slurm_uid"]} | {u["name"]: u["uid"] for u in accounts if u["state"] == "present"},
+        {name: entry.pw_uid for name, entry in present.users.items()},
+        "uid",
+    )
+    if found:
+        module.fail_json(
+            msg="; ".join(found) + ". Ids are not changed by this role, because files belong to them; "
+            "declare other ids, or change them by hand with usermod, groupmod and chown"
+        )
+    commands = [
+        *slurm_commands(given["slurm_uid"], given["slurm_gid"], present),
+        *removals(groups, accounts, present),
+        *group_commands(groups, present),
+        *account_commands(accounts, present, create_home=given["create_home"], home_mode=given["home_mode"]),
+    ]
+    if not module.check_mode:
+        for command in commands:
+            code, _, err = module.run_command(command)
+            if code != 0:
+                module.fail_json(msg=f"{' '.join(command)}: {err.strip()}")
+    actions = [" ".join(command) for command in commands]
+    if given["create_home"]:
+        here = [user for user in accounts if user["state"] == "present"]
+        actions += [
+            f"ssh keys of {user['name']}" for user in here if _place_keys(user, write=not module.check_mode)
+        ]
+    module.exit_json(
+        changed=bool(actions),
+        actions=actions,
+        diff={"before": "", "after": "".join(f"{action}\n" for action in actions)},
+    )
+
+
+if __name__ == "__main__":
+    main()
