@@ -1,0 +1,88 @@
+"""The image that lab machines boot from: built here, from this machine's own package mirror."""
+
+import re
+import subprocess
+import tempfile
+from pathlib import Path
+
+from deploy.errors import ExitCode, error
+from deploy.lab.apt_settings import read_options, read_sources
+from deploy.lab.locks import exclusive
+from deploy.lab.machine import Machine, require_tools
+from deploy.lab.podman import podman, query, succeeds
+from deploy.lab.recipe import IMPORT_CHANGES, RELEASES, Recipe
+
+_LABEL = "deploy.recipe"
+
+# systemd 257 boots on cgroup v1 only when told twice; older ones take it as a matter of course.
+_CGROUP_V1_ARGUMENTS = ("systemd.unified_cgroup_hierarchy=0", "SYSTEMD_CGROUP_ENABLE_LEGACY_FORCE=1")
+
+
+def image_name(release: str) -> str:
+    """The name of the node image of a release (or of a foreign image)."""
+    return f"localhost/deploy-lab:{re.sub(r'[^a-z0-9_.-]+', '-', release.lower()).strip('-.')}"
+
+
+def start_command(machine: Machine) -> list[str]:
+    """What a container of the image has to run to boot on this machine."""
+    return ["/sbin/init", *(_CGROUP_V1_ARGUMENTS if machine.cgroup_v1 else ())]
+
+
+def ensure_image(release: str) -> str:
+    """Build the node image unless the one that exists was made from the same recipe; returns its name.
+
+    A release that is not a known Debian one is taken as a container image of the Debian family, to
+    which the missing packages are added. That way is not exercised by the project's own tests.
+    """
+    known = release in RELEASES
+    recipe = Recipe(
+        release=release,
+        sources=tuple(read_sources(release)) if known else (),
+        apt_options=tuple(read_options()) if known else (),
+    )
+    name = image_name(release)
+    with exclusive(f"image-{name.rpartition(':')[2]}"):
+        previous = _image(name)
+        if previous.get(_LABEL) != recipe.digest:
+            (_bootstrap if known else _extend)(recipe, name)
+            if "id" in previous:
+                succeeds("image", "rm", previous["id"])  # stays while an older lab still runs from it
+    return name
+
+
+def _image(name: str) -> dict[str, str]:
+    if not succeeds("image", "exists", name):
+        return {}
+    found = query("image", "inspect", name)[0]
+    return {**(found.get("Labels") or {}), "id": found["Id"]}
+
+
+def _bootstrap(recipe: Recipe, name: str) -> None:
+    require_tools(("mmdebstrap",))
+    # /tmp may live in memory; a whole system belongs on disk.
+    with tempfile.TemporaryDirectory(prefix="deploy-lab-", dir="/var/tmp") as scratch:  # noqa: S108
+        overlay, system = Path(scratch, "overlay.tar"), Path(scratch, "system.tar")
+        overlay.write_bytes(recipe.overlay)
+        command = recipe.bootstrap_command(str(overlay), str(system))
+        built = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False
+        )
+        if built.returncode != 0:
+            reasons = [line for line in built.stderr.splitlines() if line.startswith(("E:", "Err"))]
+            raise error(
+                "lab-image-failed",
+                f"mmdebstrap could not build {recipe.release}:"
+                f" {(reasons or built.stderr.strip().splitlines() or ['no reason given'])[0]}",
+                hint="check that apt-get update works here; the lab fetches from the same mirror",
+                exit_code=ExitCode.FAILED,
+            )
+        changes = [f"--change={change}" for change in (*IMPORT_CHANGES, f"LABEL {_LABEL}={recipe.digest}")]
+        podman("import", *changes, str(system), name)
+
+
+def _extend(recipe: Recipe, name: str) -> None:
+    with tempfile.TemporaryDirectory(prefix="deploy-lab-") as scratch:
+        Path(scratch, "overlay.tar").write_bytes(recipe.overlay)
+        labelled = f"{recipe.containerfile()}LABEL {_LABEL}={recipe.digest}\n"
+        Path(scratch, "Containerfile").write_text(labelled + "\n".join(IMPORT_CHANGES) + "\n")
+        podman("build", "--tag", name, scratch)

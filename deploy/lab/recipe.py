@@ -1,0 +1,141 @@
+"""What a lab machine is made of, before anything is built: packages, files, apt settings."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from deploy.lab.tarball import Entry, pack
+
+RELEASES = ("bookworm", "trixie")
+ADMIN, ADMIN_UID, ADMIN_HOME = "admin", 990, "/var/lib/admin"
+
+PACKAGES = (
+    "systemd",
+    "systemd-sysv",
+    "dbus",
+    "openssh-server",
+    "python3",
+    "python3-apt",
+    "sudo",
+    "iproute2",
+    "ca-certificates",
+    "procps",
+    "kmod",
+    "util-linux",
+)
+IMPORT_CHANGES = ('CMD ["/sbin/init"]', "STOPSIGNAL SIGRTMIN+3")
+
+_DPKG_OPTIONS = (
+    "force-unsafe-io",
+    "path-exclude=/usr/share/man/*",
+    "path-exclude=/usr/share/locale/*",
+    "path-exclude=/usr/share/doc/*",
+    "path-include=/usr/share/doc/*/copyright",
+)
+
+# They want hardware or a kernel of their own, or would fetch packages behind the admin's back.
+_MASKED_UNITS = (
+    "systemd-modules-load.service",
+    "systemd-udevd.service",
+    "systemd-udev-trigger.service",
+    "systemd-udevd-control.socket",
+    "systemd-udevd-kernel.socket",
+    "systemd-journald-audit.socket",
+    "systemd-firstboot.service",
+    "apt-daily.timer",
+    "apt-daily-upgrade.timer",
+)
+
+# These set values of the one kernel that all machines and the host share.
+_SILENCED_SYSCTL_FILES = ("50-default.conf", "50-pid-max.conf", "10-coredump-debian.conf")
+
+_SSHD = """\
+PasswordAuthentication no
+KbdInteractiveAuthentication no
+PermitRootLogin no
+HostKey /etc/ssh/ssh_host_ed25519_key
+"""
+
+_HOST_KEYS_UNIT = """\
+[Unit]
+Description=Host keys for a machine that was started without any
+ConditionPathExists=!/etc/ssh/ssh_host_ed25519_key
+Before=ssh.service
+
+[Service]
+Type=oneshot
+ExecStart=/usr/bin/ssh-keygen -q -t ed25519 -N "" -f /etc/ssh/ssh_host_ed25519_key
+
+[Install]
+WantedBy=multi-user.target
+"""
+
+# Hooks are shell text by mmdebstrap's own interface; "$1" is the new system's directory.
+_HOOKS = (
+    f'chroot "$1" useradd --uid {ADMIN_UID} --user-group --create-home --home-dir {ADMIN_HOME}'
+    f" --shell /bin/bash {ADMIN}",
+    'chroot "$1" find /etc/ssh -name "ssh_host_*" -delete',
+)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Everything that decides what comes out of a build."""
+
+    release: str
+    sources: tuple[str, ...]
+    apt_options: tuple[str, ...]
+
+    def bootstrap_command(self, overlay_file: str, output: str) -> list[str]:
+        """The mmdebstrap call that makes the system; an empty source list means its default mirror."""
+        options = [
+            "--quiet",
+            "--variant=minbase",
+            f"--include={','.join(PACKAGES)}",
+            # The first install on a new machine then needs no refresh of the package lists.
+            "--skip=cleanup/apt/lists",
+            *(f"--aptopt={line}" for line in self.apt_options),
+            *(f"--dpkgopt={line}" for line in _DPKG_OPTIONS),
+            *(f"--customize-hook={hook}" for hook in _HOOKS),
+            f"--customize-hook=tar-in {overlay_file} /",
+        ]
+        return ["mmdebstrap", *options, self.release, output, *self.sources]
+
+    def containerfile(self) -> str:
+        """How the same files and packages get onto a foreign image of the Debian family."""
+        install = (
+            "apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "
+            + " ".join(PACKAGES)
+        )
+        useradd, clean = (hook.removeprefix('chroot "$1" ') for hook in _HOOKS)
+        return "\n".join(
+            (f"FROM {self.release}", f"RUN {install}", f"RUN {useradd} && {clean}", "ADD overlay.tar /", "")
+        )
+
+    @property
+    def overlay(self) -> bytes:
+        """The files on top of the packages, as a tar archive."""
+        return pack(overlay_entries())
+
+    @property
+    def digest(self) -> str:
+        """Changes whenever the outcome would."""
+        parts: Sequence[str] = (
+            *self.bootstrap_command("", ""),
+            self.containerfile(),
+            *IMPORT_CHANGES,
+        )
+        return hashlib.sha256("\0".join(parts).encode() + self.overlay).hexdigest()[:16]
+
+
+def overlay_entries() -> list[Entry]:
+    """The lab's own files in the image; nothing in them belongs to one machine."""
+    units, sysctl = "/etc/systemd/system", "/etc/sysctl.d"
+    return [
+        Entry("/etc/ssh/sshd_config.d/10-lab.conf", _SSHD),
+        Entry(f"/etc/sudoers.d/{ADMIN}", f"{ADMIN} ALL=(ALL:ALL) NOPASSWD: ALL\n", mode=0o440),
+        Entry(f"{units}/lab-host-keys.service", _HOST_KEYS_UNIT),
+        Entry(f"{units}/multi-user.target.wants/lab-host-keys.service", link="../lab-host-keys.service"),
+        *(Entry(f"{units}/{unit}", link="/dev/null") for unit in _MASKED_UNITS),
+        *(Entry(f"{sysctl}/{name}", link="/dev/null") for name in _SILENCED_SYSCTL_FILES),
+    ]
