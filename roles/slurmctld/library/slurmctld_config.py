@@ -1,11 +1,8 @@
 #!/usr/bin/python
 """Ansible module: brings slurmctld to a set of configuration files without disturbing jobs."""
 
-import os
 import re
 import shutil
-import signal
-import subprocess
 import tempfile
 import time
 from pathlib import Path
@@ -75,7 +72,9 @@ _RECONFIGURABLE_BEFORE = re.compile(
 )
 """Before 23.11: parameters that a reconfigure takes; nodes and plugins need a restart (slurm.conf(5))."""
 
-_NEEDS_DATABASE = frozenset({"accountingstoragetype", "accountingstoragehost", "accountingstorageenforce"})
+_NEEDS_DATABASE = frozenset(
+    {"accountingstoragetype", "accountingstoragehost", "accountingstorageenforce", "accountingstoragetres"}
+)
 _PARTITION_NEEDS_DATABASE = re.compile(
     r"\s(QOS|AllowQos|DenyQos|AllowAccounts|DenyAccounts)=\S+", re.IGNORECASE
 )
@@ -154,17 +153,21 @@ class Slurmctld:
         self.program = module.get_bin_path("slurmctld")
 
     def version(self) -> Version:
+        """The installed version; empty when slurmctld is not installed."""
         if not self.program:
             return ()
         return parse_version(self._run([self.program, "-V"])[1])
 
     def running(self) -> bool:
+        """Whether systemd says active."""
         return self._run(["systemctl", "is-active", "--quiet", "slurmctld"])[0] == 0
 
     def enabled(self) -> bool:
+        """Whether it starts at boot."""
         return self._run(["systemctl", "is-enabled", "--quiet", "slurmctld"])[0] == 0
 
     def enable(self) -> None:
+        """Has it start at boot."""
         self._must(["systemctl", "enable", "slurmctld"])
 
     def read(self, directory: Path) -> dict[str, str]:
@@ -197,6 +200,7 @@ class Slurmctld:
         ]
 
     def make_directories(self) -> None:
+        """Makes them, for the user slurm."""
         for path in self.missing_directories():
             path.mkdir(mode=0o755, parents=True, exist_ok=True)
             shutil.chown(path, "slurm", "slurm")
@@ -211,30 +215,44 @@ class Slurmctld:
                 (place / file).write_text(text, encoding="utf-8")
             for path in (place, place / "state"):
                 shutil.chown(path, "slurm", "slurm")
-            log = place / "output"
-            with log.open("wb") as output:
-                daemon = subprocess.Popen(
-                    ["unshare", "--net", self.program, "-D", "-c", "-f", str(place / "slurm.conf")],
-                    stdin=subprocess.DEVNULL,
-                    stdout=output,
-                    stderr=subprocess.STDOUT,
-                    start_new_session=True,
-                )
-                try:
-                    verdict = self._verdict(daemon, [log, place / "slurmctld.log"])
-                finally:
-                    _end_session(daemon)
+            unit = place.name
+            try:
+                self._must(self._throwaway(unit, place))
+                verdict = self._verdict(unit, [place / "output", place / "slurmctld.log"])
+            finally:
+                self._run(["systemctl", "stop", unit])
         if verdict:
             self.module.fail_json(
                 msg="slurmctld rejects the new configuration, so nothing was changed: " + verdict
             )
 
-    def _verdict(self, daemon: "subprocess.Popen[bytes]", logs: list[Path]) -> str:
+    def _throwaway(self, unit: str, place: Path) -> list[str]:
+        """Runs slurmctld where it reaches nobody: a private network that holds only the loopback device.
+
+        That device gets an address for documentation (RFC 5737), because slurmctld opens no socket on a host
+        whose only addresses are loopback ones.
+        """
+        ip = self.module.get_bin_path("ip", required=True)
+        properties = {
+            "PrivateNetwork": "yes",
+            "ExecStartPre": f"{ip} address add 192.0.2.1/32 dev lo",
+            "StandardOutput": f"file:{place}/output",
+            "StandardError": f"file:{place}/output",
+            "KillSignal": "SIGKILL",
+            "RuntimeMaxSec": str(self.module.params["timeout"] + 10),
+        }
+        return [
+            *["systemd-run", "--quiet", "--collect", "--unit", unit],
+            *(f"--property={key}={value}" for key, value in properties.items()),
+            *[str(self.program), "-D", "-c", "-f", str(place / "slurm.conf")],
+        ]
+
+    def _verdict(self, unit: str, logs: list[Path]) -> str:
         """Why the throwaway daemon did not come up; empty when it did."""
         deadline = time.monotonic() + self.module.params["timeout"]
         text = ""
         while time.monotonic() < deadline:
-            ended = daemon.poll() is not None
+            ended = self._run(["systemctl", "is-active", "--quiet", unit])[0] != 0
             text = "\n".join(
                 log.read_text(encoding="utf-8", errors="replace") for log in logs if log.exists()
             )
@@ -242,13 +260,13 @@ class Slurmctld:
                 return ""
             if ended:
                 break
-            time.sleep(0.05)
+            time.sleep(0.1)
         complaints = re.findall(r"(?:fatal|error): .*", text)
         return " | ".join(complaints[-4:]) or text[-400:] or "it ended without a word"
 
     def apply(self, action: str, version: Version) -> str:
         """Makes the daemon take the files; returns why it did not, empty when it did."""
-        if action == "start" or action == "restart":
+        if action in {"start", "restart"}:
             code, out = self._run(["systemctl", action, "slurmctld"])
             problem = "" if code == 0 else out
             problem = problem or self._wait()
@@ -281,15 +299,6 @@ class Slurmctld:
         code, out = self._run(command)
         if code != 0:
             self.module.fail_json(msg=f"{' '.join(command)}: {out}")
-
-
-def _end_session(daemon: "subprocess.Popen[bytes]") -> None:
-    """Ends the throwaway daemon with all its children."""
-    try:
-        os.killpg(daemon.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
-    daemon.wait()
 
 
 def _diff(before: dict[str, str], after: dict[str, str], directory: Path) -> list[dict[str, str]]:
