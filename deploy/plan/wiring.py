@@ -41,7 +41,8 @@ def wiring(site: Site, plan: Plan, contract: Mapping[str, Hardware]) -> dict[str
         for group, hosts in plan.groups.items()
     }
     for name, variables in _by_host(site, contract).items():
-        chosen = {key: value for key, value in variables.items() if key not in site.hosts[name].variables}
+        own = site.hosts[name].variables
+        chosen = {key: value for key, value in variables.items() if key not in own} | _database(site, name)
         for step in plan.steps:
             if name in step.hosts:
                 groups[step.phase.group]["hosts"][name] = chosen
@@ -62,7 +63,10 @@ def _cluster_wide(site: Site, contract: Mapping[str, Hardware]) -> Mapping[str, 
                 if _is_ip(address := _address(host))
             ],
         },
-        "phase_accounting": {"slurm_accounts_cluster": _value(site, "slurmctld_cluster_name")},
+        "phase_accounting": {
+            "slurmdbd_host": servers[0],
+            "slurm_accounts_cluster": _value(site, "slurmctld_cluster_name"),
+        },
         "phase_controller": {
             "slurmctld_controllers": controllers,
             "slurmctld_database_host": servers[0],
@@ -92,6 +96,22 @@ def _by_host(site: Site, contract: Mapping[str, Hardware]) -> dict[str, Variable
         return wired
 
     return {host.name: variables(host) for host in site.cluster}
+
+
+def _database(site: Site, name: str) -> Variables:
+    """Slurm's database and its user, beside those that the inventory declares for the database host."""
+    if name not in {host.name for host in site.masters}:
+        return {}
+    own = site.hosts[name].variables
+    user = {
+        "name": "{{ slurmdbd_database_user }}",
+        "password": "{{ slurmdbd_database_password }}",
+        "privileges": "{{ slurmdbd_database_name }}.*:ALL",
+    }
+    return {
+        "mariadb_databases": [*own.get("mariadb_databases", []), "{{ slurmdbd_database_name }}"],
+        "mariadb_users": [*own.get("mariadb_users", []), user],
+    }
 
 
 def _networks(site: Site) -> list[str]:

@@ -79,6 +79,11 @@ def _misfits(path: str, spec: Mapping[str, Any], value: object) -> Iterator[tupl
     """What is wrong with one value, as (message, hint), unknown keys of nested dicts included."""
     if _templated(value):
         return
+    kind = spec.get("type", "str")
+    if (kind == "str" and isinstance(value, (dict, list))) or (kind == "int" and isinstance(value, bool)):
+        # Ansible would quietly turn these into text and a number.
+        yield f"{path} is a {type(value).__name__}, not of type {kind}", _described(spec)
+        return
     unknown = list(_unknown_keys(path, spec, value))
     yield from unknown
     flat = {key: _lenient(entry) if key == "options" else entry for key, entry in spec.items()}
@@ -87,8 +92,13 @@ def _misfits(path: str, spec: Mapping[str, Any], value: object) -> Iterator[tupl
         for message in result.error_messages:
             yield (
                 f"{path}: {message.replace(chr(39) + 'value' + chr(39), repr(path))}",
-                f"the variable is described with: ansible-doc or roles/, type {spec.get('type', 'str')}",
+                _described(spec),
             )
+
+
+def _described(spec: Mapping[str, Any]) -> str:
+    description = spec["description"]
+    return "it means: " + " ".join(description if isinstance(description, list) else [description]).strip()
 
 
 def _lenient(options_: Mapping[str, Any]) -> dict[str, Any]:

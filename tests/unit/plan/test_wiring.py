@@ -1,0 +1,99 @@
+from pathlib import Path
+from typing import Any
+
+from deploy.plan.build import build_plan
+from deploy.plan.wiring import wiring
+from deploy.site.inventory import Site, read_site
+from tests.unit.site.sites import INVENTORY, write_site
+
+PARTITIONS = """\
+slurmctld_partitions:
+  - {name: gpu, groups: [slurm-node], default: true}
+  - {name: one, nodes: [node2]}
+  - {name: rest}
+"""
+
+
+def wired(site: Site, limit: set[str] | None = None) -> dict[str, Any]:
+    groups: dict[str, Any] = wiring(site, build_plan(site, limit=limit), {})["all"]["children"]
+    return groups
+
+
+def test_phases_and_their_hosts(tmp_path: Path) -> None:
+    plan = build_plan(read_site(write_site(tmp_path)))
+    assert {step.phase.name: step.hosts for step in plan.steps} == {
+        "base": ("ctl1", "login1", "node1", "node2"),
+        "packages": ("ctl1", "login1", "node1", "node2"),
+        "accounting": ("ctl1",),
+        "controller": ("ctl1",),
+        "compute": ("node1", "node2"),
+        "login": ("login1",),
+    }
+
+
+def test_a_limited_run_adds_only_the_controllers_node_list(tmp_path: Path) -> None:
+    site = read_site(write_site(tmp_path))
+    plan = build_plan(site, limit={"node2"})
+    assert {step.phase.name: step.hosts for step in plan.steps} == {
+        "base": ("node2",),
+        "packages": ("node2",),
+        "controller": ("ctl1",),
+        "compute": ("node2",),
+    }
+    full, limited = wired(site)["phase_controller"], wired(site, {"node2"})["phase_controller"]
+    assert full["vars"] == limited["vars"]
+    assert wired(site, {"node2"})["phase_login"]["hosts"] == {}
+
+
+def test_partitions_by_group_by_node_and_by_default(tmp_path: Path) -> None:
+    site = read_site(write_site(tmp_path, files={"group_vars/all.yml": PARTITIONS}))
+    assert wired(site)["phase_controller"]["vars"]["slurmctld_partition_nodes"] == {
+        "gpu": {"nodes": "node[1-2]", "memory_per_cpu_mb": 2000},
+        "one": {"nodes": "node2", "memory_per_cpu_mb": 2000},
+        "rest": {"nodes": "node[1-2]", "memory_per_cpu_mb": 2000},
+    }
+
+
+def test_the_default_partition_is_wired_too(tmp_path: Path) -> None:
+    nodes = wired(read_site(write_site(tmp_path)))["phase_controller"]["vars"]["slurmctld_partition_nodes"]
+    assert nodes == {"batch": {"nodes": "node[1-2]", "memory_per_cpu_mb": 2000}}
+
+
+def test_a_node_without_a_contract_is_left_out_of_slurm(tmp_path: Path) -> None:
+    files = {
+        "group_vars/slurm-node.yml": "slurmd_weight: 1\n",
+        "host_vars/node1.yml": "slurmd_hardware: {cpus: 2, memory_mb: 100, gpus: []}\n",
+    }
+    variables = wired(read_site(write_site(tmp_path, files=files)))["phase_controller"]["vars"]
+    assert [node["name"] for node in variables["slurmctld_nodes"]] == ["node1"]
+    assert variables["slurmctld_partition_nodes"]["batch"]["nodes"] == "node1"
+
+
+def test_what_the_admin_sets_is_not_overridden(tmp_path: Path) -> None:
+    files = {"group_vars/all.yml": "time_sync_servers: [ntp.site]\n"}
+    hosts = wired(read_site(write_site(tmp_path, files=files)))["phase_base"]["hosts"]
+    assert "time_sync_servers" not in hosts["node1"]
+    assert hosts["ctl1"]["time_sync_allow"] == ["10.0.0.0/24"]
+
+
+def test_components_follow_the_groups(tmp_path: Path) -> None:
+    hosts = wired(read_site(write_site(tmp_path)))["phase_base"]["hosts"]
+    assert hosts["ctl1"]["slurm_packages_components"] == ["slurmdbd", "slurmctld", "slurm-client"]
+    assert hosts["node1"]["slurm_packages_components"] == ["slurmd", "slurm-client"]
+    assert hosts["login1"]["slurm_packages_components"] == ["sackd", "slurm-client"]
+
+
+def test_the_database_user_joins_the_admins_own(tmp_path: Path) -> None:
+    other = "mariadb_users: [{name: other, password: abcdefghijklmnopq, privileges: '*.*:ALL'}]\n"
+    files = {"host_vars/ctl1.yml": other}
+    host = wired(read_site(write_site(tmp_path, files=files)))["phase_base"]["hosts"]["ctl1"]
+    assert [user["name"] for user in host["mariadb_users"]] == ["other", "{{ slurmdbd_database_user }}"]
+
+
+def test_the_address_in_the_cluster_may_differ_from_ansibles(tmp_path: Path) -> None:
+    inventory = INVENTORY.replace(
+        "node1 ansible_host=10.0.0.11", "node1 ansible_host=gate hosts_file_address=10.9.9.9"
+    )
+    groups = wired(read_site(write_site(tmp_path, inventory)))
+    assert groups["phase_controller"]["vars"]["slurmctld_nodes"][0]["address"] == "10.9.9.9"
+    assert {"address": "10.9.9.9", "names": ["node1"]} in groups["phase_base"]["vars"]["hosts_file_entries"]

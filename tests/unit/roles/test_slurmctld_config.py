@@ -1,0 +1,77 @@
+import pytest
+
+from tests.unit.roles.loading import load_module
+
+config = load_module("roles/slurmctld/library/slurmctld_config.py")
+
+CONF = """\
+# a comment
+ClusterName=c
+SlurmctldPort=6817
+SlurmdTimeout=300   # trailing
+SelectType=select/cons_tres
+AccountingStorageType=accounting_storage/slurmdbd
+AccountingStorageTRES=gres/gpu
+StateSaveLocation=/var/spool/slurmctld
+NodeName=node1 CPUs=2
+PartitionName=batch Nodes=node1 QOS=part AllowAccounts=a,b Default=YES
+"""
+
+
+def files(conf: str = CONF, **others: str) -> dict[str, str]:
+    return {"slurm.conf": conf, "gres.conf": "AutoDetect=off\n"} | others
+
+
+def test_parse_keeps_node_and_partition_lines_apart() -> None:
+    parsed = config.parse_conf(CONF)
+    assert parsed["slurmdtimeout"] == "300"
+    assert parsed["nodename=node1"] == "CPUs=2"
+    assert parsed["partitionname=batch"].startswith("Nodes=node1")
+
+
+@pytest.mark.parametrize(
+    ("change", "version", "action", "reason"),
+    [
+        (("SlurmdTimeout=300", "SlurmdTimeout=60"), (22, 5, 8), "reconfigure", "slurmdtimeout"),
+        (("SlurmdTimeout=300", "SlurmdTimeout=60"), (24, 11, 5), "reconfigure", "slurmdtimeout"),
+        (("NodeName=node1 CPUs=2", "NodeName=node1 CPUs=4"), (22, 5, 8), "restart", "nodename=node1"),
+        (("NodeName=node1 CPUs=2", "NodeName=node1 CPUs=4"), (24, 11, 5), "reconfigure", "nodename=node1"),
+        (("select/cons_tres", "select/linear"), (22, 5, 8), "restart", "selecttype"),
+        (("select/cons_tres", "select/linear"), (23, 11, 0), "reconfigure", "selecttype"),
+        (("SlurmctldPort=6817", "SlurmctldPort=7000"), (24, 11, 5), "restart", "slurmctldport"),
+        (("Nodes=node1 QOS", "Nodes=node1 State=DOWN QOS"), (22, 5, 8), "reconfigure", "partitionname=batch"),
+    ],
+)
+def test_a_restart_only_where_slurm_needs_one(
+    change: tuple[str, str], version: tuple[int, ...], action: str, reason: str
+) -> None:
+    assert config.decide(files(), files(CONF.replace(*change)), version) == (action, [reason])
+
+
+def test_same_files_need_nothing() -> None:
+    assert config.decide(files(), files(), (24, 11, 5)) == ("none", [])
+
+
+def test_a_change_of_another_file_is_a_reconfigure() -> None:
+    desired = files() | {"gres.conf": "AutoDetect=nvml\n"}
+    assert config.decide(files(), desired, (24, 11, 5)) == ("reconfigure", ["gres.conf"])
+
+
+def test_a_comment_alone_is_still_sent_to_the_nodes() -> None:
+    assert config.decide(files(), files("# new\n" + CONF), (24, 11, 5)) == ("reconfigure", ["slurm.conf"])
+
+
+def test_the_throwaway_daemon_touches_neither_state_nor_database() -> None:
+    text = config.isolated(CONF, "/tmp/x")  # noqa: S108 - a made-up path
+    parsed = config.parse_conf(text)
+    assert parsed["statesavelocation"] == "/tmp/x/state"  # noqa: S108
+    assert not [key for key in parsed if key.startswith("accountingstorage")]
+    assert parsed["partitionname=batch"] == "Nodes=node1 Default=YES"
+    assert parsed["nodename=node1"] == "CPUs=2"
+
+
+@pytest.mark.parametrize(
+    ("text", "version"), [("slurm-wlm 24.11.5", (24, 11, 5)), ("slurm 22.05.8", (22, 5, 8)), ("", ())]
+)
+def test_version(text: str, version: tuple[int, ...]) -> None:
+    assert config.parse_version(text) == version

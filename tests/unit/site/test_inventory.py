@@ -1,0 +1,112 @@
+from pathlib import Path
+
+import pytest
+
+from deploy.errors import DeployError
+from deploy.site.inventory import read_site
+from tests.unit.site.sites import INVENTORY, write_site
+
+YAML_INVENTORY = """\
+all:
+  children:
+    slurm-master: {hosts: {ctl1: {ansible_host: 10.0.0.1}}}
+    slurm-node: {hosts: {"node[1:2]": {}}}
+    slurm-cluster: {children: {slurm-master: {}, slurm-node: {}}}
+"""
+
+
+def test_ini(tmp_path: Path) -> None:
+    site = read_site(write_site(tmp_path))
+    assert [host.name for host in site.nodes] == ["node1", "node2"]
+    assert [host.name for host in site.cluster] == ["ctl1", "login1", "node1", "node2"]
+    assert site.hosts["node1"].address == "10.0.0.11"
+    assert site.hosts["node1"].variables["slurmd_hardware"]["cpus"] == 4
+    assert site.hosts["node1"].groups == {"slurm-node", "slurm-cluster"}
+    assert site.directory == tmp_path
+
+
+def test_yaml(tmp_path: Path) -> None:
+    path = tmp_path / "hosts.yml"
+    path.write_text(YAML_INVENTORY)
+    assert [host.name for host in read_site(path).nodes] == ["node1", "node2"]
+
+
+def test_login_defaults_to_the_master(tmp_path: Path) -> None:
+    text = INVENTORY.replace("[slurm-login]\nlogin1\n", "").replace("login1 ansible_host=10.0.0.2\n", "")
+    text = text.replace("slurm-login\n", "")
+    site = read_site(write_site(tmp_path, text))
+    assert [host.name for host in site.logins] == ["ctl1"]
+
+
+def test_a_deepops_inventory_works_unchanged(tmp_path: Path) -> None:
+    text = """\
+[all]
+mgmt01     ansible_host=10.0.0.1
+gpu01      ansible_host=10.0.0.4
+
+[kube-master]
+#mgmt01
+[etcd]
+[kube-node]
+[k8s-cluster:children]
+kube-master
+kube-node
+
+[slurm-master]
+mgmt01
+[slurm-nfs:children]
+slurm-master
+[slurm-node]
+gpu01
+[slurm-cache:children]
+slurm-master
+[slurm-nfs-client:children]
+slurm-node
+[slurm-metric:children]
+slurm-master
+[slurm-login:children]
+slurm-master
+[slurm-cluster:children]
+slurm-master
+slurm-node
+slurm-cache
+slurm-nfs
+slurm-metric
+slurm-login
+
+[all:vars]
+ansible_user=ubuntu
+ansible_ssh_private_key_file='~/.ssh/id_rsa'
+
+[k8s-cluster:vars]
+[slurm-cluster:vars]
+ansible_ssh_common_args='-o ProxyCommand="ssh -W %h:%p -q bastion"'
+"""
+    site = read_site(write_site(tmp_path, text))
+    assert [host.name for host in site.masters] == ["mgmt01"]
+    assert [host.name for host in site.logins] == ["mgmt01"]
+    assert [host.name for host in site.nodes] == ["gpu01"]
+
+
+def test_limit(tmp_path: Path) -> None:
+    assert list(read_site(write_site(tmp_path), limit="node2").hosts) == ["node2"]
+
+
+@pytest.mark.parametrize(
+    ("text", "limit", "reference"),
+    [
+        (None, None, "inventory-not-found"),
+        ("# A title\n\nSome text. And: more = text.\n", None, "inventory-invalid"),
+        ("", None, "inventory-invalid"),
+        ("[all\nnode1\n", None, "inventory-invalid"),
+        (INVENTORY, "nowhere", "limit-matches-nothing"),
+    ],
+)
+def test_what_is_not_an_inventory(
+    tmp_path: Path, text: str | None, limit: str | None, reference: str
+) -> None:
+    path = tmp_path / "inventory.ini" if text is None else write_site(tmp_path, text)
+    with pytest.raises(DeployError) as problem:
+        read_site(path, limit=limit)
+    assert [finding.reference for finding in problem.value.findings] == [reference]
+    assert problem.value.exit_code == 2

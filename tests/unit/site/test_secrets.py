@@ -1,0 +1,61 @@
+import stat
+from pathlib import Path
+
+import pytest
+import yaml
+
+from deploy.errors import DeployError
+from deploy.site.inventory import read_site
+from deploy.site.secrets import fill_secrets, secret_names
+from tests.unit.site.sites import write_site
+
+
+def test_generated_once_and_private(tmp_path: Path) -> None:
+    site = read_site(write_site(tmp_path))
+    assert fill_secrets(site, None) == secret_names()
+    path = tmp_path / "secrets.yml"
+    first = path.read_text()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    values = yaml.safe_load(first)
+    assert sorted(values) == ["munge_key", "slurmdbd_database_password"]
+    assert len(set(values.values())) == 2
+    assert all(len(value) >= 43 for value in values.values())
+    assert fill_secrets(site, None) == []
+    assert path.read_text() == first
+
+
+def test_only_what_is_missing_is_filled(tmp_path: Path) -> None:
+    kept = "# mine\nmunge_key: " + "k3Y_" * 12
+    site = read_site(write_site(tmp_path, files={"secrets.yml": kept}))
+    assert fill_secrets(site, None) == ["slurmdbd_database_password"]
+    assert (tmp_path / "secrets.yml").read_text().startswith(kept + "\n")
+
+
+def test_what_the_inventory_sets_is_not_generated(tmp_path: Path) -> None:
+    site = read_site(write_site(tmp_path, files={"group_vars/all.yml": "munge_key: " + "k3Y_" * 12}))
+    assert fill_secrets(site, None) == ["slurmdbd_database_password"]
+
+
+def test_vaulted_with_a_password_file(tmp_path: Path) -> None:
+    password = tmp_path / "vault-password"
+    password.write_text("correct horse")
+    site = read_site(write_site(tmp_path))
+    fill_secrets(site, password)
+    path = tmp_path / "secrets.yml"
+    assert path.read_text().startswith("$ANSIBLE_VAULT;")
+    assert fill_secrets(site, password) == []
+    with pytest.raises(DeployError) as problem:
+        fill_secrets(site, None)
+    assert problem.value.findings[0].reference == "vault-password-needed"
+    password.write_text("wrong")
+    with pytest.raises(DeployError) as problem:
+        fill_secrets(site, password)
+    assert problem.value.findings[0].reference == "vault-password-wrong"
+
+
+def test_a_broken_file_is_not_shown(tmp_path: Path) -> None:
+    site = read_site(write_site(tmp_path, files={"secrets.yml": "munge_key: [5ecr3t\n"}))
+    with pytest.raises(DeployError) as problem:
+        fill_secrets(site, None)
+    assert problem.value.findings[0].reference == "secrets-invalid"
+    assert "5ecr3t" not in str(problem.value)
