@@ -5,6 +5,7 @@ import sys
 import typer
 
 from deploy import __version__
+from deploy.cli.lab import lab_app
 from deploy.errors import DeployError
 
 app = typer.Typer(
@@ -13,6 +14,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Turn the machines of an Ansible inventory into a working GPU cluster.",
 )
+app.add_typer(lab_app, name="lab")
 
 
 def _print_version(asked: bool) -> None:  # noqa: FBT001 - typer calls it with the flag's value

@@ -60,7 +60,7 @@ def _image(name: str) -> dict[str, str]:
 def _bootstrap(recipe: Recipe, name: str) -> None:
     require_tools(("mmdebstrap",))
     # /tmp may live in memory; a whole system belongs on disk.
-    with tempfile.TemporaryDirectory(prefix="deploy-lab-", dir="/var/tmp") as scratch:  # noqa: S108
+    with tempfile.TemporaryDirectory(prefix="deploy-lab-", dir="/var/tmp") as scratch:
         overlay, system = Path(scratch, "overlay.tar"), Path(scratch, "system.tar")
         overlay.write_bytes(recipe.overlay)
         command = recipe.bootstrap_command(str(overlay), str(system))

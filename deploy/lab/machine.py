@@ -14,7 +14,6 @@ INSTANCES_PER_MACHINE = 7
 """inotify instances that a booted systemd container holds: 128 carry about 18 of them."""
 
 _UNLIMITED_FILES = 1048576
-_UNLIMITED_PROCESSES = 4194304
 
 
 @dataclass(frozen=True)
@@ -59,7 +58,8 @@ def inspect_machine() -> Machine:
         cgroup_v1=cgroup_v1,
         runtime=runtime,
         open_files=_hard_limit(resource.RLIMIT_NOFILE, _UNLIMITED_FILES),
-        processes=_hard_limit(resource.RLIMIT_NPROC, _UNLIMITED_PROCESSES),
+        # Podman lowers its own limit to the kernel's highest process id; containers cannot exceed it.
+        processes=_hard_limit(resource.RLIMIT_NPROC, int(Path("/proc/sys/kernel/pid_max").read_text())),
     )
 
 
@@ -74,9 +74,7 @@ def require_tools(names: Iterable[str]) -> None:
         )
 
 
-def require_room(
-    machines: int, setting: Path = Path("/proc/sys/fs/inotify/max_user_instances")
-) -> None:
+def require_room(machines: int, setting: Path = Path("/proc/sys/fs/inotify/max_user_instances")) -> None:
     """Complain when this many running machines would exhaust the kernel's inotify instances."""
     allowed, needed = int(setting.read_text()), machines * INSTANCES_PER_MACHINE
     if allowed < needed:

@@ -42,12 +42,19 @@ _MASKED_UNITS = (
     "systemd-udevd-kernel.socket",
     "systemd-journald-audit.socket",
     "systemd-firstboot.service",
+    "systemd-binfmt.service",
+    "proc-sys-fs-binfmt_misc.automount",
     "apt-daily.timer",
     "apt-daily-upgrade.timer",
 )
 
 # These set values of the one kernel that all machines and the host share.
-_SILENCED_SYSCTL_FILES = ("50-default.conf", "50-pid-max.conf", "10-coredump-debian.conf")
+_SILENCED_SYSCTL_FILES = (
+    "10-coredump-debian.conf",
+    "50-default.conf",
+    "50-pid-max.conf",
+    "99-protect-links.conf",
+)
 
 _SSHD = """\
 PasswordAuthentication no
@@ -72,9 +79,10 @@ WantedBy=multi-user.target
 
 # Hooks are shell text by mmdebstrap's own interface; "$1" is the new system's directory.
 _HOOKS = (
-    f'chroot "$1" useradd --uid {ADMIN_UID} --user-group --create-home --home-dir {ADMIN_HOME}'
-    f" --shell /bin/bash {ADMIN}",
+    f'chroot "$1" useradd -u {ADMIN_UID} -U -m -d {ADMIN_HOME} -s /bin/bash {ADMIN}',
     'chroot "$1" find /etc/ssh -name "ssh_host_*" -delete',
+    # Otherwise every machine rebuilds the linker cache and the message catalog at its first boot.
+    'chroot "$1" touch /etc/.updated /var/.updated',
 )
 
 
@@ -107,10 +115,8 @@ class Recipe:
             "apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "
             + " ".join(PACKAGES)
         )
-        useradd, clean = (hook.removeprefix('chroot "$1" ') for hook in _HOOKS)
-        return "\n".join(
-            (f"FROM {self.release}", f"RUN {install}", f"RUN {useradd} && {clean}", "ADD overlay.tar /", "")
-        )
+        finish = " && ".join(hook.removeprefix('chroot "$1" ') for hook in _HOOKS)
+        return "\n".join((f"FROM {self.release}", f"RUN {install}", f"RUN {finish}", "ADD overlay.tar /", ""))
 
     @property
     def overlay(self) -> bytes:

@@ -1,0 +1,133 @@
+"""``deploy lab``: a cluster of local containers to rehearse on."""
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from deploy.lab.down import take_down
+from deploy.lab.enter import execute, login
+from deploy.lab.image import ensure_image, start_command
+from deploy.lab.machine import inspect_machine
+from deploy.lab.power import power_off, power_on
+from deploy.lab.state import all_labs
+from deploy.lab.up import Wish, bring_up
+
+lab_app = typer.Typer(
+    no_args_is_help=True, help="A cluster of local containers to rehearse on: make it, use it, throw it away."
+)
+
+_PASS_THROUGH = {"allow_interspersed_args": False}
+
+Name = Annotated[str, typer.Option("--name", help="Name of the lab.")]
+Host = Annotated[str, typer.Argument(help="A machine of the lab, such as ctl1 or node1.")]
+
+
+def _say(line: str) -> None:
+    typer.echo(line, err=True)
+
+
+@lab_app.command()
+def up(
+    *,
+    name: Name = "lab",
+    directory: Annotated[
+        Path | None, typer.Option("--dir", help="Directory for inventory and keys.", show_default="./NAME")
+    ] = None,
+    nodes: Annotated[int | None, typer.Option(help="Compute nodes.", show_default="2")] = None,
+    gpus: Annotated[int | None, typer.Option(help="Simulated GPUs per node.", show_default="2")] = None,
+    release: Annotated[
+        str | None, typer.Option(help="trixie, bookworm or a container image.", show_default="trixie")
+    ] = None,
+    write_inventory: Annotated[
+        bool, typer.Option("--write-inventory", help="Add new nodes to the inventory of an existing lab.")
+    ] = False,
+) -> None:
+    """Make a lab, add nodes to it, or power its machines on."""
+    outcome = bring_up(
+        Wish(
+            name=name,
+            directory=directory,
+            nodes=nodes,
+            gpus=gpus,
+            release=release,
+            write_inventory=write_inventory,
+        ),
+        _say,
+    )
+    if outcome.to_add:
+        typer.echo(f"Add these lines to {outcome.inventory} (or type the same with --write-inventory):\n")
+        typer.echo(outcome.to_add + "\n")
+    typer.echo(f"Lab {name} is up: {', '.join(host.name for host in outcome.lab.hosts)}")
+    typer.echo(f"Next: deploy cluster {outcome.inventory}")
+
+
+@lab_app.command()
+def down(
+    *,
+    name: Name = "lab",
+    delete_dir: Annotated[
+        bool, typer.Option("--delete-dir", help="Also delete its inventory, group_vars and run records.")
+    ] = False,
+) -> None:
+    """Remove a lab: machines, network, /home and keys."""
+    removal = take_down(name, delete_directory=delete_dir)
+    typer.echo(f"Lab {name} is gone.")
+    if removal.kept:
+        typer.echo(f"Left in {removal.directory}: {', '.join(removal.kept)}")
+
+
+@lab_app.command("list")
+def list_labs() -> None:
+    """Show every lab with its machines, their state and address."""
+    inspect_machine()
+    labs = all_labs()
+    if not labs:
+        typer.echo("No labs. Make one: deploy lab up")
+    for lab in labs:
+        typer.echo(f"{lab.name}  ({lab.release}, {lab.gpus} GPUs per node)  {lab.directory}")
+        for host in lab.hosts:
+            typer.echo(f"  {host.name:<10} {host.address:<15} {host.state}")
+
+
+@lab_app.command("exec", context_settings=_PASS_THROUGH)
+def exec_in(
+    host: Host,
+    command: Annotated[list[str], typer.Argument(help="The command, after --.")],
+    name: Name = "lab",
+    user: Annotated[str | None, typer.Option(help="Run as this user instead of root.")] = None,
+) -> None:
+    """Run a command on a machine; its exit code becomes ours."""
+    words = command[1:] if command[0] == "--" else command
+    terminal = sys.stdin.isatty() and sys.stdout.isatty()
+    raise typer.Exit(execute(name, host, words, user=user, terminal=terminal))
+
+
+@lab_app.command()
+def ssh(host: Host, name: Name = "lab") -> None:
+    """Log in to a machine as its admin user."""
+    raise typer.Exit(login(name, host))
+
+
+@lab_app.command()
+def stop(host: Host, name: Name = "lab") -> None:
+    """Power a machine off at once, as if someone pulled the plug."""
+    power_off(name, host)
+
+
+@lab_app.command()
+def start(host: Host, name: Name = "lab") -> None:
+    """Power a machine on and wait until it lets the admin in."""
+    power_on(name, host)
+
+
+@lab_app.command()
+def image(
+    release: Annotated[str, typer.Option(help="trixie, bookworm or a container image.")] = "trixie",
+) -> None:
+    """Build the machines' image if needed; print its name and the command that boots it."""
+    machine = inspect_machine()
+    typer.echo(ensure_image(release))
+    typer.echo(shlex.join(start_command(machine)))

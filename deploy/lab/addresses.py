@@ -1,0 +1,49 @@
+"""Which machines a lab has and which addresses they get: always the same ones for the same name."""
+
+import re
+from collections.abc import Iterable, Iterator
+from ipaddress import IPv4Address, IPv4Network
+
+from deploy.errors import error
+
+MOST_NODES = 100
+FIXED_HOSTS = {"ctl1": 2, "login1": 3}
+_FIRST_NODE = 10
+_POOL = IPv4Network("10.213.0.0/16")
+_DYNAMIC_PREFIX = 26
+
+
+def hosts_of(nodes: int) -> list[str]:
+    """The machines of a lab with this many compute nodes."""
+    if not 1 <= nodes <= MOST_NODES:
+        raise error(
+            "lab-size",
+            f"a lab has 1 to {MOST_NODES} compute nodes, not {nodes}",
+            hint=f"type --nodes with a number from 1 to {MOST_NODES}",
+        )
+    return [*FIXED_HOSTS, *(f"node{index}" for index in range(1, nodes + 1))]
+
+
+def node_number(host: str) -> int:
+    """3 for node3; 0 for the machines that are no compute nodes."""
+    match = re.fullmatch(r"node(\d+)", host)
+    return int(match[1]) if match else 0
+
+
+def address_of(host: str, network: IPv4Network) -> IPv4Address:
+    """The address a machine keeps for as long as its lab exists."""
+    number = node_number(host)
+    return network[_FIRST_NODE + number if number else FIXED_HOSTS[host]]
+
+
+def dynamic_range(network: IPv4Network) -> IPv4Network:
+    """The top of the network, left to podman for containers without a fixed address."""
+    return list(network.subnets(new_prefix=_DYNAMIC_PREFIX))[-1]
+
+
+def free_networks(taken: Iterable[IPv4Network]) -> Iterator[IPv4Network]:
+    """Networks for a lab that overlap none of ``taken``, in order of preference."""
+    used = list(taken)
+    for candidate in _POOL.subnets(new_prefix=24):
+        if not any(candidate.overlaps(other) for other in used):
+            yield candidate

@@ -1,0 +1,78 @@
+"""The directory of a lab: an inventory with group_vars and, hidden beside them, its keys."""
+
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from deploy.lab import site_files
+from deploy.lab.access import KeyDirectory
+from deploy.lab.inventory_edit import add_nodes, missing_hosts
+from deploy.lab.ownership import hand_over, make_directory
+
+
+@dataclass(frozen=True)
+class LabDirectory:
+    """The files of a lab; everything but ``.lab`` belongs to the admin once it is written."""
+
+    path: Path
+
+    @property
+    def inventory(self) -> Path:
+        """What to give to the other verbs."""
+        return self.path / "inventory.ini"
+
+    @property
+    def keys(self) -> KeyDirectory:
+        """The keys of the lab."""
+        return KeyDirectory(self.path / ".lab")
+
+    def write(self, addresses: Mapping[str, str], *, release: str, gpus: int, cgroup_v1: bool) -> None:
+        """Write the inventory and group_vars, each only where there is none."""
+        texts = {"inventory.ini": site_files.inventory(addresses)}
+        variables = site_files.group_vars(release=release, gpus=gpus, cgroup_v1=cgroup_v1)
+        texts |= {f"group_vars/{name}": text for name, text in variables.items()}
+        for name, text in texts.items():
+            file = self.path / name
+            if not file.exists():
+                make_directory(file.parent)
+                file.write_text(text)
+                hand_over(file)
+
+    def missing(self, addresses: Mapping[str, str]) -> dict[str, str]:
+        """The machines that the inventory does not name yet."""
+        return missing_hosts(_read(self.inventory), addresses)
+
+    def add(self, addresses: Mapping[str, str]) -> None:
+        """Add compute nodes to the inventory, replacing the file in one step."""
+        changed = add_nodes(_read(self.inventory), addresses)
+        beside = self.inventory.with_name(f".{self.inventory.name}.new")
+        beside.write_text(changed, newline="")
+        shutil.copystat(self.inventory, beside)
+        owner = self.inventory.stat()
+        os.chown(beside, owner.st_uid, owner.st_gid)
+        beside.replace(self.inventory)
+
+    def forget_keys(self) -> None:
+        """Remove the keys: nothing opens with them any more."""
+        if self.keys.identity.exists() or self.keys.known_hosts.exists():
+            shutil.rmtree(self.keys.path)
+
+    def delete(self) -> list[str]:
+        """Remove what the lab and runs against it wrote; returns the names that remain."""
+        shutil.rmtree(self.path / ".deploy", ignore_errors=True)
+        for name in ("inventory.ini", "secrets.yml"):
+            (self.path / name).unlink(missing_ok=True)
+        variables = self.path / "group_vars"
+        for name in site_files.group_vars(release="", gpus=0, cgroup_v1=False):
+            (variables / name).unlink(missing_ok=True)
+        for directory in (variables, self.path):
+            if directory.is_dir() and not any(directory.iterdir()):
+                directory.rmdir()
+        return sorted(entry.name for entry in self.path.iterdir()) if self.path.is_dir() else []
+
+
+def _read(file: Path) -> str:
+    with file.open(newline="") as handle:  # keeps the line ends as they are
+        return handle.read()

@@ -1,0 +1,39 @@
+"""Takes a lab away, so that nothing of it is left."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from deploy.lab.directory import LabDirectory
+from deploy.lab.locks import exclusive
+from deploy.lab.machine import inspect_machine
+from deploy.lab.podman import podman, succeeds
+from deploy.lab.state import Lab, container_name, home_volume, need_lab, network_name
+
+
+@dataclass(frozen=True)
+class Removal:
+    """What was removed, and what was left to the admin."""
+
+    lab: Lab
+    directory: Path
+    kept: tuple[str, ...]
+
+
+def take_down(name: str, *, delete_directory: bool) -> Removal:
+    """Remove machines, home volume, network and keys; the inventory only when asked to."""
+    inspect_machine()
+    with exclusive(f"lab-{name}"):
+        lab = need_lab(name)
+        if lab.hosts:
+            containers = [container_name(name, host.name) for host in lab.hosts]
+            podman("rm", "--force", "--time", "0", *containers)
+        if succeeds("volume", "exists", home_volume(name)):
+            podman("volume", "rm", home_volume(name))
+        podman("network", "rm", network_name(name))  # last: as long as it is there, down can be repeated
+        directory = LabDirectory(lab.directory)
+        directory.forget_keys()
+        if delete_directory:
+            kept = directory.delete()
+        else:
+            kept = sorted(entry.name for entry in lab.directory.iterdir()) if lab.directory.is_dir() else []
+    return Removal(lab=lab, directory=lab.directory, kept=tuple(kept))

@@ -1,0 +1,46 @@
+"""Commands inside a machine: through podman, or through ssh like any admin."""
+
+import subprocess
+from collections.abc import Sequence
+
+from deploy.errors import error
+from deploy.lab.directory import LabDirectory
+from deploy.lab.machine import inspect_machine
+from deploy.lab.state import Lab, LabHost, container_name, need_lab
+
+
+def execute(
+    lab_name: str, host_name: str, command: Sequence[str], *, user: str | None, terminal: bool
+) -> int:
+    """Run a command on a machine with this process's input and output; returns its exit code."""
+    inspect_machine()
+    lab, host = _running(lab_name, host_name)
+    return subprocess.run(
+        exec_command(container_name(lab.name, host.name), command, user=user, terminal=terminal), check=False
+    ).returncode
+
+
+def exec_command(container: str, command: Sequence[str], *, user: str | None, terminal: bool) -> list[str]:
+    """The podman call for ``execute``."""
+    options = ["--interactive", *(["--tty"] if terminal else []), *([f"--user={user}"] if user else [])]
+    return ["podman", "exec", *options, container, *command]
+
+
+def login(lab_name: str, host_name: str) -> int:
+    """Log in with ssh as the admin user; returns ssh's exit code."""
+    inspect_machine()
+    lab, host = _running(lab_name, host_name)
+    return subprocess.run(LabDirectory(lab.directory).keys.ssh_command(host.address), check=False).returncode
+
+
+def _running(lab_name: str, host_name: str) -> tuple[Lab, LabHost]:
+    lab = need_lab(lab_name)
+    host = lab.host(host_name)
+    if not host.running:
+        raise error(
+            "lab-host-off",
+            f"{host.name} is powered off",
+            where=host.name,
+            hint=f"deploy lab start --name {lab.name} {host.name}",
+        )
+    return lab, host

@@ -1,0 +1,28 @@
+"""Power of one machine: off as if someone pulled the plug, and on again."""
+
+from deploy.lab.access import wait_for_ssh
+from deploy.lab.directory import LabDirectory
+from deploy.lab.machine import inspect_machine, require_room
+from deploy.lab.podman import podman, query
+from deploy.lab.state import container_name, need_lab
+from deploy.lab.up import SECONDS_TO_ANSWER
+
+
+def power_off(lab_name: str, host_name: str) -> None:
+    """Kill everything on the machine at once; nothing on it gets time to say goodbye."""
+    inspect_machine()
+    lab = need_lab(lab_name)
+    host = lab.host(host_name)
+    if host.running:
+        podman("stop", "--time", "0", container_name(lab.name, host.name))
+
+
+def power_on(lab_name: str, host_name: str) -> None:
+    """Boot the machine with its old address, disk and keys, until it lets the admin in."""
+    inspect_machine()
+    lab = need_lab(lab_name)
+    host = lab.host(host_name)
+    if not host.running:
+        require_room(len(query("ps")) + 1)
+        podman("start", container_name(lab.name, host.name))
+    wait_for_ssh(LabDirectory(lab.directory).keys, {host.name: host.address}, SECONDS_TO_ANSWER)

@@ -1,0 +1,127 @@
+"""The text of a new lab's inventory and group_vars: every exception that the lab needs is in here.
+
+Nothing in the roles knows of the lab; what containers cannot do is said to them with ordinary
+variables, so a lab's directory is also an example of a site.
+"""
+
+from collections.abc import Mapping
+
+from deploy.lab.addresses import node_number
+from deploy.lab.recipe import ADMIN
+
+INVENTORY = """\
+# A lab of local containers, made by: deploy lab up
+# This file is yours now: the lab never rewrites it.
+
+[all]
+{definitions}
+
+[slurm-master]
+ctl1
+
+[slurm-login]
+login1
+
+[slurm-node]
+{nodes}
+
+[slurm-cluster:children]
+slurm-master
+slurm-login
+slurm-node
+
+[all:vars]
+ansible_user={admin}
+ansible_become=true
+ansible_python_interpreter=/usr/bin/python3
+# Keys and host keys lie beside this file, so the directory can be moved.
+ansible_ssh_private_key_file={{{{ inventory_dir }}}}/.lab/id_ed25519
+ansible_ssh_common_args={ssh_arguments}
+"""
+
+SSH_ARGUMENTS = (
+    """-o 'UserKnownHostsFile="{{ inventory_dir }}/.lab/known_hosts"' -o StrictHostKeyChecking=yes"""
+    " -o IdentitiesOnly=yes -o KexAlgorithms=curve25519-sha256"
+)
+
+ALL = """\
+# Lab: the machines share one kernel and so one clock, which chrony must not set.
+time_sync_options: "-F 1 -x"
+# Lab: /home is one volume that all machines share; only the controller makes homes in it.
+users_create_home: false
+
+# Two people to try things as.
+users_accounts:
+  - name: alice
+    uid: 2001
+  - name: bob
+    uid: 2002
+slurm_accounts_accounts:
+  - name: research
+    description: Research groups
+slurm_accounts_users:
+  - name: alice
+    accounts: [research]
+  - name: bob
+    accounts: [research]
+"""
+
+CONTROLLER = """\
+# Lab: /home is one volume that all machines share; homes are made here, once.
+users_create_home: true
+# Lab: a killed machine is noticed within seconds instead of minutes.
+slurmctld_slurmd_timeout: 30
+"""
+
+CONTROLLER_CGROUP_V1 = """\
+# Lab: this host runs containers on cgroup v1, where Slurm cannot find the version out by itself.
+slurmctld_cgroup_parameters:
+  CgroupPlugin: cgroup/v1
+"""
+
+CONTROLLER_CGROUP_V1_BOOKWORM = """\
+  # Lab: the controllers are mounted already and a container cannot mount them again (Slurm 22.05).
+  CgroupAutomount: "no"
+"""
+
+NODE = """\
+slurmd_hardware:
+  # Lab: a container sees the memory of its whole host; several nodes must not all promise it.
+  memory_mb: 1024
+"""
+
+NODE_GPUS = """\
+  # Lab: the devices are simulated; no driver is there to count them.
+  gpus:
+    - type: a100
+      count: {gpus}
+"""
+
+
+def host_line(host: str, address: str) -> str:
+    """How a machine is defined in the inventory."""
+    return f"{host} ansible_host={address}"
+
+
+def inventory(addresses: Mapping[str, str]) -> str:
+    """The first inventory of a lab: host name -> address."""
+    return INVENTORY.format(
+        definitions="\n".join(host_line(host, address) for host, address in addresses.items()),
+        nodes="\n".join(host for host in addresses if node_number(host)),
+        admin=ADMIN,
+        ssh_arguments=SSH_ARGUMENTS,
+    )
+
+
+def group_vars(*, release: str, gpus: int, cgroup_v1: bool) -> dict[str, str]:
+    """File name -> text of the lab's group_vars."""
+    controller = CONTROLLER
+    if cgroup_v1:
+        controller += CONTROLLER_CGROUP_V1
+        if release == "bookworm":
+            controller += CONTROLLER_CGROUP_V1_BOOKWORM
+    return {
+        "all.yml": ALL,
+        "slurm-master.yml": controller,
+        "slurm-node.yml": NODE + (NODE_GPUS.format(gpus=gpus) if gpus else ""),
+    }

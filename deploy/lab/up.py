@@ -1,0 +1,213 @@
+"""Makes a lab, or completes one: what exists and runs is never touched."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from ipaddress import IPv4Network
+from pathlib import Path
+
+from deploy.errors import DeployError, error
+from deploy.lab.access import wait_for_ssh
+from deploy.lab.addresses import dynamic_range, free_networks, hosts_of, node_number
+from deploy.lab.directory import LabDirectory
+from deploy.lab.image import ensure_image
+from deploy.lab.inventory_edit import lines_to_add
+from deploy.lab.locks import exclusive
+from deploy.lab.machine import Machine, inspect_machine, require_room
+from deploy.lab.nodes import NodeMaker
+from deploy.lab.parallel import for_each
+from deploy.lab.podman import podman, query, succeeds
+from deploy.lab.routes import taken_networks
+from deploy.lab.state import (
+    DIRECTORY,
+    GPUS,
+    LAB,
+    RELEASE,
+    Lab,
+    check_name,
+    container_name,
+    find_lab,
+    home_volume,
+    need_lab,
+    network_name,
+)
+
+SECONDS_TO_ANSWER = 120
+MOST_GPUS = 16
+_DEFAULT_NODES, _DEFAULT_GPUS, _DEFAULT_RELEASE = 2, 2, "trixie"
+_UNFINISHED = ("created", "configured", "initialized")
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What the admin asked for; None means: as it is, or the default for a new lab."""
+
+    name: str
+    directory: Path | None = None
+    nodes: int | None = None
+    gpus: int | None = None
+    release: str | None = None
+    write_inventory: bool = False
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What ``bring_up`` did."""
+
+    lab: Lab
+    inventory: Path
+    made: tuple[str, ...]
+    started: tuple[str, ...]
+    to_add: str
+    """Lines that the admin's inventory lacks; empty when it names every machine."""
+
+
+def bring_up(wish: Wish, say: Callable[[str], None]) -> Outcome:
+    """Make the lab, add machines to it or power its machines on, until all of them let the admin in."""
+    check_name(wish.name)
+    machine = inspect_machine()
+    with exclusive(f"lab-{wish.name}"):
+        lab = find_lab(wish.name)
+        if lab is not None:
+            _refuse_changes(lab, wish)
+        hosts = hosts_of(_node_count(lab, wish))
+        _require_room(hosts, lab)
+        release = lab.release if lab else wish.release or _DEFAULT_RELEASE
+        say(f"image {release} ...")
+        image = ensure_image(release)
+        lab = lab or _make_network(wish, release)
+        return _complete(lab, hosts, image=image, machine=machine, wish=wish, say=say)
+
+
+def _complete(
+    lab: Lab, hosts: list[str], *, image: str, machine: Machine, wish: Wish, say: Callable[[str], None]
+) -> Outcome:
+    directory = LabDirectory(lab.directory)
+    if not succeeds("volume", "exists", home_volume(lab.name)):
+        podman("volume", "create", f"--label={LAB}={lab.name}", home_volume(lab.name))
+    unfinished = [host.name for host in lab.hosts if host.state in _UNFINISHED]
+    for host in unfinished:  # an interrupted up: never ran, so nothing can be lost
+        podman("rm", "--force", container_name(lab.name, host))
+    whole = {host.name: host for host in lab.hosts if host.name not in unfinished}
+    if whole and not directory.keys.identity.exists():
+        raise error(
+            "lab-key-lost",
+            f"the machines of lab {lab.name} open with a key that is gone",
+            where=str(directory.keys.identity),
+            hint=f"put the file back, or start over: deploy lab down --name {lab.name}",
+        )
+    maker = NodeMaker(
+        lab=lab.name,
+        directory=lab.directory,
+        image=image,
+        network=lab.network,
+        gpus=lab.gpus,
+        admin_key=directory.keys.public_key(),
+        machine=machine,
+    )
+    made = [host for host in hosts if host not in whole]
+    stopped = [name for name, host in whole.items() if not host.running]
+    if made:
+        say(f"booting {', '.join(made)} ...")
+    if stopped:
+        say(f"powering on {', '.join(stopped)} ...")
+    for_each(
+        [*made, *stopped],
+        lambda host: maker.create(host) if host in made else podman("start", container_name(lab.name, host)),
+    )
+    lab = need_lab(lab.name)
+    addresses = {host.name: host.address for host in lab.hosts}
+    directory.keys.write_known_hosts({host.address: host.host_key for host in lab.hosts})
+    directory.write(addresses, release=lab.release, gpus=lab.gpus, cgroup_v1=machine.cgroup_v1)
+    say("waiting for ssh ...")
+    wait_for_ssh(directory.keys, addresses, SECONDS_TO_ANSWER)
+    missing = directory.missing(addresses)
+    nodes = {host: address for host, address in missing.items() if node_number(host)}
+    if wish.write_inventory and nodes:
+        directory.add(nodes)
+        say(f"added to {directory.inventory}: {', '.join(nodes)}")
+        missing = directory.missing(addresses)
+    return Outcome(
+        lab=lab,
+        inventory=directory.inventory,
+        made=tuple(made),
+        started=tuple(stopped),
+        to_add=lines_to_add(missing) if missing else "",
+    )
+
+
+def _node_count(lab: Lab | None, wish: Wish) -> int:
+    existing = max((node_number(host.name) for host in lab.hosts), default=0) if lab else 0
+    wanted = wish.nodes if wish.nodes is not None else existing or _DEFAULT_NODES
+    if lab and wanted < existing:
+        raise error(
+            "lab-shrink",
+            f"lab {lab.name} has {existing} compute nodes already; up only adds",
+            hint=f"leave --nodes away, or start over: deploy lab down --name {lab.name}",
+        )
+    return wanted
+
+
+def _refuse_changes(lab: Lab, wish: Wish) -> None:
+    directory = wish.directory.absolute() if wish.directory else None
+    asked = (
+        ("dir", directory, lab.directory),
+        ("release", wish.release, lab.release),
+        ("gpus", wish.gpus, lab.gpus),
+    )
+    for option, wanted, existing in asked:
+        if wanted is not None and wanted != existing:
+            raise error(
+                "lab-differs",
+                f"lab {lab.name} was made with --{option} {existing}, which cannot become {wanted}",
+                hint=f"leave --{option} away, choose another --name, or: deploy lab down --name {lab.name}",
+            )
+
+
+def _require_room(hosts: list[str], lab: Lab | None) -> None:
+    running = len(query("ps"))
+    ours = sum(host.running for host in lab.hosts) if lab else 0
+    if ours < len(hosts):
+        require_room(running + len(hosts) - ours)
+
+
+def _make_network(wish: Wish, release: str) -> Lab:
+    gpus = _DEFAULT_GPUS if wish.gpus is None else wish.gpus
+    if not 0 <= gpus <= MOST_GPUS:
+        raise error(
+            "lab-size",
+            f"a machine has 0 to {MOST_GPUS} simulated GPUs, not {gpus}",
+            hint=f"type --gpus with a number from 0 to {MOST_GPUS}",
+        )
+    directory = (wish.directory or Path(wish.name)).absolute()
+    labels = {LAB: wish.name, DIRECTORY: directory, RELEASE: release, GPUS: gpus}
+    # Two labs in two directories may be made at this moment: the loser of a race takes the next network.
+    for network in free_networks(taken_networks()):
+        try:
+            podman(
+                *_network_arguments(wish.name, network, {key: str(value) for key, value in labels.items()})
+            )
+        except DeployError as problem:
+            if re.search(r"already (used|in use)", str(problem)):
+                continue
+            raise
+        return need_lab(wish.name)
+    raise error(
+        "lab-no-network",
+        "no free private network is left for a lab",
+        hint="see them with: deploy lab list",
+    )
+
+
+def _network_arguments(name: str, network: IPv4Network, labels: dict[str, str]) -> list[str]:
+    return [
+        "network",
+        "create",
+        # Podman's name server forgets machines that are off, and then Slurm does not take them back.
+        "--disable-dns",
+        f"--subnet={network}",
+        f"--gateway={network[1]}",
+        f"--ip-range={dynamic_range(network)}",
+        *(f"--label={key}={value}" for key, value in labels.items()),
+        network_name(name),
+    ]
