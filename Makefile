@@ -1,0 +1,70 @@
+# Every target works from a fresh checkout: it installs what it needs.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+
+PYTHON ?= python3
+BIN := .venv/bin
+SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
+LAB_PACKAGES := podman runc netavark aardvark-dns mmdebstrap uidmap iptables openssh-client
+RELEASE ?= trixie
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+
+.PHONY: help venv system demo demo-down test lint unit contract integration molecule cluster bench docs clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+venv: .venv/installed ## Make .venv with everything pinned; .venv/bin/deploy is the command
+
+.venv/installed: pyproject.toml requirements.lock
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --requirement requirements.lock
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	touch $@
+
+system: ## Install what the lab needs from the distribution (Debian, Ubuntu)
+	@for program in podman runc mmdebstrap newuidmap /usr/lib/podman/netavark; do \
+	  command -v $$program >/dev/null && continue; \
+	  echo "installing for the lab: $(LAB_PACKAGES)"; \
+	  $(SUDO) apt-get update -qq; \
+	  $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -qq --no-install-recommends $(LAB_PACKAGES) >/dev/null; \
+	  break; \
+	done
+
+demo: venv system ## Boot a lab, deploy a cluster on it, run a job
+	@$(BIN)/deploy demo --release $(RELEASE)
+
+demo-down: ## Remove the demo's lab and everything it left
+	@$(BIN)/deploy lab down --name demo --delete-dir
+
+test: lint unit contract integration molecule cluster ## Everything CI runs, cheap checks first
+
+lint: venv ## ruff, mypy, ansible-lint, yamllint, layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/yamllint --strict .
+	$(BIN)/ansible-lint --offline
+
+unit: venv ## Fast tests without network
+	$(BIN)/pytest tests/unit
+
+contract: venv ## Layers, argument_specs, scenarios
+	$(BIN)/pytest tests/contract
+
+integration: venv ## Real ansible-runner on this machine
+	$(BIN)/pytest tests/integration
+
+molecule: venv system ## Each role in containers
+	$(BIN)/python -m tests.molecule_all
+
+cluster: venv system ## Whole clusters in the lab, both Debian releases
+	$(BIN)/pytest tests/cluster
+
+bench: venv system ## Benchmarks, as ratios side by side
+	$(BIN)/python -m tests.bench
+
+clean: ## Remove what this Makefile made
+	rm -rf .venv dist build

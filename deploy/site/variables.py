@@ -1,0 +1,47 @@
+"""Variables given on the command line (-e), in the forms that Ansible takes."""
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from deploy.errors import error
+
+
+def read_extra_variables(texts: Sequence[str]) -> dict[str, Any]:
+    """``key=value`` pairs, a JSON or YAML mapping, or ``@file`` with one; later ones win.
+
+    Raises DeployError ``invalid-extra-variables``.
+    """
+    merged: dict[str, Any] = {}
+    for text in texts:
+        merged |= _read(text)
+    return merged
+
+
+def _read(text: str) -> dict[str, Any]:
+    try:
+        if text.startswith("@"):
+            content = yaml.safe_load(Path(text[1:]).read_text(encoding="utf-8"))
+        elif text.lstrip().startswith(("{", "[")):
+            content = yaml.safe_load(text)
+        else:
+            content = dict(word.split("=", 1) for word in shlex.split(text))
+    except (OSError, ValueError, yaml.YAMLError) as problem:
+        reason = problem.strerror if isinstance(problem, OSError) else "not key=value, JSON or YAML"
+        raise _invalid(text, str(reason)) from None
+    if not isinstance(content, dict):
+        raise _invalid(text, "not a mapping")
+    return content
+
+
+def _invalid(text: str, reason: str) -> Exception:
+    shown = text if text.startswith("@") else text.split("=", 1)[0]
+    return error(
+        "invalid-extra-variables",
+        f"cannot read this value of -e: {reason}",
+        where=shown,
+        hint="write -e name=value, -e '{\"name\": value}' or -e @file.yml",
+    )
