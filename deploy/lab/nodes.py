@@ -46,7 +46,8 @@ class NodeMaker:
         keys = make_key_pair(host)
         podman(*self.create_arguments(host, keys.public))
         try:
-            podman("cp", "-", f"{name}:/", data=pack(self.entries(host, keys)))
+            # Podman's word for "as in the archive" is false: true gives every file to root.
+            podman("cp", "--archive=false", "-", f"{name}:/", data=pack(self.entries(host, keys)))
             podman("start", name)
         except DeployError:
             succeeds("rm", "--force", "--time", "0", name)

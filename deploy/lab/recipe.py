@@ -79,7 +79,8 @@ WantedBy=multi-user.target
 
 # Hooks are shell text by mmdebstrap's own interface; "$1" is the new system's directory.
 _HOOKS = (
-    f'chroot "$1" useradd -u {ADMIN_UID} -U -m -d {ADMIN_HOME} -s /bin/bash {ADMIN}',
+    f'chroot "$1" groupadd -g {ADMIN_UID} {ADMIN}',
+    f'chroot "$1" useradd -u {ADMIN_UID} -g {ADMIN} -m -d {ADMIN_HOME} -s /bin/bash {ADMIN}',
     'chroot "$1" find /etc/ssh -name "ssh_host_*" -delete',
     # Otherwise every machine rebuilds the linker cache and the message catalog at its first boot.
     'chroot "$1" touch /etc/.updated /var/.updated',

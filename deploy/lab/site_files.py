@@ -32,7 +32,7 @@ slurm-node
 
 [all:vars]
 ansible_user={admin}
-ansible_become=true
+ansible_become=True
 ansible_python_interpreter=/usr/bin/python3
 # Keys and host keys lie beside this file, so the directory can be moved.
 ansible_ssh_private_key_file={{{{ inventory_dir }}}}/.lab/id_ed25519
