@@ -60,7 +60,7 @@ def up(
     if outcome.to_add:
         typer.echo(f"Add these lines to {outcome.inventory} (or type the same with --write-inventory):\n")
         typer.echo(outcome.to_add + "\n")
-    typer.echo(f"Lab {name} is up: {', '.join(host.name for host in outcome.lab.hosts)}")
+    typer.echo(f"Lab {name} is up: {', '.join(outcome.lab.names)}")
     typer.echo(f"Next: deploy cluster {outcome.inventory}")
 
 

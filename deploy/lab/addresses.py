@@ -36,6 +36,11 @@ def address_of(host: str, network: IPv4Network) -> IPv4Address:
     return network[_FIRST_NODE + number if number else FIXED_HOSTS[host]]
 
 
+def mac_address(address: IPv4Address) -> str:
+    """A hardware address that survives a power cycle, so that no neighbour has to look for it anew."""
+    return ":".join(f"{octet:02x}" for octet in (0x02, 0xDE, *address.packed))
+
+
 def dynamic_range(network: IPv4Network) -> IPv4Network:
     """The top of the network, left to podman for containers without a fixed address."""
     return list(network.subnets(new_prefix=_DYNAMIC_PREFIX))[-1]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from deploy.errors import DeployError
 from deploy.lab.access import KeyPair, make_key_pair
-from deploy.lab.addresses import address_of, node_number
+from deploy.lab.addresses import address_of, mac_address, node_number
 from deploy.lab.image import start_command
 from deploy.lab.machine import Machine
 from deploy.lab.podman import podman, succeeds
@@ -56,12 +56,12 @@ class NodeMaker:
     def create_arguments(self, host: str, host_key: str) -> list[str]:
         """The podman call that creates the container of a machine."""
         machine = self.machine
-        address = str(address_of(host, self.network))
+        address = address_of(host, self.network)
         labels: Mapping[str, str] = {
             LAB: self.lab,
             HOST: host,
             DIRECTORY: str(self.directory),
-            ADDRESS: address,
+            ADDRESS: str(address),
             HOST_KEY: " ".join(host_key.split()[:2]),
         }
         return [
@@ -72,6 +72,7 @@ class NodeMaker:
             *(f"--label={key}={value}" for key, value in labels.items()),
             f"--network={network_name(self.lab)}",
             f"--ip={address}",
+            f"--mac-address={mac_address(address)}",
             # /etc/hosts is then the machine's own file, as on a real one: kept over a power cycle.
             "--no-hosts",
             f"--volume={home_volume(self.lab)}:/home",

@@ -38,6 +38,11 @@ class Lab:
     network: IPv4Network
     hosts: tuple[LabHost, ...]
 
+    @property
+    def names(self) -> list[str]:
+        """The names of its machines."""
+        return [host.name for host in self.hosts]
+
     def host(self, name: str) -> LabHost:
         """The machine of this name; complains with the names there are."""
         for host in self.hosts:
@@ -46,7 +51,7 @@ class Lab:
         raise error(
             "lab-host-unknown",
             f"lab {self.name} has no machine {name}",
-            hint=f"its machines: {', '.join(host.name for host in self.hosts) or 'none yet'}",
+            hint=f"its machines: {', '.join(self.names) or 'none yet'}",
         )
 
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import IPv4Network
 from pathlib import Path
 
@@ -68,54 +68,70 @@ def bring_up(wish: Wish, say: Callable[[str], None]) -> Outcome:
     machine = inspect_machine()
     with exclusive(f"lab-{wish.name}"):
         lab = find_lab(wish.name)
-        if lab is not None:
-            _refuse_changes(lab, wish)
+        _check(wish, lab)
         hosts = hosts_of(_node_count(lab, wish))
         _require_room(hosts, lab)
-        release = lab.release if lab else wish.release or _DEFAULT_RELEASE
-        say(f"image {release} ...")
-        image = ensure_image(release)
-        lab = lab or _make_network(wish, release)
-        return _complete(lab, hosts, image=image, machine=machine, wish=wish, say=say)
+        if lab is None:
+            release = wish.release or _DEFAULT_RELEASE
+            say(f"image {release} ...")
+            ensure_image(release)  # first: a release that cannot be had leaves no lab behind
+            lab = _make_network(wish, release)
+        else:
+            lab = _without_unfinished(lab)
+        made = [host for host in hosts if host not in lab.names]
+        stopped = [host.name for host in lab.hosts if not host.running]
+        _boot(lab, made, stopped, machine, say)
+        return _settle(need_lab(wish.name), made, stopped, machine=machine, wish=wish, say=say)
 
 
-def _complete(
-    lab: Lab, hosts: list[str], *, image: str, machine: Machine, wish: Wish, say: Callable[[str], None]
-) -> Outcome:
-    directory = LabDirectory(lab.directory)
-    if not succeeds("volume", "exists", home_volume(lab.name)):
-        podman("volume", "create", f"--label={LAB}={lab.name}", home_volume(lab.name))
-    unfinished = [host.name for host in lab.hosts if host.state in _UNFINISHED]
-    for host in unfinished:  # an interrupted up: never ran, so nothing can be lost
-        podman("rm", "--force", container_name(lab.name, host))
-    whole = {host.name: host for host in lab.hosts if host.name not in unfinished}
-    if whole and not directory.keys.identity.exists():
+def _without_unfinished(lab: Lab) -> Lab:
+    """Forget machines of an interrupted ``up``: they never ran, so nothing can be lost."""
+    unfinished = [host for host in lab.hosts if host.state in _UNFINISHED]
+    for host in unfinished:
+        podman("rm", "--force", container_name(lab.name, host.name))
+    return replace(lab, hosts=tuple(host for host in lab.hosts if host not in unfinished))
+
+
+def _boot(
+    lab: Lab, made: list[str], stopped: list[str], machine: Machine, say: Callable[[str], None]
+) -> None:
+    keys = LabDirectory(lab.directory).keys
+    if lab.hosts and not keys.identity.exists():
         raise error(
             "lab-key-lost",
             f"the machines of lab {lab.name} open with a key that is gone",
-            where=str(directory.keys.identity),
+            where=str(keys.identity),
             hint=f"put the file back, or start over: deploy lab down --name {lab.name}",
         )
-    maker = NodeMaker(
-        lab=lab.name,
-        directory=lab.directory,
-        image=image,
-        network=lab.network,
-        gpus=lab.gpus,
-        admin_key=directory.keys.public_key(),
-        machine=machine,
-    )
-    made = [host for host in hosts if host not in whole]
-    stopped = [name for name, host in whole.items() if not host.running]
     if made:
+        maker = NodeMaker(
+            lab=lab.name,
+            directory=lab.directory,
+            image=ensure_image(lab.release),
+            network=lab.network,
+            gpus=lab.gpus,
+            admin_key=keys.public_key(),
+            machine=machine,
+        )
+        if not succeeds("volume", "exists", home_volume(lab.name)):
+            podman("volume", "create", f"--label={LAB}={lab.name}", home_volume(lab.name))
         say(f"booting {', '.join(made)} ...")
+        for_each(made, maker.create)
     if stopped:
         say(f"powering on {', '.join(stopped)} ...")
-    for_each(
-        [*made, *stopped],
-        lambda host: maker.create(host) if host in made else podman("start", container_name(lab.name, host)),
-    )
-    lab = need_lab(lab.name)
+        for_each(stopped, lambda host: podman("start", container_name(lab.name, host)))
+
+
+def _settle(
+    lab: Lab,
+    made: list[str],
+    started: list[str],
+    *,
+    machine: Machine,
+    wish: Wish,
+    say: Callable[[str], None],
+) -> Outcome:
+    directory = LabDirectory(lab.directory)
     addresses = {host.name: host.address for host in lab.hosts}
     directory.keys.write_known_hosts({host.address: host.host_key for host in lab.hosts})
     directory.write(addresses, release=lab.release, gpus=lab.gpus, cgroup_v1=machine.cgroup_v1)
@@ -131,7 +147,7 @@ def _complete(
         lab=lab,
         inventory=directory.inventory,
         made=tuple(made),
-        started=tuple(stopped),
+        started=tuple(started),
         to_add=lines_to_add(missing) if missing else "",
     )
 
@@ -148,8 +164,24 @@ def _node_count(lab: Lab | None, wish: Wish) -> int:
     return wanted
 
 
-def _refuse_changes(lab: Lab, wish: Wish) -> None:
+def _check(wish: Wish, lab: Lab | None) -> None:
+    """Refuse what cannot be had, before anything is made."""
+    if wish.gpus is not None and not 0 <= wish.gpus <= MOST_GPUS:
+        raise error(
+            "lab-size",
+            f"a machine has 0 to {MOST_GPUS} simulated GPUs, not {wish.gpus}",
+            hint=f"type --gpus with a number from 0 to {MOST_GPUS}",
+        )
     directory = wish.directory.absolute() if wish.directory else None
+    if directory and directory.exists() and not directory.is_dir():
+        raise error(
+            "lab-directory",
+            "the lab's files go into a directory, and this is none",
+            where=str(directory),
+            hint="choose another place with --dir",
+        )
+    if lab is None:
+        return
     asked = (
         ("dir", directory, lab.directory),
         ("release", wish.release, lab.release),
@@ -172,21 +204,17 @@ def _require_room(hosts: list[str], lab: Lab | None) -> None:
 
 
 def _make_network(wish: Wish, release: str) -> Lab:
-    gpus = _DEFAULT_GPUS if wish.gpus is None else wish.gpus
-    if not 0 <= gpus <= MOST_GPUS:
-        raise error(
-            "lab-size",
-            f"a machine has 0 to {MOST_GPUS} simulated GPUs, not {gpus}",
-            hint=f"type --gpus with a number from 0 to {MOST_GPUS}",
-        )
     directory = (wish.directory or Path(wish.name)).absolute()
-    labels = {LAB: wish.name, DIRECTORY: directory, RELEASE: release, GPUS: gpus}
+    labels = {
+        LAB: wish.name,
+        DIRECTORY: str(directory),
+        RELEASE: release,
+        GPUS: str(_DEFAULT_GPUS if wish.gpus is None else wish.gpus),
+    }
     # Two labs in two directories may be made at this moment: the loser of a race takes the next network.
     for network in free_networks(taken_networks()):
         try:
-            podman(
-                *_network_arguments(wish.name, network, {key: str(value) for key, value in labels.items()})
-            )
+            podman(*_network_arguments(wish.name, network, labels))
         except DeployError as problem:
             if re.search(r"already (used|in use)", str(problem)):
                 continue
