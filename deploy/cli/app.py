@@ -5,7 +5,9 @@ import sys
 import typer
 
 from deploy import __version__
+from deploy.cli.cluster import cluster
 from deploy.cli.lab import lab_app
+from deploy.cli.report import report
 from deploy.errors import DeployError
 
 app = typer.Typer(
@@ -14,6 +16,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Turn the machines of an Ansible inventory into a working GPU cluster.",
 )
+app.command()(cluster)
+app.command()(report)
 app.add_typer(lab_app, name="lab")
 
 

@@ -6,7 +6,7 @@ and the hardware contract alone, so that a run limited to one host renders the s
 
 import ipaddress
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -194,3 +194,12 @@ def _members(site: Site, partition: Variables) -> NodeSet:
 
 def _memory_per_cpu(hardware: Hardware) -> int:
     return int(hardware["memory_mb"]) // int(hardware["cpus"])
+
+
+def write_discovery(path: Path, nodes: Iterable[Host], answers: Path) -> None:
+    """Writes the inventory source of playbooks/discover.yml: who is asked, and where answers go."""
+    group = {
+        "hosts": {node.name: None for node in nodes},
+        "vars": {"slurmd_discover_directory": str(answers)},
+    }
+    path.write_text(json.dumps({"all": {"children": {"phase_discover": group}}}), encoding="utf-8")

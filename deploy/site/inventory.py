@@ -75,8 +75,16 @@ class Site:
         return tuple(host for host in self.hosts.values() if host.name in members)
 
 
-def read_site(inventory: Path, *, limit: str | None = None, vault_password_file: Path | None = None) -> Site:
-    """Read an inventory file or directory, ``limit`` being an Ansible host pattern.
+def read_site(
+    inventory: Path,
+    *,
+    limit: str | None = None,
+    vault_password_file: Path | None = None,
+    extra_variables: Mapping[str, Any] | None = None,
+) -> Site:
+    """Read an inventory file or directory; ``limit`` is an Ansible host pattern.
+
+    ``extra_variables`` win over what the inventory says, on every host.
 
     Raises DeployError: ``inventory-not-found``, ``inventory-invalid``, ``limit-matches-nothing``.
     """
@@ -109,7 +117,7 @@ def read_site(inventory: Path, *, limit: str | None = None, vault_password_file:
     hosts = {
         name: Host(
             name=name,
-            variables=hostvars.get(name, {}),
+            variables={**hostvars.get(name, {}), **(extra_variables or {})},
             groups=frozenset(g for g, members in groups.items() if name in members) - _IMPLICIT_GROUPS,
         )
         for name in names

@@ -68,15 +68,18 @@ def check_secrets(site: Site, vault_password_file: Path | None) -> list[Finding]
     return sorted(set(findings))
 
 
-def fill_secrets(site: Site, vault_password_file: Path | None) -> list[str]:
-    """Generates what neither the inventory nor the secrets file holds; returns the new names."""
+def fill_secrets(site: Site, vault_password_file: Path | None, into: Path | None = None) -> list[str]:
+    """Generates what neither the inventory nor the secrets file holds; returns the new names.
+
+    They go to the secrets file, or to the new private file ``into``.
+    """
     path = secrets_file(site)
     present = _read(path, vault_password_file)
     declared = {name for _, values in _of_hosts(site) for name in values}
     missing = [name for name in secret_names() if name not in present and name not in declared]
     if missing:
         lines = "".join(f"{name}: {_generate(name)}\n" for name in missing)
-        _append(path, lines, vault_password_file)
+        _append(into or path, lines, vault_password_file)
     return missing
 
 

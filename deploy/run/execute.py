@@ -1,0 +1,212 @@
+"""One playbook, run by ansible-runner in a directory of its own. The only importer of ansible_runner."""
+
+import os
+import queue
+import shutil
+import signal
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from deploy.errors import ExitCode, error
+from deploy.run import guardian
+from deploy.run.cancellation import Cancellation
+from deploy.run.events import Ending, Event, RawEvent, RunEnded, parse
+
+_POLL_SECONDS = 0.2
+_CALLBACKS = Path(__file__).parent / "callback"
+_IDENT = "run"
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """A playbook and everything Ansible needs for it; every argument stays one argument.
+
+    The passwords are contents, not paths: they go to Ansible in files that are removed with the run.
+    """
+
+    playbook: Path
+    inventories: tuple[Path, ...]
+    extra_vars_files: tuple[Path, ...] = ()
+    arguments: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    connection_password: str | None = field(default=None, repr=False)
+    become_password: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class Execution:
+    """How a run came to its end."""
+
+    rc: int
+    ending: Ending
+
+
+def execute(
+    request: RunRequest, on_event: Callable[[Event], None], cancellation: Cancellation | None = None
+) -> Execution:
+    """Run a playbook; ``on_event`` is called in the caller's thread for every event, RunEnded last.
+
+    What ``on_event`` raises stops the run and is raised here. Raises DeployError ``runner-failed`` when
+    ansible-runner itself breaks.
+    """
+    cancellation = cancellation or Cancellation()
+    with _scratch_directory() as scratch:
+        run = _Run(request, scratch)
+        run.start()
+        try:
+            for event in run.events(cancellation):
+                on_event(event)
+            if run.failure:
+                raise error(
+                    "runner-failed",
+                    f"ansible-runner broke: {type(run.failure).__name__}: {run.failure}",
+                    hint="this is a fault of deploy or of its installation: install it anew, then report it",
+                    exit_code=ExitCode.INTERNAL,
+                ) from run.failure
+        except BaseException:
+            run.kill()
+            raise
+        ending = Ending.CANCELLED if cancellation.is_asked else Ending.FINISHED
+        on_event(RunEnded(time.time(), run.rc, ending))
+        return Execution(run.rc, ending)
+
+
+@contextmanager
+def _scratch_directory() -> Iterator[Path]:
+    path = Path(tempfile.mkdtemp(prefix="deploy-run-"))
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+class _Run:
+    """A run in progress: ansible-runner in its thread, which does nothing but enqueue."""
+
+    def __init__(self, request: RunRequest, scratch: Path) -> None:
+        self._request = request
+        self._scratch = scratch
+        self._pid_file = scratch / "guardian.pid"
+        self._queue: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._work, name="ansible-runner")
+        self.failure: BaseException | None = None
+        self.rc = 1
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def events(self, cancellation: Cancellation) -> Iterator[Event]:
+        """The events as they come, until the run is over."""
+        sent: set[int] = set()
+        while True:
+            if cancellation.is_asked:
+                self._send_once(signal.SIGTERM if cancellation.is_at_once else signal.SIGINT, sent)
+            try:
+                raw = self._queue.get(timeout=_POLL_SECONDS)
+            except queue.Empty:
+                continue
+            if raw is None:
+                break
+            event = parse(raw)
+            if not isinstance(event, RawEvent) or event.text:
+                yield event
+        self._thread.join()
+
+    def kill(self) -> None:
+        """End the run at once and wait for its end."""
+        sent: set[int] = set()
+        while self._thread.is_alive():
+            self._send_once(signal.SIGTERM, sent)
+            self._thread.join(_POLL_SECONDS)
+
+    def _send_once(self, number: signal.Signals, sent: set[int]) -> None:
+        """Signal the guardian, as soon as it is there."""
+        if number in sent:
+            return
+        try:
+            os.kill(int(self._pid_file.read_text(encoding="ascii")), number)
+        except (FileNotFoundError, ProcessLookupError, ValueError):
+            return
+        sent.add(number)
+
+    def _work(self) -> None:
+        """In the thread. It must live as long as the guardian: the kernel tells that one of our end."""
+        try:
+            self.rc = self._run()
+        except BaseException as failure:  # noqa: BLE001 - a thread's exception is lost unless carried over
+            self.failure = failure
+        finally:
+            self._queue.put(None)
+
+    def _run(self) -> int:
+        # Late, because nothing but a run needs it and each start of the command would pay for it.
+        from ansible_runner.config.runner import RunnerConfig  # noqa: PLC0415
+        from ansible_runner.runner import Runner  # noqa: PLC0415
+
+        environment = {**self._request.environment, "ANSIBLE_CALLBACK_PLUGINS": str(_CALLBACKS)}
+        config = RunnerConfig(
+            private_data_dir=str(self._scratch),
+            ident=_IDENT,
+            playbook=str(self._request.playbook),
+            envvars=environment,
+            fact_cache_type="memory",
+            quiet=True,
+            suppress_env_files=True,
+        )
+        config.prepare()
+        # prepare() adds this process's environment, and knows an argument only as part of a string
+        # that it splits: what was asked for replaces both.
+        config.env = {
+            **environment,
+            "ANSIBLE_CALLBACK_PLUGINS": config.env["ANSIBLE_CALLBACK_PLUGINS"],
+            "ANSIBLE_STDOUT_CALLBACK": "deploy_events",
+            "AWX_ISOLATED_DATA_DIR": config.env["AWX_ISOLATED_DATA_DIR"],
+        }
+        config.command = self._command()
+        config.cwd = str(Path.cwd())
+        config.suppress_output_file = True
+        config.pexpect_timeout = 1
+        _, rc = Runner(config, event_handler=self._enqueue, status_handler=self._forget_command).run()
+        return 1 if rc is None else int(rc)
+
+    def _enqueue(self, raw: dict[str, Any]) -> bool:
+        """Keep nothing on disk: the journal is ours."""
+        # ansible-runner reuses the dictionary for the lines of one chunk.
+        self._queue.put(dict(raw))
+        return False
+
+    def _forget_command(self, status: dict[str, Any], **_: object) -> None:
+        """Remove the artifact that holds the whole environment, before anything runs in it."""
+        if status["status"] == "running":
+            (self._scratch / "artifacts" / _IDENT / "command").unlink(missing_ok=True)
+
+    def _command(self) -> list[str]:
+        request = self._request
+        ansible_playbook = Path(sys.executable).parent / "ansible-playbook"
+        command = [sys.executable, "-I", "-S", str(Path(guardian.__file__))]
+        command += [str(os.getpid()), str(self._pid_file), str(self._scratch), str(ansible_playbook)]
+        for inventory in request.inventories:
+            command += ["--inventory", str(inventory.resolve())]
+        for file in request.extra_vars_files:
+            command += ["--extra-vars", f"@{file.resolve()}"]
+        for name, password in (
+            ("connection", request.connection_password),
+            ("become", request.become_password),
+        ):
+            if password is not None:
+                command += [f"--{name}-password-file", str(self._secret_file(name, password))]
+        return [*command, *request.arguments, str(request.playbook.resolve())]
+
+    def _secret_file(self, name: str, content: str) -> Path:
+        path = self._scratch / f"{name}-password"
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(content)
+        return path

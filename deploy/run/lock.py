@@ -1,0 +1,43 @@
+"""One run per site at a time: a lock that the kernel frees when its holder ends, however it ends."""
+
+import fcntl
+import json
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from deploy.errors import error
+
+
+@contextmanager
+def site_lock(directory: Path) -> Iterator[None]:
+    """Holds the lock of the site in ``directory``. Raises DeployError ``site-locked``."""
+    path = directory / "lock"
+    # Python makes the descriptor close on exec, so no child outlives us with the lock.
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise error(
+                "site-locked",
+                f"another run is at work on this site{_holder(path)}",
+                where=str(path),
+                hint="wait until it has ended, then type the same again",
+            ) from None
+        os.ftruncate(descriptor, 0)
+        os.write(descriptor, json.dumps({"pid": os.getpid(), "since": time.time()}).encode())
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _holder(path: Path) -> str:
+    try:
+        holder = json.loads(path.read_text(encoding="utf-8"))
+        since = time.strftime("%H:%M:%S", time.localtime(holder["since"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+    return f" (process {holder['pid']}, since {since})"

@@ -1,0 +1,119 @@
+"""The settings of Ansible for a run: one environment, the same wherever the command is started."""
+
+import importlib.util
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from deploy.content import ansible_config, roles
+
+_CONNECTION_SECONDS = 10
+_LARGEST_RESULT = 50_000_000
+_MOST_FORKS = 50
+_FORKS_PER_CORE = 10
+# Cores that the mitogen we depend on was run with; with others its strategy may not load.
+_MITOGEN_CORES = frozenset({(2, 19)})
+# Of the caller's own ANSIBLE_ variables only those on how to reach and unlock hosts are kept: the
+# others would make a run depend on the shell it is started from.
+_KEPT = (
+    "ANSIBLE_VAULT_",
+    "ANSIBLE_PRIVATE_KEY_FILE",
+    "ANSIBLE_REMOTE_USER",
+    "ANSIBLE_REMOTE_PORT",
+    "ANSIBLE_SSH_ARGS",
+    "ANSIBLE_SSH_COMMON_ARGS",
+    "ANSIBLE_SSH_EXTRA_ARGS",
+    "ANSIBLE_SSH_EXECUTABLE",
+    "ANSIBLE_BECOME",
+)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What of a run's settings can be chosen; ``None`` means the best for this machine."""
+
+    hosts: int = 1
+    forks: int | None = None
+    mitogen: bool | None = None
+    connection_seconds: int = _CONNECTION_SECONDS
+
+
+def ansible_environment(
+    settings: Settings | None = None, *, base: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """The whole environment of an Ansible process, be it ours or a plain ``ansible-playbook``."""
+    settings = settings or Settings()
+    inherited = os.environ if base is None else base
+    environment = {name: value for name, value in inherited.items() if _is_kept(name)}
+    environment |= {
+        "ANSIBLE_CONFIG": str(ansible_config()),
+        "ANSIBLE_ROLES_PATH": str(roles()),
+        # Nothing but the collections of our own installation.
+        "ANSIBLE_COLLECTIONS_PATH": str(roles().parent / "collections"),
+        "ANSIBLE_FORKS": str(settings.forks or default_forks(settings.hosts)),
+        "ANSIBLE_TIMEOUT": str(settings.connection_seconds),
+        "ANSIBLE_HOST_KEY_CHECKING": "true",
+        "ANSIBLE_INJECT_FACT_VARS": "false",
+        "ANSIBLE_TRANSFORM_INVALID_GROUP_CHARS": "ignore",
+        "ANSIBLE_INVENTORY_UNPARSED_FAILED": "true",
+        "ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED": "true",
+        "ANSIBLE_PYTHON_INTERPRETER": "auto_silent",
+        "ANSIBLE_GATHERING": "smart",
+        "ANSIBLE_RETRY_FILES_ENABLED": "false",
+        "ANSIBLE_DEPRECATION_WARNINGS": "false",
+        "ANSIBLE_LOCALHOST_WARNING": "false",
+        "ANSIBLE_NOCOLOR": "true",
+        "ANSIBLE_NOCOWS": "true",
+        "ANSIBLE_DISPLAY_ARGS_TO_STDOUT": "false",
+        "ANSIBLE_DUPLICATE_YAML_DICT_KEY": "error",
+        "PYTHONUNBUFFERED": "1",
+        "MAX_EVENT_RES": str(_LARGEST_RESULT),
+    }
+    return environment | (_mitogen() if wants_mitogen(settings) else _openssh(environment))
+
+
+def default_forks(hosts: int) -> int:
+    """Hosts worked on at once: all, but no more than the cores of this machine can feed."""
+    cores = os.cpu_count() or 1
+    return max(1, min(hosts, max(_FORKS_PER_CORE, cores * _FORKS_PER_CORE), _MOST_FORKS))
+
+
+def wants_mitogen(settings: Settings) -> bool:
+    """Whether a run uses mitogen: as chosen, else when it works with the installed ansible-core."""
+    return is_mitogen_supported() if settings.mitogen is None else settings.mitogen
+
+
+def is_mitogen_supported() -> bool:
+    """Whether mitogen is here and was proved with the installed ansible-core."""
+    try:
+        core = tuple(int(part) for part in version("ansible-core").split(".")[:2])
+    except (PackageNotFoundError, ValueError):
+        return False
+    return core in _MITOGEN_CORES and _mitogen_strategies() is not None
+
+
+def _mitogen_strategies() -> Path | None:
+    spec = importlib.util.find_spec("ansible_mitogen")
+    return Path(spec.origin).parent / "plugins" / "strategy" if spec and spec.origin else None
+
+
+def _mitogen() -> dict[str, str]:
+    return {
+        "ANSIBLE_STRATEGY": "mitogen_linear",
+        "ANSIBLE_STRATEGY_PLUGINS": str(_mitogen_strategies()),
+    }
+
+
+def _openssh(environment: Mapping[str, str]) -> dict[str, str]:
+    arguments = "-o ControlMaster=auto -o ControlPersist=60s -o ServerAliveInterval=30"
+    return {
+        "ANSIBLE_STRATEGY": "linear",
+        "ANSIBLE_PIPELINING": "true",
+        "ANSIBLE_SSH_ARGS": environment.get("ANSIBLE_SSH_ARGS", arguments),
+    }
+
+
+def _is_kept(name: str) -> bool:
+    return name.startswith(_KEPT) or not name.startswith(("ANSIBLE_", "_ANSIBLE_", "RUNNER_", "AWX_"))

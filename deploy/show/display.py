@@ -1,0 +1,19 @@
+"""What every way of showing a run can do."""
+
+from typing import Protocol
+
+from deploy.run.events import Event
+from deploy.show.summary import Summary
+
+
+class Display(Protocol):
+    """Shows a run while it goes on."""
+
+    def start(self, title: str, hosts: tuple[str, ...]) -> None:
+        """The run is about to begin."""
+
+    def event(self, event: Event) -> None:
+        """Something happened."""
+
+    def finish(self, summary: Summary, hint: str) -> None:
+        """The run is over; ``hint`` is the next thing to type."""
