@@ -60,6 +60,9 @@ def up(
     if outcome.to_add:
         typer.echo(f"Add these lines to {outcome.inventory} (or type the same with --write-inventory):\n")
         typer.echo(outcome.to_add + "\n")
+    if outcome.to_change:
+        typer.echo(f"Other addresses stand in {outcome.inventory}; these are right:\n")
+        typer.echo(outcome.to_change + "\n")
     typer.echo(f"Lab {name} is up: {', '.join(outcome.lab.names)}")
     typer.echo(f"Next: deploy cluster {outcome.inventory}")
 

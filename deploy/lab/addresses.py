@@ -1,6 +1,7 @@
 """Which machines a lab has and which addresses they get: always the same ones for the same name."""
 
 import re
+import zlib
 from collections.abc import Iterable, Iterator
 from ipaddress import IPv4Address, IPv4Network
 
@@ -46,9 +47,13 @@ def dynamic_range(network: IPv4Network) -> IPv4Network:
     return list(network.subnets(new_prefix=_DYNAMIC_PREFIX))[-1]
 
 
-def free_networks(taken: Iterable[IPv4Network]) -> Iterator[IPv4Network]:
-    """Networks for a lab that overlap none of ``taken``, in order of preference."""
-    used = list(taken)
-    for candidate in _POOL.subnets(new_prefix=24):
+def free_networks(lab: str, taken: Iterable[IPv4Network]) -> Iterator[IPv4Network]:
+    """Networks for a lab that overlap none of ``taken``, in order of preference.
+
+    Each name has its own favourite: a lab that is made again gets the addresses its inventory knows.
+    """
+    used, pool = list(taken), list(_POOL.subnets(new_prefix=24))
+    favourite = zlib.crc32(lab.encode()) % len(pool)
+    for candidate in (*pool[favourite:], *pool[:favourite]):
         if not any(candidate.overlaps(other) for other in used):
             yield candidate

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from deploy.lab import site_files
 from deploy.lab.access import KeyDirectory
-from deploy.lab.inventory_edit import add_nodes, missing_hosts
+from deploy.lab.inventory_edit import add_nodes, missing_hosts, moved_hosts
 from deploy.lab.ownership import hand_over, make_directory
 
 
@@ -43,6 +43,10 @@ class LabDirectory:
     def missing(self, addresses: Mapping[str, str]) -> dict[str, str]:
         """The machines that the inventory does not name yet."""
         return missing_hosts(_read(self.inventory), addresses)
+
+    def moved(self, addresses: Mapping[str, str]) -> str:
+        """Lines of the inventory that must change because they give a machine another address."""
+        return "\n".join(moved_hosts(_read(self.inventory), addresses))
 
     def add(self, addresses: Mapping[str, str]) -> None:
         """Add compute nodes to the inventory, replacing the file in one step."""

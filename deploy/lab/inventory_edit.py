@@ -14,6 +14,19 @@ def missing_hosts(text: str, addresses: Mapping[str, str]) -> dict[str, str]:
     return {host: address for host, address in addresses.items() if host not in named}
 
 
+def moved_hosts(text: str, addresses: Mapping[str, str]) -> list[str]:
+    """The right definitions of those hosts that the inventory defines with another address."""
+    right: set[str] = set()
+    wrong: list[str] = []
+    for line in text.splitlines():
+        host, *variables = line.split() or [""]
+        for variable in variables:
+            name, _, value = variable.partition("=")
+            if host in addresses and name == "ansible_host":
+                (right.add if value == addresses[host] else wrong.append)(host)
+    return [host_line(host, addresses[host]) for host in wrong if host not in right]
+
+
 def lines_to_add(addresses: Mapping[str, str]) -> str:
     """What to type into the inventory for these machines."""
     return "\n".join(("[all]", *(host_line(*pair) for pair in addresses.items()), f"[{_GROUP}]", *addresses))

@@ -9,7 +9,16 @@ from pathlib import Path
 
 from deploy.errors import error
 
-PACKAGES = ("podman", "runc", "netavark", "mmdebstrap", "uidmap", "iproute2", "openssh-client")
+PACKAGES = (
+    "podman",
+    "runc",
+    "netavark",
+    "iptables",
+    "mmdebstrap",
+    "uidmap",
+    "iproute2",
+    "openssh-client",
+)
 INSTANCES_PER_MACHINE = 7
 """inotify instances that a booted systemd container holds: 128 carry about 18 of them."""
 

@@ -60,6 +60,8 @@ class Outcome:
     started: tuple[str, ...]
     to_add: str
     """Lines that the admin's inventory lacks; empty when it names every machine."""
+    to_change: str
+    """Lines that the admin's inventory has with another address; empty when all are right."""
 
 
 def bring_up(wish: Wish, say: Callable[[str], None]) -> Outcome:
@@ -149,6 +151,7 @@ def _settle(
         made=tuple(made),
         started=tuple(started),
         to_add=lines_to_add(missing) if missing else "",
+        to_change=directory.moved(addresses),
     )
 
 
@@ -212,7 +215,7 @@ def _make_network(wish: Wish, release: str) -> Lab:
         GPUS: str(_DEFAULT_GPUS if wish.gpus is None else wish.gpus),
     }
     # Two labs in two directories may be made at this moment: the loser of a race takes the next network.
-    for network in free_networks(taken_networks()):
+    for network in free_networks(wish.name, taken_networks()):
         try:
             podman(*_network_arguments(wish.name, network, labels))
         except DeployError as problem:

@@ -1,0 +1,86 @@
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from deploy.lab.access import KeyDirectory, make_key_pair
+from deploy.lab.directory import LabDirectory
+
+ADDRESSES = {"ctl1": "10.213.7.2", "login1": "10.213.7.3", "node1": "10.213.7.11"}
+
+
+def made(path: Path) -> LabDirectory:
+    directory = LabDirectory(path)
+    directory.keys.public_key()
+    directory.keys.write_known_hosts({"10.213.7.2": "ssh-ed25519 AAAA"})
+    directory.write(ADDRESSES, release="trixie", gpus=2, cgroup_v1=True)
+    return directory
+
+
+def test_existing_files_are_the_admins(tmp_path: Path) -> None:
+    directory = made(tmp_path / "lab")
+    directory.inventory.write_text("mine\n")
+    (directory.path / "group_vars/slurm-node.yml").unlink()
+    directory.write(ADDRESSES, release="trixie", gpus=2, cgroup_v1=True)
+    assert directory.inventory.read_text() == "mine\n"
+    assert (directory.path / "group_vars/slurm-node.yml").exists()
+
+
+def test_keys_are_private_and_made_once(tmp_path: Path) -> None:
+    keys = KeyDirectory(tmp_path / "lab/.lab")
+    public = keys.public_key()
+    assert keys.identity.stat().st_mode & 0o777 == 0o600
+    assert keys.path.stat().st_mode & 0o777 == 0o700
+    assert keys.public_key() == public
+    derived = subprocess.run(
+        ["ssh-keygen", "-y", "-f", str(keys.identity)], capture_output=True, text=True, check=True
+    )
+    assert derived.stdout.split()[:2] == public.split()[:2]
+
+
+def test_every_key_is_another() -> None:
+    assert make_key_pair("a").public.split()[1] != make_key_pair("a").public.split()[1]
+
+
+def test_known_hosts_name_the_address(tmp_path: Path) -> None:
+    directory = made(tmp_path)
+    assert directory.keys.known_hosts.read_text() == "10.213.7.2 ssh-ed25519 AAAA\n"
+
+
+def test_ssh_takes_no_other_host_key(tmp_path: Path) -> None:
+    command = KeyDirectory(tmp_path / "a b").ssh_command("10.213.7.2", "-o", "BatchMode=yes")
+    assert f'UserKnownHostsFile="{tmp_path}/a b/known_hosts"' in command
+    assert "StrictHostKeyChecking=yes" in command
+    assert command[-1] == "admin@10.213.7.2"
+
+
+def test_adding_keeps_the_files_mode(tmp_path: Path) -> None:
+    directory = made(tmp_path)
+    directory.inventory.chmod(0o640)
+    directory.add({"node2": "10.213.7.12"})
+    assert directory.inventory.stat().st_mode & 0o777 == 0o640
+    assert directory.missing({**ADDRESSES, "node2": "10.213.7.12"}) == {}
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == [".lab", "group_vars", "inventory.ini"]
+
+
+def test_forgetting_the_keys_leaves_the_inventory(tmp_path: Path) -> None:
+    directory = made(tmp_path)
+    directory.forget_keys()
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["group_vars", "inventory.ini"]
+
+
+def test_a_directory_named_lab_without_our_keys_stays(tmp_path: Path) -> None:
+    (tmp_path / ".lab").mkdir()
+    LabDirectory(tmp_path).forget_keys()
+    assert (tmp_path / ".lab").exists()
+
+
+@pytest.mark.parametrize(("extra", "kept"), [(None, []), ("notes.txt", ["notes.txt"])])
+def test_delete_removes_only_what_the_lab_wrote(tmp_path: Path, extra: str | None, kept: list[str]) -> None:
+    directory = made(tmp_path / "lab")
+    (directory.path / ".deploy/runs").mkdir(parents=True)
+    if extra:
+        (directory.path / extra).touch()
+    directory.forget_keys()
+    assert directory.delete() == kept
+    assert directory.path.exists() == bool(kept)

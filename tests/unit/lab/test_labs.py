@@ -1,0 +1,188 @@
+import subprocess
+from ipaddress import IPv4Network
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deploy.errors import DeployError, ExitCode, error
+from deploy.lab import state, up
+from deploy.lab.access import KeyDirectory, wait_for_ssh
+from deploy.lab.parallel import for_each
+from deploy.lab.podman import podman
+from deploy.lab.state import Lab, LabHost, all_labs, check_name, find_lab, need_lab
+from deploy.lab.up import Wish
+
+NETWORKS = [
+    {
+        "name": "deploy-two",
+        "subnets": [{"subnet": "10.213.7.0/24"}],
+        "labels": {
+            "deploy.lab": "two",
+            "deploy.directory": "/sites/two",
+            "deploy.release": "trixie",
+            "deploy.gpus": "2",
+        },
+    }
+]
+
+
+def container(host: str, address: str, status: str) -> dict[str, Any]:
+    labels = {"deploy.lab": "two", "deploy.host": host, "deploy.address": address}
+    return {"Names": [f"deploy-two-{host}"], "State": status, "Labels": labels}
+
+
+CONTAINERS = [
+    container("node10", "10.213.7.20", "running"),
+    container("node2", "10.213.7.12", "exited"),
+    container("ctl1", "10.213.7.2", "running"),
+]
+
+
+@pytest.fixture(autouse=True)
+def _podman_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(state, "query", lambda *words: NETWORKS if words[0] == "network" else CONTAINERS)
+
+
+def test_labs_are_what_podman_says() -> None:
+    (lab,) = all_labs()
+    assert (lab.name, lab.release, lab.gpus) == ("two", "trixie", 2)
+    assert (lab.directory, lab.network) == (Path("/sites/two"), IPv4Network("10.213.7.0/24"))
+    assert lab.names == ["ctl1", "node2", "node10"]
+    assert [host.running for host in lab.hosts] == [True, False, True]
+    assert find_lab("one") is None
+
+
+def test_unknown_names_are_answered_with_the_known_ones() -> None:
+    with pytest.raises(DeployError, match=r"no lab named one.*\n.*existing labs: two"):
+        need_lab("one")
+    with pytest.raises(DeployError, match=r"no machine node9.*\n.*ctl1, node2, node10"):
+        need_lab("two").host("node9")
+
+
+def test_without_any_lab_the_hint_makes_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(state, "query", lambda *_words: [])
+    with pytest.raises(DeployError, match="make one: deploy lab up"):
+        need_lab("one")
+
+
+@pytest.mark.parametrize("name", ["", "Lab", "1st", "a_b", "a/b", "-a", "a" * 40])
+def test_names_that_podman_would_not_take(name: str) -> None:
+    with pytest.raises(DeployError, match="lab-name"):
+        check_name(name)
+
+
+def lab_of(*hosts: tuple[str, str]) -> Lab:
+    return Lab(
+        name="two",
+        directory=Path("/sites/two"),
+        release="trixie",
+        gpus=2,
+        network=IPv4Network("10.213.7.0/24"),
+        hosts=tuple(LabHost(name, "", status, "") for name, status in hosts),
+    )
+
+
+@pytest.mark.parametrize(
+    ("hosts", "wanted", "count"),
+    [
+        ([], None, 2),
+        ([("ctl1", "running")], None, 2),
+        ([("node1", "running"), ("node3", "exited")], None, 3),
+        ([("node1", "running")], 4, 4),
+    ],
+)
+def test_number_of_nodes(hosts: list[tuple[str, str]], wanted: int | None, count: int) -> None:
+    assert up._node_count(lab_of(*hosts), Wish("two", nodes=wanted)) == count
+    assert up._node_count(None, Wish("two", nodes=5)) == 5
+
+
+def test_a_lab_does_not_shrink() -> None:
+    with pytest.raises(DeployError, match="has 3 compute nodes already"):
+        up._node_count(lab_of(("node3", "running")), Wish("two", nodes=2))
+
+
+@pytest.mark.parametrize(
+    ("wish", "said"),
+    [
+        (Wish("two", gpus=3), "--gpus 2, which cannot become 3"),
+        (Wish("two", release="bookworm"), "--release trixie, which cannot become bookworm"),
+        (Wish("two", directory=Path("/elsewhere")), "--dir /sites/two, which cannot become /elsewhere"),
+        (Wish("two", gpus=17), "0 to 16 simulated GPUs, not 17"),
+        (Wish("two", directory=Path(__file__)), "go into a directory"),
+    ],
+)
+def test_what_is_made_stays_as_it_is(wish: Wish, said: str) -> None:
+    with pytest.raises(DeployError, match=said):
+        up._check(wish, lab_of())
+
+
+def test_the_same_wish_again_is_fine() -> None:
+    up._check(Wish("two", gpus=2, release="trixie", directory=Path("/sites/two")), lab_of())
+
+
+def test_machines_that_never_ran_are_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    removed: list[str] = []
+    monkeypatch.setattr(up, "podman", lambda *words: removed.append(words[-1]))
+    left = up._without_unfinished(lab_of(("ctl1", "running"), ("node1", "created"), ("node2", "exited")))
+    assert left.names == ["ctl1", "node2"]
+    assert removed == ["deploy-two-node1"]
+
+
+def test_a_network_taken_meanwhile_gives_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[str] = []
+
+    def refuse_first(*words: str) -> str:
+        tried.append(next(word for word in words if word.startswith("--subnet=")))
+        if len(tried) == 1:
+            raise error("podman-failed", "subnet is already used on the host", hint="")
+        return ""
+
+    monkeypatch.setattr(up, "podman", refuse_first)
+    monkeypatch.setattr(up, "taken_networks", list)
+    assert up._make_network(Wish("two"), "trixie").name == "two"
+    assert len(set(tried)) == 2
+
+
+def test_the_name_server_of_podman_is_off() -> None:
+    words = up._network_arguments("two", IPv4Network("10.213.7.0/24"), {"deploy.lab": "two"})
+    assert words[:3] == ["network", "create", "--disable-dns"]
+    assert {"--gateway=10.213.7.1", "--ip-range=10.213.7.192/26", "--label=deploy.lab=two"} <= set(words)
+
+
+def answer(code: int, errors: str) -> object:
+    def run(command: list[str], **_options: object) -> subprocess.CompletedProcess[Any]:
+        binary = command[0] == "podman"
+        return subprocess.CompletedProcess(command, code, b"", errors.encode() if binary else errors)
+
+    return run
+
+
+def test_podmans_reason_reaches_the_admin(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subprocess, "run", answer(125, "Warning: x\nError: no such network\n"))
+    with pytest.raises(DeployError, match=r"Error: no such network.*\n.*podman network rm 'a b'") as caught:
+        podman("network", "rm", "a b")
+    assert caught.value.exit_code == ExitCode.FAILED
+
+
+def test_silent_machines_are_all_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(subprocess, "run", answer(255, "Host key verification failed.\n"))
+    with pytest.raises(DeployError) as caught:
+        wait_for_ssh(KeyDirectory(tmp_path), {"ctl1": "10.213.7.2", "node1": "10.213.7.11"}, seconds=-1)
+    assert [finding.where for finding in caught.value.findings] == ["ctl1", "node1"]
+    assert "Host key verification failed." in caught.value.findings[0].message
+    assert caught.value.exit_code == ExitCode.UNREACHABLE
+
+
+def test_all_are_tried_before_the_first_error_is_raised() -> None:
+    seen: list[str] = []
+
+    def fail_on_a(host: str) -> None:
+        seen.append(host)
+        if host == "a":
+            raise ValueError(host)
+
+    with pytest.raises(ValueError, match="a"):
+        for_each(["a", "b", "c"], fail_on_a)
+    assert sorted(seen) == ["a", "b", "c"]
+    assert for_each([], len) == {}

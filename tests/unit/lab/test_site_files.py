@@ -1,0 +1,45 @@
+from pathlib import Path
+
+import pytest
+import yaml
+
+from deploy.lab.site_files import group_vars, inventory
+from deploy.site.inventory import read_site
+
+ADDRESSES = {"ctl1": "10.213.7.2", "login1": "10.213.7.3", "node1": "10.213.7.11", "node2": "10.213.7.12"}
+
+
+def test_ansible_reads_the_inventory(tmp_path: Path) -> None:
+    file = tmp_path / "inventory.ini"
+    file.write_text(inventory(ADDRESSES))
+    site = read_site(file)
+    assert set(site.hosts) == set(ADDRESSES)
+    groups = {name: set(members) for name, members in site.groups.items()}
+    assert groups["slurm-master"] == {"ctl1"}
+    assert groups["slurm-login"] == {"login1"}
+    assert groups["slurm-node"] == {"node1", "node2"}
+    assert groups["slurm-cluster"] == set(ADDRESSES)
+
+
+@pytest.mark.parametrize(
+    ("release", "cgroup_v1", "parameters"),
+    [
+        ("trixie", False, None),
+        ("bookworm", False, None),
+        ("trixie", True, {"CgroupPlugin": "cgroup/v1"}),
+        ("bookworm", True, {"CgroupPlugin": "cgroup/v1", "CgroupAutomount": "no"}),
+    ],
+)
+def test_cgroup_exceptions(*, release: str, cgroup_v1: bool, parameters: dict[str, str] | None) -> None:
+    controller = yaml.safe_load(group_vars(release=release, gpus=2, cgroup_v1=cgroup_v1)["slurm-master.yml"])
+    assert controller.get("slurmctld_cgroup_parameters") == parameters
+    assert controller["users_create_home"] is True
+
+
+@pytest.mark.parametrize(
+    ("gpus", "hardware"),
+    [(0, {"memory_mb": 1024}), (3, {"memory_mb": 1024, "gpus": [{"type": "a100", "count": 3}]})],
+)
+def test_declared_hardware(gpus: int, hardware: dict[str, object]) -> None:
+    nodes = yaml.safe_load(group_vars(release="trixie", gpus=gpus, cgroup_v1=True)["slurm-node.yml"])
+    assert nodes == {"slurmd_hardware": hardware}
