@@ -110,3 +110,14 @@ def test_what_is_not_an_inventory(
         read_site(path, limit=limit)
     assert [finding.reference for finding in problem.value.findings] == [reference]
     assert problem.value.exit_code == 2
+
+
+def test_group_vars_of_the_current_directory_do_not_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "site").mkdir()
+    path = write_site(tmp_path / "site")
+    (tmp_path / "group_vars").mkdir()
+    (tmp_path / "group_vars" / "all.yml").write_text("stray: 1\n")
+    monkeypatch.chdir(tmp_path)
+    assert "stray" not in read_site(path).hosts["node1"].variables
