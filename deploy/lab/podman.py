@@ -18,6 +18,8 @@ def podman(*arguments: str, data: bytes | None = None) -> str:
         stdin=subprocess.DEVNULL if data is None else None,
         capture_output=True,
         check=False,
+        # Ctrl-C stops us, not podman half-way: it would leave addresses that it never gives out again.
+        process_group=0,
     )
     if answer.returncode != 0:
         said = answer.stderr.decode(errors="replace").strip().splitlines() or ["it gave no reason"]
