@@ -137,12 +137,10 @@ def _members(listing: Mapping[str, Any], group: str) -> dict[str, None]:
 def _ansible_inventory(
     inventory: Path, limit: str | None, vault_password_file: Path | None
 ) -> dict[str, Any]:
-    command = [
-        str(Path(sys.executable).parent / "ansible-inventory"),
-        "--inventory",
-        str(inventory),
-        "--list",
-    ]
+    program = Path(sys.executable).parent / "ansible-inventory"
+    command = [str(program), "--inventory", str(inventory), "--list"]
+    # Without it the group_vars of the directory where deploy happens to be started would count.
+    command += ["--playbook-dir", str(ansible_config().parent)]
     if limit:
         command += ["--limit", limit]
     if vault_password_file:
