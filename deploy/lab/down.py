@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from deploy.lab.directory import LabDirectory
+from deploy.lab.image import drop_old_images
 from deploy.lab.locks import exclusive
 from deploy.lab.machine import inspect_machine
 from deploy.lab.podman import podman, succeeds
@@ -30,6 +31,7 @@ def take_down(name: str, *, delete_directory: bool) -> Removal:
         if succeeds("volume", "exists", home_volume(name)):
             podman("volume", "rm", home_volume(name))
         podman("network", "rm", network_name(name))  # last: as long as it is there, down can be repeated
+        drop_old_images()
         directory = LabDirectory(lab.directory)
         directory.forget_keys()
         if delete_directory:

@@ -42,19 +42,22 @@ def ensure_image(release: str) -> str:
     )
     name = image_name(release)
     with exclusive(f"image-{name.rpartition(':')[2]}"):
-        previous = _image(name)
-        if previous.get(_LABEL) != recipe.digest:
+        if _built_from(name) != recipe.digest:
             (_bootstrap if known else _extend)(recipe, name)
-            if "id" in previous:
-                succeeds("image", "rm", previous["id"])  # stays while an older lab still runs from it
+            drop_old_images()
     return name
 
 
-def _image(name: str) -> dict[str, str]:
+def drop_old_images() -> None:
+    """Remove images that a newer one has replaced; one that a lab still runs from stays."""
+    succeeds("image", "prune", "--force", "--filter", f"label={_LABEL}")
+
+
+def _built_from(name: str) -> str | None:
     if not succeeds("image", "exists", name):
-        return {}
-    found = query("image", "inspect", name)[0]
-    return {**(found.get("Labels") or {}), "id": found["Id"]}
+        return None
+    labels: dict[str, str] = query("image", "inspect", name)[0].get("Labels") or {}
+    return labels.get(_LABEL)
 
 
 def _bootstrap(recipe: Recipe, name: str) -> None:
