@@ -1,0 +1,63 @@
+"""Boots and removes the machines of a Molecule scenario, the way the lab boots its own."""
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from deploy.lab.image import ensure_image, start_command
+from deploy.lab.machine import Machine, inspect_machine
+from deploy.lab.podman import podman, succeeds
+
+Platform = Mapping[str, str]
+"""One entry of platforms in molecule.yml: the name of the machine and of its image."""
+
+
+def network_of(scenario: str) -> str:
+    """Each scenario has a network of its own, so that scenarios can run side by side."""
+    return f"molecule-{scenario}"
+
+
+def run_command(machine: Machine, network: str, platform: Platform) -> list[str]:
+    """The podman arguments that boot one machine."""
+    name = platform["name"]
+    return [
+        *("--runtime", machine.runtime),
+        *("run", "--detach", "--name", name, "--hostname", name, "--network", network),
+        *("--privileged", "--systemd=always"),
+        *("--ulimit", f"nofile={machine.open_files}:{machine.open_files}"),
+        *("--ulimit", f"nproc={machine.processes}:{machine.processes}"),
+        *(platform["image"], *start_command(machine)),
+    ]
+
+
+def create(scenario: str, platforms: Sequence[Platform]) -> None:
+    """Boots all machines at once and waits until each has started its services."""
+    machine = inspect_machine()
+    for release in {platform["image"].rpartition(":")[2] for platform in platforms}:
+        ensure_image(release)
+    network = network_of(scenario)
+    if not succeeds("network", "exists", network):
+        podman("network", "create", network)
+
+    def boot(platform: Platform) -> None:
+        podman(*run_command(machine, network, platform))
+        # The answer may be "degraded": what a scenario needs is for its verify to say.
+        succeeds("exec", platform["name"], "systemctl", "is-system-running", "--wait")
+
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(boot, platforms))
+
+
+def destroy(scenario: str, platforms: Sequence[Platform]) -> None:
+    """Removes the machines and their network; what is not there is no mistake."""
+    for platform in platforms:
+        podman("rm", "--force", "--ignore", "--time", "0", "--volumes", platform["name"])
+    podman("network", "rm", "--force", network_of(scenario))
+
+
+if __name__ == "__main__":
+    {"create": create, "destroy": destroy}[sys.argv[1]](sys.argv[2], json.loads(sys.argv[3]))
