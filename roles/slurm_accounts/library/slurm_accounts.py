@@ -1,0 +1,251 @@
+#!/usr/bin/python
+"""Ansible module: Slurm's accounting database as it is declared."""
+
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.slurm_accounting_declared import Refused, desire
+from ansible.module_utils.slurm_accounting_plan import EMPTY, Change, Desired, State, Step, plan
+from ansible.module_utils.slurm_accounting_values import ACCOUNT, ASSOCIATION, QOS, USER, Field
+
+DOCUMENTATION = r"""
+module: slurm_accounts
+short_description: Slurm's accounting database as it is declared
+description:
+  - Reads cluster, QOS, accounts, users and associations with sacctmgr, and runs the fewest sacctmgr commands
+    that make them what is declared; then reads again, since sacctmgr may report success and change nothing.
+  - Options that are not declared are left as they are. C(-1) resets one.
+  - In check mode a database that does not answer counts as empty.
+options:
+  cluster:
+    description: The cluster's name.
+    type: str
+    required: true
+  accounts:
+    description: The accounts; see the role's argument specification for their keys.
+    type: list
+    elements: dict
+    default: []
+  users:
+    description: The users and their accounts; see the role's argument specification for their keys.
+    type: list
+    elements: dict
+    default: []
+  qos:
+    description: The qualities of service; see the role's argument specification for their keys.
+    type: list
+    elements: dict
+    default: []
+  purge:
+    description: Whether what is not declared is removed. Slurm's own root and normal stay.
+    type: bool
+    default: false
+  database_host:
+    description: The host of slurmdbd.
+    type: str
+    default: localhost
+  database_port:
+    description: The port of slurmdbd.
+    type: int
+    default: 6819
+author: [the maintainers of this project]
+"""
+
+RETURN = r"""
+changes:
+  description: What became different, or would in check mode, a line each.
+  type: list
+  returned: always
+commands:
+  description: The sacctmgr commands, as argument lists.
+  type: list
+  returned: always
+"""
+
+_ROUNDS = 5
+_UNREACHABLE = ("PersistInit", "Munge encode failed", "Problem with query", "slurmdbd is not")
+_HINTS = (
+    (
+        "no TRES known by type",
+        "slurmctld adds the resources of its AccountingStorageTRES when it starts: start it and run this again",
+    ),
+    ("Job(s) active", "wait for these jobs or cancel them, then run this again"),
+    ("Access/permission denied", "run it as root on a host whose munge key is the cluster's"),
+)
+
+Sacctmgr = Callable[..., str]
+"""Runs sacctmgr with the given arguments and returns what it prints; raises Failed."""
+
+
+class Failed(Exception):  # noqa: N818 - it is sacctmgr that failed
+    """What sacctmgr said when it did not do what it was asked to."""
+
+
+def said(out: str, err: str) -> str:
+    """Sacctmgr's reason in one line."""
+    lines = [line.strip().removeprefix("sacctmgr: ") for line in (err + "\n" + out).splitlines()]
+    text = "; ".join(dict.fromkeys(line for line in lines if line))
+    hints = [hint for sign, hint in _HINTS if sign in text]
+    return "\n".join([text[-1500:], *hints])
+
+
+def rows(text: str, columns: int) -> Iterator[list[str]]:
+    """The lines of `sacctmgr -nP`; the last column may hold anything."""
+    for line in text.splitlines():
+        cells = line.split("|", columns - 1)
+        if len(cells) != columns:
+            reason = f"sacctmgr printed {line!r} where {columns} columns were expected"
+            raise Failed(reason)
+        yield cells
+
+
+def table(
+    sacctmgr: Sacctmgr, entity: str, keys: Sequence[str], fields: Iterable[Field], *words: str
+) -> Iterator[tuple[list[str], dict[str, str]]]:
+    """What `sacctmgr show` knows of an entity: its key columns, and its options in their one spelling."""
+    fields = list(fields)
+    columns = [*keys, *(field.keyword for field in fields)]
+    text = sacctmgr("-nP", "show", entity, *words, "format=" + ",".join(columns))
+    for cells in rows(text, len(columns)):
+        values = zip(fields, cells[len(keys) :], strict=True)
+        yield cells[: len(keys)], {field.option: field.read(cell) for field, cell in values}
+
+
+def read(sacctmgr: Sacctmgr, cluster: str) -> State:
+    """What the database holds for a cluster, by five questions."""
+    clusters = frozenset(row[0] for row in rows(sacctmgr("-nP", "show", "cluster", "format=Cluster"), 1))
+    qos = {keys[0]: values for keys, values in table(sacctmgr, "qos", ["Name"], QOS)}
+    accounts = {keys[0]: values for keys, values in table(sacctmgr, "account", ["Account"], ACCOUNT)}
+    users = {keys[0]: values for keys, values in table(sacctmgr, "user", ["User"], USER)}
+    associations = {}
+    elsewhere = set()
+    keys = ["Cluster", "Account", "User", "Partition", "ParentName"]
+    # wopl: without the limits that come from the parents.
+    for (where, account, user, partition, parent), values in table(
+        sacctmgr, "assoc", keys, ASSOCIATION, "wopl"
+    ):
+        if where != cluster:
+            elsewhere |= {("account", account), ("user", user)}
+        elif not partition:
+            associations[account, user] = {**values, **({} if user else {"parent": parent or "root"})}
+    return State(clusters, qos, accounts, users, associations, frozenset(elsewhere))
+
+
+def converge(sacctmgr: Sacctmgr, desired: Desired, state: State, *, purge: bool) -> None:
+    """Runs what is planned and plans again, until nothing is left to do."""
+    refused: list[str] = []
+    previous: list[list[str]] = []
+    for _ in range(_ROUNDS):
+        steps = plan(desired, state, purge=purge)
+        commands = [step.command for step in steps]
+        if not steps:
+            return
+        if commands == previous:
+            break
+        refused = list(_run(sacctmgr, commands))
+        previous = commands
+        state = read(sacctmgr, desired.cluster)
+    left = [str(change) for step in steps for change in step.changes]
+    raise Failed("\n".join(refused or ["sacctmgr reported success but did not do this:", *left]))
+
+
+def _run(sacctmgr: Sacctmgr, commands: Iterable[list[str]]) -> Iterator[str]:
+    """The commands that were refused, and why. One may need another that comes later, so all are tried."""
+    for command in commands:
+        try:
+            sacctmgr(*command)
+        except Failed as problem:
+            reason = str(problem)
+            if any(sign in reason for sign in _UNREACHABLE):
+                raise
+            yield f"sacctmgr {' '.join(command[1:])}: {reason}"
+
+
+@contextmanager
+def own_configuration(cluster: str, host: str, port: int) -> Iterator[Mapping[str, str]]:
+    """The environment of a sacctmgr that needs no slurm.conf: on a new cluster there is none yet."""
+    text = (
+        f"ClusterName={cluster}\nSlurmctldHost=localhost\nSlurmUser=slurm\nAuthType=auth/munge\n"
+        "AccountingStorageType=accounting_storage/slurmdbd\n"
+        f"AccountingStorageHost={host}\nAccountingStoragePort={port}\n"
+    )
+    with tempfile.TemporaryDirectory(prefix="slurm_accounts.") as directory:
+        path = os.path.join(directory, "slurm.conf")  # noqa: PTH118 - a name, nothing more
+        with open(path, "w", encoding="utf-8") as file:  # noqa: PTH123
+            file.write(text)
+        yield {"SLURM_CONF": path, "LC_ALL": "C.UTF-8"}
+
+
+def difference(changes: Sequence[Change]) -> dict[str, str]:
+    """What Ansible shows with --diff."""
+
+    def side(values: Iterable[tuple[Change, str]]) -> str:
+        lines = [
+            ": ".join(part for part in (c.subject, c.option, value) if part) for c, value in values if value
+        ]
+        return "".join(f"{line}\n" for line in lines)
+
+    return {
+        "before": side((change, change.before) for change in changes),
+        "after": side((change, change.after) for change in changes),
+    }
+
+
+def main() -> None:
+    """Read, plan, run, and read again."""
+    arguments: dict[str, Any] = {
+        "cluster": {"type": "str", "required": True},
+        **{
+            name: {"type": "list", "elements": "dict", "default": []} for name in ("accounts", "users", "qos")
+        },
+        "purge": {"type": "bool", "default": False},
+        "database_host": {"type": "str", "default": "localhost"},
+        "database_port": {"type": "int", "default": 6819},
+    }
+    module = AnsibleModule(argument_spec=arguments, supports_check_mode=True)
+    given = module.params
+    program = module.get_bin_path("sacctmgr", required=not module.check_mode)
+    steps: list[Step] = []
+    with own_configuration(given["cluster"], given["database_host"], given["database_port"]) as environment:
+
+        def sacctmgr(*words: str) -> str:
+            code, out, err = module.run_command([program, *words], environ_update=environment)
+            if code != 0:
+                raise Failed(said(out, err))
+            return str(out)
+
+        try:
+            state = _state(module, sacctmgr) if program else EMPTY
+            desired = desire(given["cluster"], given, state, purge=given["purge"])
+            steps = plan(desired, state, purge=given["purge"])
+            if not module.check_mode:
+                converge(sacctmgr, desired, state, purge=given["purge"])
+        except Refused as problem:
+            module.fail_json(msg="slurm_accounts:\n" + "\n".join(problem.findings))
+        except Failed as problem:
+            module.fail_json(msg=str(problem), commands=[step.command for step in steps])
+    changes = [change for step in steps for change in step.changes]
+    module.exit_json(
+        changed=bool(steps),
+        changes=[str(change) for change in changes],
+        commands=[step.command for step in steps],
+        diff=difference(changes),
+    )
+
+
+def _state(module: AnsibleModule, sacctmgr: Sacctmgr) -> State:
+    try:
+        return read(sacctmgr, module.params["cluster"].lower())
+    except Failed as problem:
+        if not module.check_mode:
+            raise
+        module.warn(f"slurmdbd does not answer yet, so everything counts as missing ({problem})")
+        return EMPTY
+
+
+if __name__ == "__main__":
+    main()
