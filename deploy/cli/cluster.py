@@ -4,7 +4,8 @@ import getpass
 import os
 import sys
 import tempfile
-import time
+from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -15,13 +16,14 @@ from rich.console import Console
 
 from deploy import __version__
 from deploy.content import playbook
-from deploy.plan.build import Plan, build_plan
+from deploy.plan.build import build_plan
 from deploy.plan.wiring import write_discovery, write_wiring
+from deploy.run.cancellation import signals_cancel
 from deploy.run.events import Event
-from deploy.run.execute import RunRequest, execute
+from deploy.run.execute import Execution, RunRequest, execute
 from deploy.run.journal import Journal, state_directory
 from deploy.run.lock import site_lock
-from deploy.run.settings import ansible_environment, default_forks
+from deploy.run.settings import Settings, ansible_environment
 from deploy.show.display import Display
 from deploy.show.jsonl import JsonlDisplay
 from deploy.show.live import LiveDisplay
@@ -191,7 +193,6 @@ class ClusterRun:
         """Completes secrets and contract, then runs the plan, journalled and shown."""
         variable_files = self._secrets()
         plan = build_plan(self.site, limit=self.limit)
-        began = time.monotonic()
         metadata = {
             "verb": "cluster",
             "version": __version__,
@@ -201,7 +202,6 @@ class ClusterRun:
             "check": self.options.check,
         }
         journal = Journal.create(self.site.directory, metadata)
-        display.start(f"deploy cluster {self.site.inventory}", plan.hosts)
         events: list[Event] = []
 
         def on_event(event: Event) -> None:
@@ -209,16 +209,15 @@ class ClusterRun:
             journal.append(event)
             display.event(event)
 
-        contract = self._contract(on_event)
-        wiring = journal.path / "wiring.json"
-        write_wiring(wiring, self.site, plan, contract)
-        execution = execute(self._request("cluster", wiring, plan, variable_files), on_event)
-        seconds = time.monotonic() - began
-        summary = summarize(
-            events, plan.hosts, interrupted=execution.interrupted, seconds=seconds, code=execution.code
-        )
-        journal.finish(interrupted=execution.interrupted, code=execution.code)
-        display.finish(summary, self._hint(summary))
+        with signals_cancel() as cancellation, closing(display):
+            display.start(f"deploy cluster {_shown(self.site.inventory)}", plan.hosts)
+            contract = self._contract(lambda request: execute(request, on_event, cancellation))
+            wiring = journal.path / "wiring.json"
+            write_wiring(wiring, self.site, plan, contract)
+            execute(self._request("cluster", wiring, len(plan.hosts), variable_files), on_event, cancellation)
+            summary = summarize(events, plan.hosts, started=journal.started)
+            journal.finish()
+            display.finish(summary, self._hint(summary))
         return summary
 
     def _secrets(self) -> tuple[Path, ...]:
@@ -231,7 +230,7 @@ class ClusterRun:
         fill_secrets(self.site, self.options.vault_password_file, borrowed)
         return tuple(file for file in (borrowed, path) if file.exists())
 
-    def _contract(self, on_event: Any) -> dict[str, dict[str, Any]]:  # noqa: ANN401
+    def _contract(self, run: Callable[[RunRequest], Execution]) -> dict[str, dict[str, Any]]:
         """The hardware contract, completed by asking the nodes it says nothing of yet."""
         contract = read_contract(self.site)
         missing = [n for n in undiscovered(self.site, contract) if self.limit is None or n.name in self.limit]
@@ -241,8 +240,7 @@ class ClusterRun:
         answers.mkdir()
         source = self.place / "discover.json"
         write_discovery(source, missing, answers)
-        names = tuple(node.name for node in missing)
-        execute(self._request("discover", source, None, (), hosts=len(names)), on_event)
+        run(self._request("discover", source, len(missing)))
         found = read_discovered(answers)
         if self.options.check:
             return {**contract, **{name: dict(hardware) for name, hardware in found.items()}}
@@ -250,16 +248,11 @@ class ClusterRun:
         return read_contract(self.site)
 
     def _request(
-        self,
-        name: str,
-        generated: Path,
-        plan: Plan | None,
-        variable_files: tuple[Path, ...],
-        hosts: int = 1,
+        self, name: str, generated: Path, hosts: int, variable_files: tuple[Path, ...] | None = None
     ) -> RunRequest:
-        forks = self.options.forks or default_forks(len(plan.hosts) if plan else hosts)
-        arguments = [*self.options.connection(), "--forks", str(forks)]
-        if plan is not None:
+        """A run of ``playbooks/<name>.yml``; without variable files it looks, and never changes."""
+        arguments = self.options.connection()
+        if variable_files is not None:
             arguments += self.options.playbook()
         for text in self.options.extra:
             absolute = f"@{Path(text[1:]).resolve()}" if text.startswith("@") else text
@@ -267,9 +260,9 @@ class ClusterRun:
         return RunRequest(
             playbook=playbook(name),
             inventories=(self.site.inventory, generated),
-            variable_files=variable_files,
+            variable_files=variable_files or (),
             arguments=tuple(arguments),
-            environment=ansible_environment(),
+            environment=ansible_environment(Settings(hosts=hosts, forks=self.options.forks)),
             connection_password=self.options.connection_password,
             become_password=self.options.become_password,
         )

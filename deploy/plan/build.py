@@ -33,14 +33,18 @@ class Plan:
         return {phase.group: running.get(phase.name, ()) for phase in PHASES}
 
 
-def build_plan(site: Site, *, limit: Collection[str] | None = None) -> Plan:
-    """The plan for the whole site, or for the hosts of ``limit`` and what the cluster must learn of them."""
+def build_plan(site: Site, *, limit: Collection[str] | None = None, unknown: Collection[str] = ()) -> Plan:
+    """The plan for the whole site, or for the hosts of ``limit`` and what the cluster must learn of them.
+
+    ``unknown`` are nodes without a hardware contract: Slurm is not told of them, slurmd not started there.
+    """
     steps = []
     for phase in PHASES:
         hosts = tuple(
             host.name
             for host in phase.hosts(site)
-            if limit is None or phase.cluster_wide or host.name in limit
+            if (limit is None or phase.cluster_wide or host.name in limit)
+            and not (phase.needs_contract and host.name in unknown)
         )
         if hosts:
             steps.append(Step(phase, hosts))

@@ -15,6 +15,8 @@ class Phase:
     hosts: Callable[[Site], Iterable[Host]]
     cluster_wide: bool = False
     """Whether a run limited to some hosts still needs this phase on its own hosts."""
+    needs_contract: bool = False
+    """Whether a host without a hardware contract must wait."""
 
     @property
     def group(self) -> str:
@@ -38,6 +40,6 @@ PHASES: tuple[Phase, ...] = (
     Phase("packages", "Slurm packages and authentication", _slurm_hosts),
     Phase("accounting", "Accounting", lambda site: site.masters),
     Phase("controller", "Controller", lambda site: site.masters, cluster_wide=True),
-    Phase("compute", "Compute nodes", lambda site: site.nodes),
+    Phase("compute", "Compute nodes", lambda site: site.nodes, needs_contract=True),
     Phase("login", "Login nodes", _pure_logins),
 )
