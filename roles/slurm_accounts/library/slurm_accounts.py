@@ -71,7 +71,7 @@ _UNREACHABLE = ("PersistInit", "Munge encode failed", "Problem with query", "slu
 _HINTS = (
     (
         "no TRES known by type",
-        "slurmctld adds the resources of its AccountingStorageTRES when it starts: start it and run this again",
+        "slurmctld adds the resources of its AccountingStorageTRES when it starts: then run this again",
     ),
     ("Job(s) active", "wait for these jobs or cancel them, then run this again"),
     ("Access/permission denied", "run it as root on a host whose munge key is the cluster's"),
@@ -112,7 +112,7 @@ def table(
     text = sacctmgr("-nP", "show", entity, *words, "format=" + ",".join(columns))
     for cells in rows(text, len(columns)):
         values = zip(fields, cells[len(keys) :], strict=True)
-        yield cells[: len(keys)], {field.option: field.read(cell) for field, cell in values}
+        yield cells[: len(keys)], {field.option: field.heard(cell) for field, cell in values}
 
 
 def read(sacctmgr: Sacctmgr, cluster: str) -> State:

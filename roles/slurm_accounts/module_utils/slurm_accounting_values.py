@@ -126,10 +126,17 @@ class Field(NamedTuple):
     unset: str = ""
     reset: str = "-1"
 
-    def read(self, value: Any) -> str:  # noqa: ANN401 - as YAML or sacctmgr gives it
-        """The one spelling of a value that was declared, or that sacctmgr printed."""
+    def read(self, value: Any) -> str:  # noqa: ANN401 - as YAML gives it
+        """The one spelling of a declared value; a ValueError when Slurm could not read it."""
         text = ",".join(str(item) for item in value) if isinstance(value, list) else str(value).strip()
         return self.unset if text in {"", "-1"} else self.spell(text)
+
+    def heard(self, text: str) -> str:
+        """The one spelling of what sacctmgr printed; what has none is a difference, not a mistake."""
+        try:
+            return self.read(text)
+        except ValueError:
+            return text
 
     def word(self, wanted: str, present: str = "") -> str:
         """The argument of sacctmgr that sets the option; resources no longer limited are reset by name."""
