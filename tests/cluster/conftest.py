@@ -1,0 +1,43 @@
+"""One lab and one cluster per Debian release, deployed once, used by all tests of a module in their order."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.lab_cluster import Cluster
+
+RELEASES = ("trixie", "bookworm")
+
+
+@pytest.fixture(scope="module", params=RELEASES)
+def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """Two nodes with two simulated GPUs each, nothing deployed yet; removed at the end in any case."""
+    release = str(request.param)
+    made = Cluster(f"test-{release}-{os.getpid()}", tmp_path_factory.mktemp(release), release)
+    try:
+        made.up("--release", release, "--nodes", "2", "--gpus", "2")
+        yield made
+    finally:
+        made.down()
+
+
+@pytest.fixture(scope="module")
+def scratch_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """Machines on which nothing was deployed yet."""
+    made = Cluster(f"test-scratch-{os.getpid()}", tmp_path_factory.mktemp("scratch"), "trixie")
+    try:
+        made.up("--release", "trixie", "--nodes", "1", "--gpus", "0")
+        yield made
+    finally:
+        made.down()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The tests' runs do not become the last run of the person who tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        patch.chdir(Path(__file__).parents[2])
+        yield

@@ -1,0 +1,110 @@
+"""A lab and the cluster on it, driven only by commands that an admin or a user would type."""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+DEPLOY = (sys.executable, "-m", "deploy")
+Result = subprocess.CompletedProcess[str]
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """One lab, by name, with its directory."""
+
+    name: str
+    directory: Path
+    release: str
+
+    @property
+    def inventory(self) -> Path:
+        return self.directory / "inventory.ini"
+
+    def up(self, *options: str) -> Result:
+        """`deploy lab up`."""
+        return run(*DEPLOY, "lab", "up", "--name", self.name, "--dir", str(self.directory), *options)
+
+    def down(self) -> Result:
+        """`deploy lab down`."""
+        return run(*DEPLOY, "lab", "down", "--name", self.name, "--delete-dir")
+
+    def deploy(self, *options: str, expect: int = 0) -> Result:
+        """`deploy cluster`, with plain output."""
+        return run(
+            *DEPLOY, "cluster", str(self.inventory), "--output", "plain", *options, expect=expect, seconds=900
+        )
+
+    def report(self) -> dict[str, Any]:
+        """`deploy report --json` of the last run."""
+        answer: dict[str, Any] = json.loads(run(*DEPLOY, "report", str(self.inventory), "--json").stdout)
+        return answer
+
+    def on(self, host: str, *command: str, expect: int | None = 0, seconds: float = 120) -> str:
+        """Standard output of a root command on a host."""
+        return run(
+            *DEPLOY, "lab", "exec", "--name", self.name, host, "--", *command, expect=expect, seconds=seconds
+        ).stdout
+
+    def as_user(
+        self,
+        script: str,
+        *,
+        user: str = "alice",
+        host: str = "login1",
+        expect: int | None = 0,
+        seconds: float = 120,
+    ) -> str:
+        """Output of a user's login shell that runs a script, as if typed after ssh to the login node."""
+        command = ("su", "--login", user, "--command", script)
+        result = run(
+            *DEPLOY, "lab", "exec", "--name", self.name, host, "--", *command, expect=expect, seconds=seconds
+        )
+        return result.stdout + result.stderr
+
+    def node_states(self) -> dict[str, str]:
+        """Node name -> compact state, as `sinfo` says."""
+        lines = self.on("ctl1", "sinfo", "--noheader", "--Node", "--format", "%N %t").splitlines()
+        return dict(line.split() for line in lines)
+
+    def starts(self, *hosts: str) -> dict[tuple[str, str], str]:
+        """(host, daemon) -> when systemd last started it, in microseconds since boot."""
+        found = {}
+        for host in hosts:
+            for service in ("munge", "chrony", "mariadb", "slurmdbd", "slurmctld", "slurmd", "sackd"):
+                text = self.on(
+                    host,
+                    "systemctl",
+                    "show",
+                    service,
+                    "--property",
+                    "ActiveState,InactiveExitTimestampMonotonic",
+                )
+                if "ActiveState=active" in text:
+                    found[host, service] = text
+        return found
+
+
+def run(*command: str, expect: int | None = 0, seconds: float = 300) -> Result:
+    """Runs a command without input; fails the test, with all it said, on another exit code."""
+    result = subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=seconds, check=False
+    )
+    if expect is not None:
+        said = (
+            f"{' '.join(command)}\n-> {result.returncode}\n{result.stdout[-6000:]}\n{result.stderr[-3000:]}"
+        )
+        assert result.returncode == expect, said
+    return result
+
+
+def wait_until(what: str, condition: Callable[[], bool], seconds: float) -> None:
+    """Polls until a condition holds; fails the test when it does not in time."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"after {seconds:.0f} s still not: {what}"
+        time.sleep(1)

@@ -1,0 +1,50 @@
+"""A run that is cut off, however hard, is completed by the next one."""
+
+import signal
+import subprocess
+import time
+
+from tests.cluster.lab_cluster import DEPLOY, Cluster, wait_until
+
+
+def test_sigkill_in_the_middle_of_a_first_run(scratch_lab: Cluster) -> None:
+    command = [*DEPLOY, "cluster", str(scratch_lab.inventory), "--output", "plain"]
+    first = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+    assert first.stdout
+    for line in first.stdout:
+        if line.startswith("== Slurm packages"):
+            break
+    time.sleep(2)  # in the middle of the packages' transaction
+    first.send_signal(signal.SIGKILL)
+    first.wait()
+    wait_until("Ansible is gone too", lambda: not _ansible_runs(scratch_lab), seconds=30)
+    assert scratch_lab.report()["outcome"] == "interrupted"
+    scratch_lab.deploy()
+    assert scratch_lab.node_states() == {"node1": "idle"}
+    assert "node1" in scratch_lab.as_user("srun hostname")
+    scratch_lab.deploy()
+    assert not any(host["changed"] for host in scratch_lab.report()["hosts"].values())
+
+
+def test_ctrl_c_says_what_is_unknown_and_the_next_run_picks_up(scratch_lab: Cluster) -> None:
+    command = [*DEPLOY, "cluster", str(scratch_lab.inventory), "--output", "plain"]
+    run = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+    assert run.stdout
+    for line in run.stdout:
+        if line.startswith("== Base"):
+            break
+    time.sleep(1)
+    run.send_signal(signal.SIGINT)
+    rest = run.stdout.read()
+    assert run.wait(timeout=60) == 130
+    assert "unknown" in rest
+    assert "run it again" in rest
+    assert not _ansible_runs(scratch_lab)
+    assert scratch_lab.report()["outcome"] == "interrupted"
+    scratch_lab.deploy()
+
+
+def _ansible_runs(cluster: Cluster) -> bool:
+    """Whether a process of a run on this inventory is still alive."""
+    listing = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    return any("ansible-playbook" in line and str(cluster.inventory) in line for line in listing.splitlines())
