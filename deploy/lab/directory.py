@@ -66,7 +66,7 @@ class LabDirectory:
     def delete(self) -> list[str]:
         """Remove what the lab and runs against it wrote; returns the names that remain."""
         shutil.rmtree(self.path / ".deploy", ignore_errors=True)
-        for name in ("inventory.ini", "secrets.yml"):
+        for name in ("inventory.ini", "secrets.yml", "hardware.yml"):
             (self.path / name).unlink(missing_ok=True)
         variables = self.path / "group_vars"
         for name in site_files.group_vars(release="", gpus=0, cgroup_v1=False):
