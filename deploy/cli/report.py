@@ -8,7 +8,8 @@ import typer
 
 from deploy.errors import error
 from deploy.run.journal import RecordedRun, last_run_of_user, recorded_runs
-from deploy.show.report import as_html, as_json, as_text, summary_of
+from deploy.show.page import as_html
+from deploy.show.report import as_json, as_list_line, as_text
 
 
 def report(
@@ -18,8 +19,8 @@ def report(
     *,
     as_data: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
     html: Annotated[Path | None, typer.Option(help="Write one self-contained page to this file.")] = None,
-    run: Annotated[str | None, typer.Option(help="A run's id, or the end of it.")] = None,
-    list_runs: Annotated[bool, typer.Option("--list", help="List the recorded runs.")] = False,
+    run: Annotated[str | None, typer.Option(help="A run's id, or the beginning or end of it.")] = None,
+    list_runs: Annotated[bool, typer.Option("--list", help="List the recorded runs of the site.")] = False,
 ) -> None:
     """Show what a run did: figures per host, failures, slowest tasks, and a page with the timeline.
 
@@ -31,35 +32,58 @@ def report(
       deploy report inventory.ini --json
 
     """
-    runs = _runs(inventory)
+    last = None if inventory else _last_run()
+    site = last.path.parents[2] if last else _site_directory(inventory or Path())
     if list_runs:
-        for recorded in runs:
-            typer.echo(f"{recorded.path.name}  {summary_of(recorded).outcome.value}")
+        for recorded in recorded_runs(site):
+            typer.echo(as_list_line(recorded))
         return
-    chosen = [r for r in runs if run is None or r.path.name.endswith(run) or r.path.name.startswith(run)]
-    if not chosen:
-        raise error(
-            "run-not-found",
-            "no such run is recorded" if runs else "no run is recorded",
-            where=str(inventory or ""),
-            hint="deploy report INVENTORY --list names the runs there are"
-            if runs
-            else "deploy cluster INVENTORY",
-        )
+    chosen = last if last and run is None else _chosen(recorded_runs(site), run, site)
     if html:
-        html.write_text(as_html(chosen[-1]), encoding="utf-8")
+        _write(html, as_html(chosen))
         typer.echo(f"wrote {html}", err=as_data)
     if as_data:
-        typer.echo(json.dumps(as_json(chosen[-1]), indent=1))
+        typer.echo(json.dumps(as_json(chosen), indent=1))
     elif not html:
-        typer.echo(as_text(chosen[-1]))
+        typer.echo(as_text(chosen))
 
 
-def _runs(inventory: Path | None) -> list[RecordedRun]:
-    if inventory is None:
-        last = last_run_of_user()
-        return [last] if last else []
+def _last_run() -> RecordedRun:
+    last = last_run_of_user()
+    if last is None:
+        raise error(
+            "run-not-found",
+            "you have no recorded run",
+            hint="name an inventory: deploy report INVENTORY, or make a run: deploy cluster INVENTORY",
+        )
+    return last
+
+
+def _site_directory(inventory: Path) -> Path:
     if not inventory.exists():
         raise error("inventory-not-found", "no such inventory", where=str(inventory), hint="check the path")
     resolved = inventory.resolve()
-    return recorded_runs(resolved if resolved.is_dir() else resolved.parent)
+    return resolved if resolved.is_dir() else resolved.parent
+
+
+def _chosen(runs: list[RecordedRun], wanted: str | None, site: Path) -> RecordedRun:
+    matching = [run for run in runs if wanted is None or run.id.startswith(wanted) or run.id.endswith(wanted)]
+    if matching:
+        return matching[-1]
+    if runs:
+        message, hint = f"no recorded run is called {wanted}", "see the runs with: deploy report --list"
+    else:
+        message, hint = "no run is recorded for this site", "make one with: deploy cluster INVENTORY"
+    raise error("run-not-found", message, where=str(site), hint=hint)
+
+
+def _write(path: Path, page: str) -> None:
+    try:
+        path.write_text(page, encoding="utf-8")
+    except OSError as problem:
+        raise error(
+            "report-not-written",
+            f"the page cannot be written: {problem.strerror}",
+            where=str(path),
+            hint="name a file in a directory you may write to: --html FILE",
+        ) from None

@@ -1,9 +1,16 @@
-"""ansible-runner's raw event dicts as typed events. Total: what is unknown stays a RawEvent."""
+"""What happens in a run, as frozen values, made from ansible-runner's dictionaries by a total function."""
 
+import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
+from datetime import datetime
 from enum import StrEnum
 from typing import Any
+
+from deploy.run.diffs import Diff, diffs
+from deploy.run.message import clean, failure_message, one_line, shown_message
+
+RawMapping = Mapping[str, Any]
 
 
 class Status(StrEnum):
@@ -14,37 +21,53 @@ class Status(StrEnum):
     FAILED = "failed"
     UNREACHABLE = "unreachable"
     SKIPPED = "skipped"
-    IGNORED = "ignored"
 
 
-@dataclass(frozen=True)
-class Event:
-    """``time`` is seconds since the epoch."""
+class Level(StrEnum):
+    """How loud a notice is; OUTPUT is what Ansible printed outside of any event."""
 
-    time: float
+    OUTPUT = "output"
+    DEPRECATED = "deprecated"
+    WARNING = "warning"
+    ERROR = "error"
 
 
-@dataclass(frozen=True)
-class PlayStarted(Event):
-    """A phase begins."""
+class Ending(StrEnum):
+    """How a run came to its end; FINISHED says nothing about success."""
 
+    FINISHED = "finished"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True)
+class PlayStarted:
+    """A play begins; plays are the phases of a run. ``at`` is seconds since the epoch, here and below."""
+
+    at: float
     play: str
 
 
-@dataclass(frozen=True)
-class TaskStarted(Event):
-    """A task begins on the play's hosts."""
+@dataclass(frozen=True, slots=True)
+class TaskStarted:
+    """A task begins on the hosts of its play."""
 
+    at: float
     play: str
     role: str
     task: str
     path: str
+    handler: bool = False
 
 
-@dataclass(frozen=True)
-class HostResult(Event):
-    """A task has ended on a host; ``seconds`` is how long it took there."""
+@dataclass(frozen=True, slots=True)
+class HostResult:
+    """How one task ended on one host; a loop is one result.
 
+    ``ignored`` and ``rescued`` are true of failures (``ignored`` of unreachable hosts too) that the
+    playbook takes care of itself: they fail nobody.
+    """
+
+    at: float
     host: str
     play: str
     role: str
@@ -53,155 +76,226 @@ class HostResult(Event):
     status: Status
     seconds: float
     message: str = ""
-    diff: tuple[Mapping[str, str], ...] = ()
+    ignored: bool = False
+    rescued: bool = False
+    diff: tuple[Diff, ...] = ()
+
+    @property
+    def is_trouble(self) -> bool:
+        """Whether this is a failure that the playbook does not handle itself."""
+        return self.status in {Status.FAILED, Status.UNREACHABLE} and not (self.ignored or self.rescued)
+
+    @property
+    def verdict(self) -> str:
+        """The status, or how a failure was taken care of: ``ignored``, ``rescued``."""
+        return "ignored" if self.ignored else "rescued" if self.rescued else self.status.value
 
 
-@dataclass(frozen=True)
-class Notice(Event):
-    """Something Ansible said that is not the result of a task: a warning, an error before the first task."""
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """A task that waits for something tries again on a host."""
 
+    at: float
+    host: str
+    role: str
+    task: str
+    attempts: int
+    retries: int
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something Ansible says that belongs to no task."""
+
+    at: float
+    level: Level
     text: str
 
 
-@dataclass(frozen=True)
-class Stats(Event):
-    """The playbook ended by itself; hosts without a failure are in ``processed`` alone."""
+@dataclass(frozen=True, slots=True)
+class HostStats:
+    """Ansible's own count for a host; ``ok`` includes ``changed`` and what was ignored."""
 
-    processed: tuple[str, ...]
+    ok: int = 0
+    changed: int = 0
+    failed: int = 0
+    unreachable: int = 0
+    skipped: int = 0
+    rescued: int = 0
+    ignored: int = 0
 
 
-@dataclass(frozen=True)
-class RawEvent(Event):
-    """Anything else, by its name."""
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """The recap at the end of a playbook: only complete runs have one."""
 
-    name: str
+    at: float
+    hosts: Mapping[str, HostStats]
 
 
-_KINDS: Mapping[str, type[Event]] = {
-    kind.__name__: kind for kind in (PlayStarted, TaskStarted, HostResult, Notice, Stats, RawEvent)
-}
-_ENDINGS: Mapping[str, Status] = {
+@dataclass(frozen=True, slots=True)
+class RunEnded:
+    """The last event of every playbook that came to an end."""
+
+    at: float
+    rc: int
+    ending: Ending
+
+
+@dataclass(frozen=True, slots=True)
+class RawEvent:
+    """An event that nothing is known about."""
+
+    at: float
+    kind: str
+    text: str
+
+
+Event = PlayStarted | TaskStarted | HostResult | Retry | Notice | Stats | RunEnded | RawEvent
+
+_RESULTS = {
     "runner_on_ok": Status.OK,
     "runner_on_failed": Status.FAILED,
-    "runner_on_unreachable": Status.UNREACHABLE,
     "runner_on_skipped": Status.SKIPPED,
+    "runner_on_unreachable": Status.UNREACHABLE,
 }
-_SPOKEN = frozenset({"warning", "error", "deprecated"})
-_LONGEST_MESSAGE = 2000
-_LONGEST_DIFF = 20000
+_NOTICES = {
+    "verbose": Level.OUTPUT,
+    "debug": Level.OUTPUT,
+    "deprecated": Level.DEPRECATED,
+    "warning": Level.WARNING,
+    "system_warning": Level.WARNING,
+    "error": Level.ERROR,
+}
 
 
-def parse(raw: Mapping[str, Any], *, time: float) -> Event:
-    """The typed event of a raw one that arrived at ``time``."""
-    name = str(raw.get("event", ""))
-    data = raw.get("event_data")
-    data = data if isinstance(data, Mapping) else {}
-    if name == "playbook_on_play_start":
-        return PlayStarted(time, _text(data, "play"))
-    if name == "playbook_on_task_start":
-        return TaskStarted(time, **_place(data))
-    if name in _ENDINGS:
-        return _host_result(_ENDINGS[name], data, time)
-    if name == "playbook_on_stats":
-        processed = data.get("processed")
-        return Stats(time, tuple(sorted(map(str, processed))) if isinstance(processed, Mapping) else ())
-    spoken = str(raw.get("stdout") or "").strip()
-    if name in _SPOKEN or (name == "verbose" and spoken.startswith(("[ERROR]", "[WARNING]", "ERROR!"))):
-        return Notice(time, spoken[:_LONGEST_MESSAGE]) if spoken else RawEvent(time, name)
-    return RawEvent(time, name)
+def parse(raw: object) -> Event:
+    """The event in a raw dictionary. Never raises: what is unknown or malformed becomes a RawEvent."""
+    event = raw if isinstance(raw, Mapping) else {"stdout": raw}
+    kind = clean(event.get("event", "unknown"))
+    at = _time(event.get("created"))
+    try:
+        return _known(kind, at, event) or RawEvent(at, kind, _text(event))
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
+        return RawEvent(at, kind, _text(event))
 
 
-def _host_result(status: Status, data: Mapping[str, Any], time: float) -> HostResult:
-    result = data.get("res")
-    result = result if isinstance(result, Mapping) else {}
-    if status is Status.OK and result.get("changed"):
+def _known(kind: str, at: float, event: RawMapping) -> Event | None:
+    data: RawMapping = event.get("event_data") or {}
+    if kind in _NOTICES:
+        return Notice(at, _NOTICES[kind], _text(event).strip("\n"))
+    return _host_result(_RESULTS[kind], at, data) if kind in _RESULTS else _of_playbook(kind, at, data)
+
+
+def _of_playbook(kind: str, at: float, data: RawMapping) -> Event | None:
+    match kind:
+        case "playbook_on_play_start":
+            return PlayStarted(at, one_line(data["name"]))
+        case "playbook_on_task_start":
+            return TaskStarted(at, *_place(data), handler=data.get("is_conditional") is True)
+        case "runner_retry":
+            result = data.get("res") or {}
+            _, role, task, _ = _place(data)
+            tries = (int(result.get("attempts", 0)), int(result.get("retries", 0)))
+            return Retry(at, one_line(data["host"]), role, task, *tries)
+        case "playbook_on_stats":
+            return _stats(at, data)
+    return None
+
+
+def _host_result(status: Status, at: float, data: RawMapping) -> HostResult:
+    result: RawMapping = data.get("res") or {}
+    # A censored result has lost its "changed"; our callback plugin says it beside the result.
+    if status is Status.OK and (result.get("changed") is True or data.get("deploy_changed") is True):
         status = Status.CHANGED
-    if status is Status.FAILED and data.get("ignore_errors"):
-        status = Status.IGNORED
-    bad = status in {Status.FAILED, Status.UNREACHABLE, Status.IGNORED}
+    play, role, task, path = _place(data)
     return HostResult(
-        time,
-        host=_text(data, "host"),
-        **_place(data),
+        at=at,
+        host=one_line(data["host"]),
+        play=play,
+        role=role,
+        task=task,
+        path=path,
         status=status,
-        seconds=_seconds(data.get("duration")),
-        message=_message(result)[:_LONGEST_MESSAGE] if bad else "",
-        diff=tuple(_diffs(result)),
+        seconds=round(float(data.get("duration") or 0.0), 3),
+        message=_message(status, result),
+        ignored=data.get("ignore_errors") is True or data.get("deploy_ignored") is True,
+        rescued=data.get("deploy_rescued") is True,
+        diff=diffs(result),
     )
 
 
-def _place(data: Mapping[str, Any]) -> dict[str, str]:
-    return {
-        "play": _text(data, "play"),
-        "role": _text(data, "role"),
-        "task": _text(data, "task"),
-        "path": _text(data, "task_path"),
-    }
+def _message(status: Status, result: RawMapping) -> str:
+    if status in {Status.FAILED, Status.UNREACHABLE}:
+        return failure_message(result)
+    return "" if status is Status.SKIPPED else shown_message(result)
 
 
-def _text(data: Mapping[str, Any], key: str) -> str:
-    return str(data.get(key) or "")
+def _place(data: RawMapping) -> tuple[str, str, str, str]:
+    return (
+        one_line(data.get("play") or ""),
+        one_line(data.get("role") or ""),
+        one_line(data.get("task") or data.get("name") or data.get("task_action") or ""),
+        one_line(data.get("task_path") or ""),
+    )
 
 
-def _seconds(value: object) -> float:
-    return round(float(value), 3) if isinstance(value, (int, float)) else 0.0
+def _stats(at: float, data: RawMapping) -> Stats:
+    theirs = {field.name: field.name for field in fields(HostStats)}
+    theirs |= {"failed": "failures", "unreachable": "dark"}
+    hosts = {}
+    for host in data["processed"]:
+        counts = {name: int((data.get(column) or {}).get(host, 0)) for name, column in theirs.items()}
+        hosts[one_line(host)] = HostStats(**counts)
+    return Stats(at, hosts)
 
 
-def _message(result: Mapping[str, Any]) -> str:
-    """Why a task failed: its message, else the last lines of its errors or output; items' reasons joined."""
-    if "censored" in result:
-        return str(result["censored"])
-    items = result.get("results")
-    if isinstance(items, list):
-        reasons = [
-            _message(item)
-            for item in items
-            if isinstance(item, Mapping) and (item.get("failed") or item.get("unreachable"))
-        ]
-        if reasons:
-            return "; ".join(dict.fromkeys(reasons))
-    parts = [str(result.get("msg") or "").strip()]
-    for key in ("stderr", "module_stderr", "stdout", "module_stdout"):
-        text = str(result.get(key) or "").strip()
-        if text and text not in parts[0]:
-            parts.append("\n".join(text.splitlines()[-5:]))
-            break
-    return "\n".join(part for part in parts if part) or "no reason given"
+def _text(event: RawMapping) -> str:
+    return clean(event.get("stdout") or "")
 
 
-def _diffs(result: Mapping[str, Any]) -> list[Mapping[str, str]]:
-    """Differences of files, with their headers; each side cut where it is very long."""
-    found = result.get("diff")
-    entries = found if isinstance(found, list) else [found]
-    return [
-        {
-            key: str(entry.get(key, ""))[:_LONGEST_DIFF]
-            for key in ("before_header", "after_header", "before", "after", "prepared")
-            if entry.get(key)
-        }
-        for entry in entries
-        if (isinstance(entry, Mapping)
-        and entry.get("before") != entry.get("after"))
-        or (isinstance(entry, Mapping) and entry.get("prepared"))
-    ]
+def _time(created: object) -> float:
+    try:
+        return datetime.fromisoformat(str(created)).timestamp()
+    except (ValueError, OverflowError):
+        return 0.0
 
 
-def to_json(event: Event) -> dict[str, Any]:
-    """An event as plain data for the journal."""
-    return {"event": type(event).__name__, **asdict(event)}
+_KINDS: dict[str, type[Event]] = {
+    "play_started": PlayStarted,
+    "task_started": TaskStarted,
+    "host_result": HostResult,
+    "retry": Retry,
+    "notice": Notice,
+    "stats": Stats,
+    "run_ended": RunEnded,
+    "raw": RawEvent,
+}
+_NAMES = {kind: name for name, kind in _KINDS.items()}
 
 
-def from_json(data: Mapping[str, Any]) -> Event:
-    """The event that ``to_json`` wrote; what a later version wrote and this one does not know is raw."""
-    fields = dict(data)
-    name = str(fields.pop("event", ""))
-    kind = _KINDS.get(name)
-    if kind is None:
-        return RawEvent(float(fields.get("time", 0.0)), name)
-    known = {key: value for key, value in fields.items() if key in kind.__dataclass_fields__}
-    if kind is HostResult:
-        known["status"] = Status(known["status"])
-        known["diff"] = tuple(known.get("diff", ()))
-    if kind is Stats:
-        known["processed"] = tuple(known["processed"])
-    return kind(**known)
+def to_json(event: Event) -> str:
+    """The event as one line of JSON, without its newline."""
+    return json.dumps({"event": _NAMES[type(event)]} | asdict(event), separators=(",", ":"))
+
+
+def from_json(line: str) -> Event:
+    """The event in a line that ``to_json`` wrote; a line that it did not write becomes a RawEvent."""
+    try:
+        values = json.loads(line)
+        kind = _KINDS[values["event"]]
+        known = {field.name for field in fields(kind)}
+        return _revive(kind, {name: value for name, value in values.items() if name in known})
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return RawEvent(0.0, "unreadable", clean(line).strip())
+
+
+def _revive(kind: type[Event], values: dict[str, Any]) -> Event:
+    for name, enumeration in (("status", Status), ("level", Level), ("ending", Ending)):
+        if name in values:
+            values[name] = enumeration(values[name])
+    if "diff" in values:
+        values["diff"] = tuple(Diff(**part) for part in values["diff"])
+    if "hosts" in values:
+        values["hosts"] = {host: HostStats(**counts) for host, counts in values["hosts"].items()}
+    return kind(**values)

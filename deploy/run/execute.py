@@ -17,11 +17,12 @@ from typing import Any
 from deploy.errors import ExitCode, error
 from deploy.run import guardian
 from deploy.run.cancellation import Cancellation
-from deploy.run.events import Ending, Event, RawEvent, RunEnded, parse
+from deploy.run.events import Ending, Event, RawEvent, RunEnded, Stats, parse
 
 _POLL_SECONDS = 0.2
 _CALLBACKS = Path(__file__).parent / "callback"
 _IDENT = "run"
+_INTERRUPTED = 130
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class RunRequest:
 
     playbook: Path
     inventories: tuple[Path, ...]
-    extra_vars_files: tuple[Path, ...] = ()
+    variable_files: tuple[Path, ...] = ()
     arguments: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     connection_password: str | None = field(default=None, repr=False)
@@ -57,25 +58,34 @@ def execute(
     ansible-runner itself breaks.
     """
     cancellation = cancellation or Cancellation()
+    if cancellation.is_asked:
+        return _end(Execution(_INTERRUPTED, Ending.CANCELLED), on_event)
+    is_recapped = False
     with _scratch_directory() as scratch:
         run = _Run(request, scratch)
         run.start()
         try:
             for event in run.events(cancellation):
+                is_recapped |= isinstance(event, Stats)
                 on_event(event)
-            if run.failure:
-                raise error(
-                    "runner-failed",
-                    f"ansible-runner broke: {type(run.failure).__name__}: {run.failure}",
-                    hint="this is a fault of deploy or of its installation: install it anew, then report it",
-                    exit_code=ExitCode.INTERNAL,
-                ) from run.failure
         except BaseException:
             run.kill()
             raise
-        ending = Ending.CANCELLED if cancellation.is_asked else Ending.FINISHED
-        on_event(RunEnded(time.time(), run.rc, ending))
-        return Execution(run.rc, ending)
+    if run.failure:
+        raise error(
+            "runner-failed",
+            f"ansible-runner broke: {type(run.failure).__name__}: {run.failure}",
+            hint="this is a fault of deploy or of its installation: install it anew, then report it",
+            exit_code=ExitCode.INTERNAL,
+        ) from run.failure
+    # Asked to stop after the last task, it has nothing left undone.
+    ending = Ending.CANCELLED if cancellation.is_asked and not is_recapped else Ending.FINISHED
+    return _end(Execution(run.rc, ending), on_event)
+
+
+def _end(execution: Execution, on_event: Callable[[Event], None]) -> Execution:
+    on_event(RunEnded(time.time(), execution.rc, execution.ending))
+    return execution
 
 
 @contextmanager
@@ -195,7 +205,7 @@ class _Run:
         command += [str(os.getpid()), str(self._pid_file), str(self._scratch), str(ansible_playbook)]
         for inventory in request.inventories:
             command += ["--inventory", str(inventory.resolve())]
-        for file in request.extra_vars_files:
+        for file in request.variable_files:
             command += ["--extra-vars", f"@{file.resolve()}"]
         for name, password in (
             ("connection", request.connection_password),

@@ -12,6 +12,7 @@ SIGINT asks the command to stop (SIGINT, then SIGTERM to all, then SIGKILL to al
 When the parent dies all is killed and the scratch directory, which may hold secrets, is removed.
 """
 
+import contextlib
 import ctypes
 import fcntl
 import os
@@ -145,8 +146,8 @@ def _kill_all() -> None:
 def _descendants() -> list[int]:
     """All living descendants, from the process table."""
     parents: dict[int, int] = {}
-    for entry in os.listdir("/proc"):
-        if entry.isdigit():
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
             try:
                 # The name in parentheses may hold anything; the fields begin after the last one.
                 state, parent = (
@@ -155,7 +156,7 @@ def _descendants() -> list[int]:
             except (OSError, ValueError):
                 continue
             if state != "Z":
-                parents[int(entry)] = int(parent)
+                parents[int(entry.name)] = int(parent)
     found: list[int] = []
     queue = [os.getpid()]
     while queue:
@@ -167,10 +168,8 @@ def _descendants() -> list[int]:
 
 
 def _send(pid: int, number: int) -> None:
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.kill(pid, number)
-    except ProcessLookupError:
-        pass
 
 
 def _prctl(option: int, value: int) -> None:
@@ -179,10 +178,8 @@ def _prctl(option: int, value: int) -> None:
 
 def _widen_terminal() -> None:
     """Ansible breaks its messages at the terminal's width: let it be wide."""
-    try:
+    with contextlib.suppress(OSError):
         fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 100, _COLUMNS, 0, 0))
-    except OSError:
-        pass
 
 
 if __name__ == "__main__":

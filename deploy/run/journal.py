@@ -5,15 +5,17 @@ import os
 import secrets
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
 from deploy.errors import error
-from deploy.run.events import Event, from_json, to_json
+from deploy.run.events import Event, RawEvent, from_json, to_json
 
 _KEPT_RUNS = 50
+_METADATA = "run.json"
+_EVENTS = "events.jsonl"
 
 
 def state_directory(site_directory: Path) -> Path:
@@ -32,6 +34,31 @@ def state_directory(site_directory: Path) -> Path:
     return path
 
 
+def recordable(arguments: Sequence[str]) -> list[str]:
+    """A command line as it may be recorded: what extra variables are set to stays out."""
+    recorded: list[str] = []
+    hides_next = False
+    for argument in arguments:
+        option, is_joined, value = argument.partition("=")
+        if hides_next:
+            recorded.append(_without_values(argument))
+            hides_next = False
+        elif argument in {"-e", "--extra-vars"}:
+            recorded.append(argument)
+            hides_next = True
+        elif option == "--extra-vars" and is_joined:
+            recorded.append(f"{option}={_without_values(value)}")
+        elif argument.startswith("-e") and not argument.startswith("--"):
+            recorded.append(f"-e{_without_values(argument[2:])}")
+        else:
+            recorded.append(argument)
+    return recorded
+
+
+def _without_values(text: str) -> str:
+    return text if text.startswith("@") else "(not recorded)"
+
+
 class Journal:
     """The journal of the run that is going on."""
 
@@ -42,34 +69,49 @@ class Journal:
 
     @classmethod
     def create(cls, site_directory: Path, metadata: Mapping[str, Any]) -> "Journal":
-        """A new run directory; the oldest ones beyond fifty go away."""
+        """A new run directory; the oldest ones beyond fifty go away.
+
+        Of ``metadata``, ``hosts`` names the hosts of the run and ``arguments`` the command line; ``id`` and
+        ``started`` are added.
+        """
         runs = state_directory(site_directory) / "runs"
-        name = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime()) + "-" + secrets.token_hex(2)
+        started = time.time()
+        name = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(started)) + "-" + secrets.token_hex(2)
         path = runs / name
         path.mkdir(mode=0o700)
         for old in sorted(runs.iterdir())[:-_KEPT_RUNS]:
             shutil.rmtree(old, ignore_errors=True)
-        file = os.fdopen(os.open(path / "events.jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "w")
-        journal = cls(path, file, {"id": name, "started": time.time(), **metadata})
+        descriptor = os.open(path / _EVENTS, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        full = {"id": name, "started": started, **metadata}
+        if "arguments" in full:
+            full["arguments"] = recordable(full["arguments"])
+        journal = cls(path, os.fdopen(descriptor, "w", encoding="ascii"), full)
         journal._write_metadata()
         _remember(path)
         return journal
 
+    @property
+    def started(self) -> float:
+        """When the run began, in seconds since the epoch."""
+        return float(self._metadata["started"])
+
     def append(self, event: Event) -> None:
-        """Adds an event; it is in the file when this returns."""
-        self._file.write(json.dumps(to_json(event)) + "\n")
+        """Add an event; it is in the file when this returns."""
+        self._file.write(to_json(event) + "\n")
         self._file.flush()
 
-    def finish(self, *, interrupted: bool, code: int) -> None:
-        """Says that the run ended rather than vanished; ``code`` is Ansible's exit code."""
+    def finish(self) -> None:
+        """Say that the run came to its end: one that never says so counts as interrupted."""
         self._file.close()
-        self._metadata |= {"ended": time.time(), "interrupted": interrupted, "code": code}
+        self._metadata["ended"] = time.time()
         self._write_metadata()
 
     def _write_metadata(self) -> None:
-        sibling = self.path / ".run.json.new"
-        sibling.write_text(json.dumps(self._metadata, indent=1), encoding="utf-8")
-        sibling.replace(self.path / "run.json")
+        sibling = self.path / f".{_METADATA}.new"
+        with os.fdopen(os.open(sibling, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+            json.dump(self._metadata, file, indent=1)
+            file.write("\n")
+        sibling.replace(self.path / _METADATA)
 
 
 @dataclass(frozen=True)
@@ -80,41 +122,66 @@ class RecordedRun:
     metadata: Mapping[str, Any]
 
     @property
-    def interrupted(self) -> bool:
-        """Whether it was stopped, or vanished without a last word."""
-        return bool(self.metadata.get("interrupted", "ended" not in self.metadata))
+    def id(self) -> str:
+        """The name of its directory."""
+        return self.path.name
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether it came to its end, rather than vanishing without a last word."""
+        return "ended" in self.metadata
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The hosts that the run was for."""
+        return tuple(str(host) for host in self.metadata.get("hosts", ()))
+
+    @property
+    def started(self) -> float | None:
+        """When it began; unknown when its metadata is lost."""
+        started = self.metadata.get("started")
+        return float(started) if isinstance(started, (int, float)) else None
 
     def events(self) -> Iterator[Event]:
-        """Its events in order; a last line that a crash cut short is left out."""
-        with (self.path / "events.jsonl").open(encoding="utf-8") as file:
+        """Its events in order; a line that a crash cut short is left out."""
+        try:
+            file = (self.path / _EVENTS).open(encoding="utf-8", errors="replace")
+        except FileNotFoundError:
+            return
+        with file:
             for line in file:
-                try:
-                    yield from_json(json.loads(line))
-                except (ValueError, TypeError, KeyError):
-                    return
+                event = from_json(line)
+                if not isinstance(event, RawEvent):
+                    yield event
 
 
 def recorded_runs(site_directory: Path) -> list[RecordedRun]:
     """All runs of a site, the oldest first."""
     runs = site_directory / ".deploy" / "runs"
-    return [_read(path) for path in sorted(runs.iterdir())] if runs.is_dir() else []
+    return [_read(path) for path in sorted(runs.iterdir()) if path.is_dir()] if runs.is_dir() else []
+
+
+def last_run(site_directory: Path) -> RecordedRun | None:
+    """The newest run of a site."""
+    runs = recorded_runs(site_directory)
+    return runs[-1] if runs else None
 
 
 def last_run_of_user() -> RecordedRun | None:
     """The run that this user started last, on any site."""
-    pointer = _pointer()
-    if not pointer.is_file():
+    try:
+        path = Path(_pointer().read_text(encoding="utf-8").strip())
+    except OSError:
         return None
-    path = Path(pointer.read_text(encoding="utf-8"))
     return _read(path) if path.is_dir() else None
 
 
 def _read(path: Path) -> RecordedRun:
     try:
-        metadata = json.loads((path / "run.json").read_text(encoding="utf-8"))
+        metadata = json.loads((path / _METADATA).read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        metadata = {"id": path.name}
-    return RecordedRun(path, metadata)
+        metadata = {}
+    return RecordedRun(path, metadata if isinstance(metadata, dict) else {})
 
 
 def _pointer() -> Path:
@@ -123,9 +190,9 @@ def _pointer() -> Path:
 
 
 def _remember(path: Path) -> None:
-    pointer = _pointer()
     try:
+        pointer = _pointer()
         pointer.parent.mkdir(parents=True, exist_ok=True)
-        pointer.write_text(str(path), encoding="utf-8")
-    except OSError:
+        pointer.write_text(f"{path.resolve()}\n", encoding="utf-8")
+    except (OSError, RuntimeError):
         return  # Without a home the run still counts; only `deploy report` without an inventory misses it.

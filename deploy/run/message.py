@@ -74,16 +74,18 @@ def _reasons(result: Mapping[str, Any]) -> list[str]:
     if not has_words:
         if result.get("rc") is not None:
             reasons.append(f"return code {result['rc']}{_command(result)}")
-        output = next(
-            (clean(result[name]).strip() for name in _OUTPUTS if clean(result.get(name) or "").strip()), ""
-        )
-        reasons.append("\n".join(output.splitlines()[-_LAST_LINES:]))
-    elif result.get("rc") and result.get("stderr") and clean(result["stderr"]).strip() not in said:
-        reasons.append("\n".join(clean(result["stderr"]).strip().splitlines()[-_LAST_LINES:]))
+        reasons.append(next((tail for name in _OUTPUTS if (tail := _tail(result, name))), ""))
+    elif result.get("rc") and (tail := _tail(result, "stderr")) not in said:
+        reasons.append(tail)
     return reasons
 
 
 _OUTPUTS = ("stderr", "module_stderr", "stdout", "module_stdout", "exception", "reason")
+
+
+def _tail(result: Mapping[str, Any], name: str) -> str:
+    text = clean(result.get(name) or "").strip()
+    return "" if text == "(traceback unavailable)" else "\n".join(text.splitlines()[-_LAST_LINES:])
 
 
 def _command(result: Mapping[str, Any]) -> str:

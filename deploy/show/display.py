@@ -1,5 +1,6 @@
 """What every way of showing a run can do."""
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from deploy.run.events import Event
@@ -9,7 +10,7 @@ from deploy.show.summary import Summary
 class Display(Protocol):
     """Shows a run while it goes on."""
 
-    def start(self, title: str, hosts: tuple[str, ...]) -> None:
+    def start(self, title: str, hosts: Sequence[str]) -> None:
         """The run is about to begin."""
 
     def event(self, event: Event) -> None:
@@ -17,3 +18,6 @@ class Display(Protocol):
 
     def finish(self, summary: Summary, hint: str) -> None:
         """The run is over; ``hint`` is the next thing to type."""
+
+    def close(self) -> None:
+        """Give the terminal back, also when the run broke before it could finish; may be called twice."""

@@ -1,26 +1,29 @@
-"""A run as JSON lines: every event, then the summary."""
+"""A run as JSON lines, for programs: every event, then the summary."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from deploy.run.events import Event, to_json
 from deploy.show.summary import Summary
 
 
 class JsonlDisplay:
-    """One object per line; the last one has ``event: Summary``."""
+    """One object per line: ``run_started``, the events as the journal has them, ``summary``."""
 
     def __init__(self, write: Callable[[str], None]) -> None:
         self._write = write
 
-    def start(self, title: str, hosts: tuple[str, ...]) -> None:
+    def start(self, title: str, hosts: Sequence[str]) -> None:
         """The run's title and hosts."""
-        self._write(json.dumps({"event": "Started", "title": title, "hosts": list(hosts)}))
+        self._write(json.dumps({"event": "run_started", "title": title, "hosts": list(hosts)}))
 
     def event(self, event: Event) -> None:
         """The event as the journal has it."""
-        self._write(json.dumps(to_json(event)))
+        self._write(to_json(event))
 
     def finish(self, summary: Summary, hint: str) -> None:
         """The figures, and what to type next."""
-        self._write(json.dumps({"event": "Summary", **summary.to_json(), "hint": hint}))
+        self._write(json.dumps({"event": "summary", **summary.to_json(), "hint": hint}))
+
+    def close(self) -> None:
+        """Nothing to give back."""

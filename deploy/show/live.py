@@ -2,26 +2,42 @@
 
 import time
 from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
+from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from deploy.run.events import Event, HostResult, Notice, PlayStarted, Status, TaskStarted
-from deploy.show.summary import Outcome, Summary
-from deploy.show.text import VERDICTS, diff_lines, failure_lines, printable, task_name
+from deploy.run.events import Event, HostResult, Level, Notice, PlayStarted, Retry, Status, TaskStarted
+from deploy.show.summary import HostSummary, Outcome, Summary, task_title
+from deploy.show.text import diff_lines, failure_lines, message_lines, result_line, verdict_line
 
 _STYLES = {
-    Status.OK: "green",
-    Status.CHANGED: "yellow",
-    Status.FAILED: "bold red",
-    Status.UNREACHABLE: "bold red",
-    Status.SKIPPED: "dim",
-    Status.IGNORED: "magenta",
+    "ok": "green",
+    "changed": "yellow",
+    "failed": "bold red",
+    "unreachable": "bold red",
+    "skipped": "dim",
+    "ignored": "magenta",
+    "rescued": "magenta",
 }
-_MOST_HOSTS = 24
-"""More hosts than this are shown as counts: a screen has only so many lines."""
+_DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
+# Lines of the view that are not hosts, and what stays free for what scrolls by above it.
+_OTHER_LINES = 10
+_COLUMNS = ("ok", "changed", "skipped", "failed")
+
+
+@dataclass
+class _HostState:
+    counts: Counter[str] = field(default_factory=Counter)
+    last: HostResult | None = None
+
+    @property
+    def is_bad(self) -> bool:
+        return bool(self.counts["failed"] or self.counts["unreachable"])
 
 
 class LiveDisplay:
@@ -32,87 +48,144 @@ class LiveDisplay:
         self._verbose = verbose
         self._diff = diff
         self._title = ""
-        self._phase = ""
+        self._phase = "starting"
         self._task = ""
+        self._done: set[str] = set()
         self._began = time.monotonic()
-        self._counts: dict[str, Counter[Status]] = {}
-        self._last: dict[str, str] = {}
+        self._hosts: dict[str, _HostState] = {}
+        self._spinner = Spinner("line", style="cyan")
         self._live = Live(console=console, get_renderable=self._render, refresh_per_second=4, transient=True)
 
-    def start(self, title: str, hosts: tuple[str, ...]) -> None:
-        """Opens the view."""
+    def start(self, title: str, hosts: Sequence[str]) -> None:
+        """Open the view."""
         self._title = title
         self._began = time.monotonic()
-        self._counts = {host: Counter() for host in hosts}
+        self._hosts = {host: _HostState() for host in hosts}
         self._live.start()
 
     def event(self, event: Event) -> None:
-        """Takes note of an event; prints what must not be missed."""
-        if isinstance(event, PlayStarted):
-            self._phase = event.play
-        elif isinstance(event, TaskStarted):
-            self._task = f"{event.role} : {event.task}" if event.role else event.task
-        elif isinstance(event, Notice):
-            self._console.print(Text(printable(event.text), style="magenta"))
-        elif isinstance(event, HostResult):
-            self._result(event)
+        """Take note of an event; print what must not be missed."""
+        match event:
+            case PlayStarted():
+                self._phase, self._task = event.play, ""
+                if self._verbose:
+                    self._print(f"== {event.play}", "bold cyan")
+            case TaskStarted():
+                self._task = f"{event.role} : {event.task}" if event.role else event.task
+                self._done = set()
+            case Retry():
+                title = f"{event.role} : {event.task}" if event.role else event.task
+                self._task = f"{title} (attempt {event.attempts} of {event.retries} on {event.host})"
+            case HostResult():
+                self._result(event)
+            case Notice(level=Level.WARNING):
+                self._print(event.text, "magenta")
+            case Notice(level=Level.ERROR):
+                self._print(event.text, "red")
 
     def _result(self, result: HostResult) -> None:
-        self._counts.setdefault(result.host, Counter())[result.status] += 1
-        self._last[result.host] = task_name(result)
-        style = _STYLES[result.status]
-        if result.status in {Status.FAILED, Status.UNREACHABLE}:
-            self._console.print(Text("\n".join(failure_lines(result)), style=style))
+        state = self._hosts.setdefault(result.host, _HostState())
+        state.counts[result.verdict] += 1
+        state.last = result
+        self._done.add(result.host)
+        style = _STYLES[result.verdict]
+        if result.is_trouble:
+            first, *rest = failure_lines(result)
+            self._print(first, style)
+            self._print("\n".join(rest), "red")
         elif self._verbose:
-            line = f"{result.status.value:<8} {result.host}: {printable(task_name(result))}"
-            self._console.print(Text(line, style=style))
-        if self._diff and result.diff:
-            self._console.print(Text("\n".join(diff_lines(result)), style="cyan"))
+            self._print("\n".join([result_line(result), *message_lines(result)]), style)
+        if self._diff:
+            for line in diff_lines(result):
+                self._print(f"    {line}", _DIFF_STYLES.get(line[:1], "dim"))
+
+    def _print(self, text: str, style: str) -> None:
+        if text:
+            # As Text: what hosts say is never read as markup, and is not coloured word by word.
+            self._console.print(Text(text, style=style))
 
     def _render(self) -> RenderableType:
         elapsed = int(time.monotonic() - self._began)
-        head = Text.assemble(
-            (self._title, "bold"),
-            f"  {elapsed // 60}:{elapsed % 60:02d}  ",
-            (self._phase or "starting", "cyan"),
-            ("  " + printable(self._task), ""),
-        )
-        head.truncate(max(20, self._console.width - 1), overflow="ellipsis")
-        return Group(head, self._hosts())
+        head = Table.grid(padding=(0, 1), expand=True)
+        head.add_column(width=1)
+        head.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
+        head.add_column(justify="right", no_wrap=True)
+        head.add_row(self._spinner, Text(self._title, style="bold"), f"{elapsed // 60}:{elapsed % 60:02d}")
+        head.add_row("", Text(self._phase, style="bold cyan"), self._progress())
+        head.add_row("", Text(self._task), "")
+        return Group(Text(), head, Text(), self._states())
 
-    def _hosts(self) -> RenderableType:
-        if len(self._counts) > _MOST_HOSTS:
-            total: Counter[Status] = sum(self._counts.values(), Counter())
-            return Text("  ".join(f"{status.value} {count}" for status, count in total.items()))
-        table = Table(box=None, padding=(0, 1), show_header=False)
-        for host, counts in self._counts.items():
-            table.add_row(
-                Text(host, style=_worst_style(counts)),
-                Text(f"ok {counts[Status.OK] + counts[Status.CHANGED]}", style="green"),
-                Text(f"changed {counts[Status.CHANGED]}", style="yellow"),
-                Text(f"failed {counts[Status.FAILED] + counts[Status.UNREACHABLE]}", style="red"),
-                Text(printable(self._last.get(host, "")), style="dim", no_wrap=True, overflow="ellipsis"),
-            )
+    def _progress(self) -> Text:
+        return Text(f"{len(self._done)} of {len(self._hosts)} hosts" if self._task else "", style="dim")
+
+    def _states(self) -> RenderableType:
+        rows = max(4, self._console.height - _OTHER_LINES)
+        shown = list(self._hosts.items())
+        if len(shown) > rows:
+            # Too many for the screen: the bad ones first, then those that spoke last.
+            shown.sort(key=lambda item: (not item[1].is_bad, -(item[1].last.at if item[1].last else 0.0)))
+        hidden = shown[rows - 1 :] if len(shown) > rows else []
+        table = _figures_table("last result", expand=True)
+        for name, state in shown[: len(shown) - len(hidden)]:
+            table.add_row(*_state_row(name, state))
+        if hidden:
+            total = sum((state.counts for _, state in hidden), Counter[str]())
+            cells = _cells(total["ok"] + total["changed"], total["changed"], total["skipped"], 0)
+            table.add_row(Text(f"{len(hidden)} more", style="dim"), *cells, Text())
         return table
 
     def finish(self, summary: Summary, hint: str) -> None:
-        """Closes the view and leaves a table of figures."""
-        self._live.stop()
-        table = Table("host", "ok", "changed", "failed", "unreachable", "skipped", "seconds", box=None)
+        """Close the view and leave the figures."""
+        self.close()
+        self._print("\n".join(summary.trouble), "red")
+        table = _figures_table("seconds")
+        table.columns[-1].justify = "right"
         for name, host in summary.hosts.items():
-            numbers = (host.ok, host.changed, host.failed, host.unreachable, host.skipped)
-            style = "red" if host.failed or host.unreachable else "magenta" if host.unknown else ""
-            label = f"{name} (unknown)" if host.unknown else name
-            table.add_row(label, *map(str, numbers), f"{host.seconds:.1f}", style=style)
-        self._console.print(table)
-        style = "bold green" if summary.outcome is Outcome.CONVERGED else "bold red"
-        figures = f": {summary.changed} changes in {summary.seconds:.1f} s"
-        self._console.print(Text(VERDICTS[summary.outcome] + figures, style=style))
-        self._console.print(Text(hint))
+            table.add_row(*_summary_row(name, host))
+        if summary.hosts:
+            self._console.print(Text(), table, Text(), sep="\n", end="")
+        is_good = summary.outcome is Outcome.CONVERGED
+        self._print(verdict_line(summary), "bold green" if is_good else "bold red")
+        self._console.print(Text.assemble(("next: ", "dim"), hint), soft_wrap=True)
+
+    def close(self) -> None:
+        """Give the terminal back."""
+        self._live.stop()
 
 
-def _worst_style(counts: Counter[Status]) -> str:
-    for status in (Status.UNREACHABLE, Status.FAILED, Status.CHANGED, Status.OK):
-        if counts[status]:
-            return _STYLES[status]
-    return "dim"
+def _figures_table(last: str, *, expand: bool = False) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", expand=expand)
+    table.add_column("host", no_wrap=True)
+    for name in _COLUMNS:
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column(last, no_wrap=True, overflow="ellipsis", ratio=1 if expand else None)
+    return table
+
+
+def _state_row(name: str, state: _HostState) -> Iterable[Text]:
+    counts, last = state.counts, state.last
+    style = "bold red" if state.is_bad else "" if last else "dim"
+    bad = counts["failed"] + counts["unreachable"]
+    ok = counts["ok"] + counts["changed"] + counts["ignored"]
+    word = Text()
+    if last:
+        is_quiet = last.status in {Status.OK, Status.SKIPPED}
+        word = Text.assemble(
+            (f"{last.verdict} ", _STYLES[last.verdict]), (task_title(last), "dim" if is_quiet else "")
+        )
+    return (Text(name, style=style), *_cells(ok, counts["changed"], counts["skipped"], bad), word)
+
+
+def _summary_row(name: str, host: HostSummary) -> Iterable[Text]:
+    style = "bold red" if host.is_bad else "magenta" if host.unknown else ""
+    label = f"{name} (unknown)" if host.unknown else f"{name} (unreachable)" if host.unreachable else name
+    bad = host.failed + host.unreachable
+    figures = _cells(host.ok, host.changed, host.skipped, bad)
+    return (Text(label, style=style), *figures, Text(f"{host.seconds:.1f}"))
+
+
+def _cells(ok: int, changed: int, skipped: int, bad: int) -> tuple[Text, ...]:
+    pairs = ((ok, "green"), (changed, "yellow"), (skipped, "dim"), (bad, "bold red"))
+    return tuple(
+        Text(str(count) if count else "-", style=style if count else "dim") for count, style in pairs
+    )

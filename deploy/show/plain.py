@@ -1,48 +1,59 @@
 """A run as plain lines, for logs and pipes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 
-from deploy.run.events import Event, HostResult, Notice, PlayStarted, Status
+from deploy.run.events import Event, HostResult, Level, Notice, PlayStarted, Retry, Status
 from deploy.show.summary import Summary
-from deploy.show.text import VERDICTS, diff_lines, failure_lines, host_lines, printable, task_name
+from deploy.show.text import diff_lines, failure_lines, host_lines, message_lines, result_line, verdict_line
 
 
 class PlainDisplay:
-    """A line per phase, per change and per failure; with ``verbose`` per result."""
+    """A line per phase, per change and per failure; ``verbose`` adds one for everything else."""
 
     def __init__(self, write: Callable[[str], None], *, verbose: bool = False, diff: bool = False) -> None:
         self._write = write
         self._verbose = verbose
         self._diff = diff
 
-    def start(self, title: str, hosts: tuple[str, ...]) -> None:
-        """Names the run."""
-        self._write(f"{title}: {len(hosts)} hosts")
+    def start(self, title: str, hosts: Sequence[str]) -> None:
+        """Name the run."""
+        self._write(f"{title}: {len(hosts)} host{'s' * (len(hosts) != 1)}")
 
     def event(self, event: Event) -> None:
-        """Writes what an admin would want in a log."""
-        if isinstance(event, PlayStarted):
-            self._write(f"== {printable(event.play)}")
-        elif isinstance(event, Notice):
-            self._write(printable(event.text))
-        elif isinstance(event, HostResult):
-            self._result(event)
+        """Write what an admin would want in a log."""
+        match event:
+            case PlayStarted():
+                self._write(f"== {event.play}")
+            case HostResult():
+                self._result(event)
+            case Retry() if self._verbose:
+                task = f"{event.role} : {event.task}" if event.role else event.task
+                self._write(f"waiting  {event.host}: {task} (attempt {event.attempts} of {event.retries})")
+            case Notice(level=Level.WARNING) | Notice(level=Level.ERROR):
+                self._lines(event.text.splitlines())
+            case Notice(level=Level.OUTPUT) if self._verbose:
+                self._lines(event.text.splitlines())
 
     def _result(self, result: HostResult) -> None:
-        if result.status in {Status.FAILED, Status.UNREACHABLE}:
-            for line in failure_lines(result):
-                self._write(line)
-        elif self._verbose or result.status in {Status.CHANGED, Status.IGNORED}:
-            self._write(f"{result.status.value:<8} {result.host}: {printable(task_name(result))}")
+        if result.is_trouble:
+            self._lines(failure_lines(result))
+        elif self._verbose or result.status is Status.CHANGED or result.verdict in {"ignored", "rescued"}:
+            self._write(result_line(result))
+            if self._verbose:
+                self._lines(message_lines(result))
         if self._diff:
-            for line in diff_lines(result):
-                self._write(f"    {line}")
+            self._lines(f"    {line}" for line in diff_lines(result))
 
     def finish(self, summary: Summary, hint: str) -> None:
-        """The figures per host, the verdict, what to type next."""
-        self._write("")
-        for line in host_lines(summary):
+        """The figures per host, the outcome, what to type next."""
+        for lines in (summary.trouble, host_lines(summary), [verdict_line(summary), f"next: {hint}"]):
+            if lines:
+                self._write("")
+                self._lines(lines)
+
+    def close(self) -> None:
+        """Nothing to give back."""
+
+    def _lines(self, lines: Iterable[str]) -> None:
+        for line in lines:
             self._write(line)
-        self._write("")
-        self._write(f"{VERDICTS[summary.outcome]}: {summary.changed} changes in {summary.seconds:.1f} s")
-        self._write(hint)

@@ -1,94 +1,58 @@
 """The report of a recorded run: the same journal always gives the same report."""
 
-from importlib import resources
+from datetime import UTC, datetime
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined
-
-from deploy.run.events import HostResult
 from deploy.run.journal import RecordedRun
 from deploy.show.summary import Summary, summarize
-from deploy.show.text import VERDICTS, failure_lines, host_lines, printable, task_name
-
-_WIDTH = 1000.0
-_SHORTEST_BAR = 1.0
+from deploy.show.text import duration, failure_lines, host_lines, verdict_line
 
 
 def summary_of(run: RecordedRun) -> Summary:
-    """Adds up what the journal holds."""
-    events = list(run.events())
-    started = float(run.metadata.get("started", events[0].time if events else 0.0))
-    last = events[-1].time if events else started
-    ended = float(run.metadata.get("ended", last))
-    return summarize(
-        events,
-        run.metadata.get("hosts", ()),
-        interrupted=run.interrupted,
-        seconds=max(0.0, ended - started),
-        code=int(run.metadata.get("code", 0)),
-    )
+    """What the run came to."""
+    return summarize(run.events(), run.hosts, started=run.started, is_complete=run.is_complete)
 
 
 def as_json(run: RecordedRun) -> dict[str, Any]:
     """The report for programs."""
-    return {**summary_of(run).to_json(), "run": dict(run.metadata)}
+    return {**summary_of(run).to_json(), "run": {"id": run.id, **run.metadata}}
 
 
 def as_text(run: RecordedRun) -> str:
     """The report for a terminal."""
     summary = summary_of(run)
-    lines = [
-        f"run {run.metadata.get('id', '')}: deploy {' '.join(run.metadata.get('arguments', []))}".rstrip(),
-        "",
+    sections = [
+        [line for failure in summary.failures for line in failure_lines(failure)],
+        list(summary.trouble),
+        host_lines(summary),
+        _slowest_lines(summary),
+        [verdict_line(summary)],
     ]
-    for failure in summary.failures:
-        lines += failure_lines(failure)
-    if summary.failures:
-        lines.append("")
-    lines += host_lines(summary)
-    lines += ["", "slowest tasks:"]
-    lines += [f"  {seconds:7.1f} s  {printable(task)}" for task, seconds in summary.slowest]
-    lines += ["", f"{VERDICTS[summary.outcome]}: {summary.changed} changes in {summary.seconds:.1f} s"]
-    return "\n".join(lines)
+    head = f"run {run.id}, {started_at(summary)}: {command_of(run)}"
+    return "\n\n".join([head, *("\n".join(lines) for lines in sections if lines)])
 
 
-def as_html(run: RecordedRun) -> str:
-    """One self-contained page: outcome, failures, the timeline of every host, the slowest tasks."""
+def as_list_line(run: RecordedRun) -> str:
+    """The run on one line, for a list of runs."""
     summary = summary_of(run)
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    template = environment.from_string(
-        resources.files("deploy.show").joinpath("report.html.j2").read_text(encoding="utf-8")
-    )
-    return template.render(
-        summary=summary,
-        verdict=VERDICTS[summary.outcome],
-        run=run.metadata,
-        failures=[(result, printable(result.message)) for result in summary.failures],
-        timeline=_timeline(summary, float(run.metadata.get("started", 0.0))),
-        width=_WIDTH,
-    )
+    hosts = f"{len(summary.hosts)} host{'s' * (len(summary.hosts) != 1)}"
+    figures = f"{summary.changed:>5} changed  {duration(summary.seconds):>12}  {hosts}"
+    return f"{run.id}  {summary.outcome.value:<11} {figures}  {command_of(run)}"
 
 
-def _timeline(summary: Summary, started: float) -> list[dict[str, Any]]:
-    """Per host its bars: where a task began and how long it took, on a scale of ``_WIDTH`` for the run."""
-    scale = _WIDTH / max(summary.seconds, 0.001)
-    by_host: dict[str, list[HostResult]] = {name: [] for name in summary.hosts}
-    for result in summary.results:
-        by_host[result.host].append(result)
-    return [
-        {
-            "host": host,
-            "bars": [
-                {
-                    "x": max(0.0, round((result.time - result.seconds - started) * scale, 1)),
-                    "width": max(_SHORTEST_BAR, round(result.seconds * scale, 1)),
-                    "status": result.status.value,
-                    "title": f"{task_name(result)}: {result.status.value}, {result.seconds:.2f} s",
-                }
-                for result in results
-            ],
-        }
-        for host, results in by_host.items()
-    ]
+def command_of(run: RecordedRun) -> str:
+    """The command line that started the run."""
+    return " ".join(["deploy", *(str(word) for word in run.metadata.get("arguments", ()))])
+
+
+def started_at(summary: Summary) -> str:
+    """When the run began, in UTC."""
+    return datetime.fromtimestamp(summary.started, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def _slowest_lines(summary: Summary) -> list[str]:
+    if not summary.slowest:
+        return []
+    width = max(len(slow.task) for slow in summary.slowest)
+    lines = [f"{slow.seconds:7.1f} s  {slow.task:<{width}}  {slow.host}" for slow in summary.slowest]
+    return ["slowest tasks:", *lines]

@@ -1,15 +1,28 @@
-"""What a run came to: its events, added up."""
+"""What a run came to: its events, added up. The same events always come to the same."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Any
 
 from deploy.errors import ExitCode
-from deploy.run.events import Event, HostResult, Notice, Stats, Status
+from deploy.run.events import (
+    Ending,
+    Event,
+    HostResult,
+    HostStats,
+    Level,
+    Notice,
+    PlayStarted,
+    RunEnded,
+    Stats,
+    Status,
+)
 
 _SLOWEST = 10
+_LAST_OUTPUT_LINES = 20
+_FIRST_SIGNAL_CODE = 128
 
 
 class Outcome(StrEnum):
@@ -21,7 +34,7 @@ class Outcome(StrEnum):
     INTERRUPTED = "interrupted"
 
 
-EXIT_CODES: Mapping[Outcome, ExitCode] = {
+_EXIT_CODES: Mapping[Outcome, ExitCode] = {
     Outcome.CONVERGED: ExitCode.OK,
     Outcome.FAILED: ExitCode.FAILED,
     Outcome.UNREACHABLE: ExitCode.UNREACHABLE,
@@ -29,35 +42,64 @@ EXIT_CODES: Mapping[Outcome, ExitCode] = {
 }
 
 
-@dataclass
+@dataclass(frozen=True)
 class HostSummary:
-    """Counts of task results; ``unknown`` when the run stopped before the host's last word."""
+    """Counts of task results; ``unknown`` when the run stopped before the host's last word.
+
+    Counted as Ansible does: what changed and what was ignored is also ok.
+    """
 
     ok: int = 0
     changed: int = 0
     failed: int = 0
     unreachable: int = 0
     skipped: int = 0
+    rescued: int = 0
+    ignored: int = 0
     unknown: bool = False
     seconds: float = 0.0
+
+    @property
+    def is_bad(self) -> bool:
+        """Whether it failed or could not be reached."""
+        return bool(self.failed or self.unreachable)
+
+
+@dataclass(frozen=True)
+class SlowTask:
+    """A task and the longest time that any host took for it."""
+
+    task: str
+    seconds: float
+    host: str
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A play and when it began, in seconds from the start of the run."""
+
+    name: str
+    begin: float
 
 
 @dataclass(frozen=True)
 class Summary:
-    """The whole run: ``seconds`` on the clock, ``hosts`` in the order they were planned."""
+    """The whole run: ``seconds`` on the clock, ``hosts`` in the order they were planned.
+
+    ``trouble`` is what Ansible said where it stopped outside of any task; ``warnings`` each once.
+    """
 
     outcome: Outcome
+    exit_code: ExitCode
+    started: float
     seconds: float
     hosts: Mapping[str, HostSummary]
     failures: tuple[HostResult, ...]
-    slowest: tuple[tuple[str, float], ...]
+    slowest: tuple[SlowTask, ...]
+    phases: tuple[Phase, ...] = ()
+    trouble: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
     results: tuple[HostResult, ...] = field(repr=False, default=())
-    notices: tuple[str, ...] = ()
-
-    @property
-    def exit_code(self) -> ExitCode:
-        """What the command exits with."""
-        return EXIT_CODES[self.outcome]
 
     @property
     def changed(self) -> int:
@@ -68,6 +110,7 @@ class Summary:
         """Plain data for programs."""
         return {
             "outcome": self.outcome.value,
+            "exit_code": int(self.exit_code),
             "seconds": round(self.seconds, 2),
             "hosts": {
                 name: {
@@ -76,6 +119,8 @@ class Summary:
                     "failed": host.failed,
                     "unreachable": host.unreachable,
                     "skipped": host.skipped,
+                    "rescued": host.rescued,
+                    "ignored": host.ignored,
                     "unknown": host.unknown,
                     "seconds": round(host.seconds, 2),
                 }
@@ -83,84 +128,184 @@ class Summary:
             },
             "failures": [
                 {
-                    "host": result.host,
-                    "role": result.role,
-                    "task": result.task,
-                    "path": result.path,
-                    "status": result.status.value,
-                    "message": result.message,
+                    "host": failure.host,
+                    "play": failure.play,
+                    "role": failure.role,
+                    "task": failure.task,
+                    "path": failure.path,
+                    "status": failure.status.value,
+                    "message": failure.message,
                 }
-                for result in self.failures
+                for failure in self.failures
             ],
-            "slowest_tasks": [{"task": task, "seconds": round(seconds, 2)} for task, seconds in self.slowest],
-            "notices": list(self.notices),
+            "slowest_tasks": [
+                {"task": slow.task, "seconds": round(slow.seconds, 2), "host": slow.host}
+                for slow in self.slowest
+            ],
+            "trouble": list(self.trouble),
+            "warnings": list(self.warnings),
         }
 
 
 def summarize(
-    events: Iterable[Event], hosts: Iterable[str], *, interrupted: bool, seconds: float, code: int = 0
+    events: Iterable[Event],
+    hosts: Iterable[str],
+    *,
+    started: float | None = None,
+    is_complete: bool = True,
 ) -> Summary:
-    """Adds up a run over ``hosts``; ``code`` is Ansible's exit code where it is known.
+    """Add up a run over ``hosts``, which may hold more than one playbook.
 
-    Counts as Ansible does: a changed task is also ok, an ignored failure is ok.
+    ``started`` is when the run began (else when its first event happened). A run that is not complete, such
+    as one whose journal ends without a last word, was interrupted.
     """
-    counts = {name: HostSummary() for name in hosts}
-    results: list[HostResult] = []
-    notices: list[str] = []
-    ended: Stats | None = None
+    tally = _Tally(hosts)
     for event in events:
-        if isinstance(event, HostResult):
-            results.append(event)
-            _count(counts.setdefault(event.host, HostSummary()), event)
-        elif isinstance(event, Notice):
-            notices.append(event.text)
-        elif isinstance(event, Stats):
-            ended = event
-    stopped = interrupted or (ended is None and code != 0 and bool(results))
-    for host in counts.values():
-        host.unknown = stopped and not (host.failed or host.unreachable)
-    return Summary(
-        outcome=_outcome(counts.values(), stopped=stopped, code=code),
-        seconds=seconds,
-        hosts=counts,
-        failures=tuple(r for r in results if r.status in {Status.FAILED, Status.UNREACHABLE}),
-        slowest=_slowest(results),
-        results=tuple(results),
-        notices=tuple(dict.fromkeys(notices)),
-    )
+        tally.take(event)
+    return tally.summary(started, is_complete=is_complete)
 
 
-def _count(host: HostSummary, result: HostResult) -> None:
-    host.seconds += result.seconds
-    match result.status:
-        case Status.OK | Status.IGNORED:
-            host.ok += 1
-        case Status.CHANGED:
-            host.ok += 1
-            host.changed += 1
-        case Status.FAILED:
-            host.failed += 1
-        case Status.UNREACHABLE:
-            host.unreachable += 1
-        case Status.SKIPPED:
-            host.skipped += 1
+def task_title(result: HostResult) -> str:
+    """``role : task``."""
+    return f"{result.role} : {result.task}" if result.role else result.task
 
 
-def _outcome(hosts: Iterable[HostSummary], *, stopped: bool, code: int) -> Outcome:
-    hosts = list(hosts)
-    if stopped:
-        return Outcome.INTERRUPTED
-    if any(host.failed for host in hosts):
-        return Outcome.FAILED
-    if any(host.unreachable for host in hosts):
-        return Outcome.UNREACHABLE
-    return Outcome.FAILED if code else Outcome.CONVERGED
+class _Tally:
+    """Sums while events go by."""
+
+    def __init__(self, hosts: Iterable[str]) -> None:
+        self._counts = {host: _Counts() for host in hosts}
+        self._seconds: defaultdict[str, float] = defaultdict(float)
+        # Of the playbook that is running: Ansible's own recap, when it comes, replaces these.
+        self._current: defaultdict[str, _Counts] = defaultdict(_Counts)
+        self._results: list[HostResult] = []
+        self._plays: list[tuple[str, float]] = []
+        self._warnings: dict[str, None] = {}
+        self._spoken: list[str] = []
+        self._trouble: list[str] = []
+        self._first = self._last = 0.0
+        self._recapped = self._broken = self._cancelled = self._failed_rc = False
+
+    def take(self, event: Event) -> None:
+        """Count an event."""
+        if event.at:
+            self._first = self._first or event.at
+            self._last = max(self._last, event.at)
+        match event:
+            case HostResult():
+                self._results.append(event)
+                self._seconds[event.host] += event.seconds
+                self._current[event.host].count(event)
+            case PlayStarted():
+                self._plays.append((event.play, event.at))
+            case Notice(level=Level.WARNING):
+                self._warnings[event.text] = None
+            case Notice(level=Level.ERROR | Level.OUTPUT):
+                self._spoken.append(event.text)
+            case Stats():
+                self._recapped = True
+                for host, stats in event.hosts.items():
+                    self._current[host] = _Counts.of(stats)
+            case RunEnded():
+                self._end_playbook(event)
+
+    def _end_playbook(self, event: RunEnded) -> None:
+        self._add_current()
+        is_cancelled = event.ending is Ending.CANCELLED
+        self._cancelled |= is_cancelled
+        self._failed_rc |= event.rc != 0
+        if event.rc and not self._recapped and not is_cancelled:
+            self._broken = True
+            said = [line for line in self._spoken if line.strip()][-_LAST_OUTPUT_LINES:]
+            if event.rc > _FIRST_SIGNAL_CODE:
+                said.append(f"ansible-playbook was killed by signal {event.rc - _FIRST_SIGNAL_CODE}")
+            self._trouble += said or [f"ansible-playbook ended with return code {event.rc} and said nothing"]
+        self._recapped = False
+        self._spoken.clear()
+
+    def _add_current(self) -> None:
+        for host, counts in self._current.items():
+            self._counts.setdefault(host, _Counts()).add(counts)
+        self._current.clear()
+
+    def summary(self, started: float | None, *, is_complete: bool) -> Summary:
+        """The sums."""
+        self._add_current()
+        begin = started or self._first
+        is_interrupted = self._cancelled or not is_complete
+        is_unfinished = is_interrupted or self._broken
+        hosts = {
+            name: counts.summary(self._seconds[name], is_unfinished=is_unfinished)
+            for name, counts in self._counts.items()
+        }
+        outcome = self._outcome(hosts, is_interrupted=is_interrupted)
+        exit_code = _EXIT_CODES[outcome]
+        if outcome is Outcome.FAILED and self._broken and not self._results:
+            exit_code = ExitCode.BAD_INPUT
+        return Summary(
+            outcome=outcome,
+            exit_code=exit_code,
+            started=begin,
+            seconds=max(0.0, self._last - begin),
+            hosts=hosts,
+            failures=tuple(result for result in self._results if result.is_trouble),
+            slowest=_slowest(self._results),
+            phases=tuple(Phase(name, max(0.0, at - begin)) for name, at in self._plays),
+            trouble=tuple(self._trouble),
+            warnings=tuple(self._warnings),
+            results=tuple(self._results),
+        )
+
+    def _outcome(self, hosts: Mapping[str, HostSummary], *, is_interrupted: bool) -> Outcome:
+        if is_interrupted:
+            return Outcome.INTERRUPTED
+        if self._broken or any(host.failed for host in hosts.values()):
+            return Outcome.FAILED
+        if any(host.unreachable for host in hosts.values()):
+            return Outcome.UNREACHABLE
+        return Outcome.FAILED if self._failed_rc else Outcome.CONVERGED
 
 
-def _slowest(results: Iterable[HostResult]) -> tuple[tuple[str, float], ...]:
-    """Tasks by the longest time that any host took for them."""
-    longest: defaultdict[str, float] = defaultdict(float)
+@dataclass
+class _Counts:
+    ok: int = 0
+    changed: int = 0
+    failed: int = 0
+    unreachable: int = 0
+    skipped: int = 0
+    rescued: int = 0
+    ignored: int = 0
+
+    @classmethod
+    def of(cls, stats: HostStats) -> "_Counts":
+        return cls(**{name.name: getattr(stats, name.name) for name in fields(cls)})
+
+    def add(self, other: "_Counts") -> None:
+        for name in fields(self):
+            setattr(self, name.name, getattr(self, name.name) + getattr(other, name.name))
+
+    def count(self, result: HostResult) -> None:
+        if result.ignored:
+            self.ignored += 1
+            self.ok += result.status is Status.FAILED
+        elif result.rescued:
+            self.rescued += 1
+        elif result.status is Status.CHANGED:
+            self.ok += 1
+            self.changed += 1
+        else:
+            setattr(self, result.status.value, getattr(self, result.status.value) + 1)
+
+    def summary(self, seconds: float, *, is_unfinished: bool) -> HostSummary:
+        is_bad = bool(self.failed or self.unreachable)
+        counts = {name.name: getattr(self, name.name) for name in fields(self)}
+        return HostSummary(**counts, unknown=is_unfinished and not is_bad, seconds=seconds)
+
+
+def _slowest(results: Iterable[HostResult]) -> tuple[SlowTask, ...]:
+    longest: dict[str, SlowTask] = {}
     for result in results:
-        name = f"{result.role} : {result.task}" if result.role else result.task
-        longest[name] = max(longest[name], result.seconds)
-    return tuple(sorted(longest.items(), key=lambda item: -item[1])[:_SLOWEST])
+        title = task_title(result)
+        if title not in longest or result.seconds > longest[title].seconds:
+            longest[title] = SlowTask(title, result.seconds, result.host)
+    return tuple(sorted(longest.values(), key=lambda slow: -slow.seconds)[:_SLOWEST])

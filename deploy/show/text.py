@@ -1,51 +1,47 @@
-"""Text that the displays and the report share."""
+"""Words and lines that the displays and the report share."""
 
 import difflib
 from collections.abc import Mapping
 
 from deploy.run.events import HostResult
-from deploy.show.summary import Outcome, Summary
+from deploy.show.summary import HostSummary, Outcome, Summary, task_title
 
 VERDICTS: Mapping[Outcome, str] = {
     Outcome.CONVERGED: "converged",
-    Outcome.FAILED: "failed: see the tasks above; what succeeded stays, and running again is safe",
+    Outcome.FAILED: "failed: what succeeded stays, and running again is safe",
     Outcome.UNREACHABLE: "some hosts could not be reached; all others converged",
     Outcome.INTERRUPTED: "interrupted: hosts marked unknown may have changed since their last word",
 }
+_MINUTE = 60
+_HOUR = 3600
 
 
-def printable(text: str) -> str:
-    """The text without control characters: what hosts say must not drive the admin's terminal."""
-    return "".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in text)
-
-
-def task_name(result: HostResult) -> str:
-    """``role : task``."""
-    return f"{result.role} : {result.task}" if result.role else result.task
+def result_line(result: HostResult) -> str:
+    """Verdict, host and task on one line."""
+    return f"{result.verdict:<8} {result.host}: {task_title(result)}"
 
 
 def failure_lines(result: HostResult) -> list[str]:
-    """What, where and why of a failed or unreachable host."""
-    first, *rest = printable(result.message).splitlines() or [""]
-    lines = [f"{result.status.value.upper()} {result.host}: {task_name(result)}", f"    {first}"]
-    lines += [f"    {line}" for line in rest]
-    if result.path:
-        lines.append(f"    at {result.path}")
-    return lines
+    """What, where and why of a task that failed or a host that was not reached."""
+    lines = [f"{result.verdict.upper()} {result.host}: {task_title(result)}"]
+    lines += [f"    {line}" for line in result.message.splitlines()]
+    return [*lines, f"    at {result.path}"] if result.path else lines
+
+
+def message_lines(result: HostResult) -> list[str]:
+    """What a task that went well says."""
+    return [f"    {line}" for line in result.message.splitlines()]
 
 
 def diff_lines(result: HostResult) -> list[str]:
     """The differences a task made, as unified diffs."""
     lines: list[str] = []
     for diff in result.diff:
-        if "prepared" in diff:
-            lines += printable(diff["prepared"]).splitlines()
-            continue
         lines += difflib.unified_diff(
-            printable(diff.get("before", "")).splitlines(),
-            printable(diff.get("after", "")).splitlines(),
-            fromfile=diff.get("before_header", "before"),
-            tofile=diff.get("after_header", "after"),
+            diff.before.splitlines(),
+            diff.after.splitlines(),
+            fromfile=diff.before_header or "before",
+            tofile=diff.after_header or "after",
             lineterm="",
         )
     return lines
@@ -54,9 +50,30 @@ def diff_lines(result: HostResult) -> list[str]:
 def host_lines(summary: Summary) -> list[str]:
     """One line of figures per host."""
     width = max((len(name) for name in summary.hosts), default=0)
-    return [
-        f"{name:<{width}}  ok={host.ok} changed={host.changed} failed={host.failed} "
-        f"unreachable={host.unreachable} skipped={host.skipped} seconds={host.seconds:.1f}"
-        + (" unknown" if host.unknown else "")
-        for name, host in summary.hosts.items()
+    return [f"{name:<{width}}  {_figures(host)}" for name, host in summary.hosts.items()]
+
+
+def _figures(host: HostSummary) -> str:
+    words = [
+        f"ok={host.ok} changed={host.changed} failed={host.failed}",
+        f"unreachable={host.unreachable} skipped={host.skipped} seconds={host.seconds:.1f}",
     ]
+    words += [f"rescued={host.rescued}"] * bool(host.rescued)
+    words += [f"ignored={host.ignored}"] * bool(host.ignored)
+    return " ".join(words + ["unknown"] * host.unknown)
+
+
+def verdict_line(summary: Summary) -> str:
+    """The outcome in one line."""
+    changes = f"{summary.changed} change{'s' * (summary.changed != 1)}"
+    return f"{VERDICTS[summary.outcome]} ({changes}, {duration(summary.seconds)})"
+
+
+def duration(seconds: float) -> str:
+    """Seconds as a person says them."""
+    if seconds < _MINUTE:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < _HOUR:
+        return f"{whole // _MINUTE} min {whole % _MINUTE:02d} s"
+    return f"{whole // _HOUR} h {whole % _HOUR // _MINUTE:02d} min"
