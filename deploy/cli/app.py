@@ -1,11 +1,13 @@
 """The command itself: its verbs, and the only place that exits."""
 
 import sys
+from typing import Annotated
 
 import typer
 
 from deploy import __version__
 from deploy.cli.cluster import cluster
+from deploy.cli.demo import demo
 from deploy.cli.lab import lab_app
 from deploy.cli.report import report
 from deploy.errors import DeployError
@@ -18,6 +20,7 @@ app = typer.Typer(
 )
 app.command()(cluster)
 app.command()(report)
+app.command()(demo)
 app.add_typer(lab_app, name="lab")
 
 
@@ -29,9 +32,11 @@ def _print_version(asked: bool) -> None:  # noqa: FBT001 - typer calls it with t
 
 @app.callback()
 def _options(
-    _version: bool = typer.Option(
-        False, "--version", callback=_print_version, is_eager=True, help="Show the version and exit."
-    ),
+    *,
+    _version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit."),
+    ] = False,
 ) -> None:
     pass
 

@@ -1,5 +1,6 @@
 """Commands inside a machine: through podman, or through ssh like any admin."""
 
+import shlex
 import subprocess
 from collections.abc import Sequence
 
@@ -21,9 +22,10 @@ def execute(
 
 
 def exec_command(container: str, command: Sequence[str], *, user: str | None, terminal: bool) -> list[str]:
-    """The podman call for ``execute``."""
-    options = ["--interactive", *(["--tty"] if terminal else []), *([f"--user={user}"] if user else [])]
-    return ["podman", "exec", *options, container, *command]
+    """The podman call for ``execute``: a login session, so that /etc/environment and profiles count."""
+    options = ["--interactive", *(["--tty"] if terminal else [])]
+    session = ["su", "--login", user or "root", "--command", shlex.join(command)]
+    return ["podman", "exec", *options, container, *session]
 
 
 def login(lab_name: str, host_name: str) -> int:

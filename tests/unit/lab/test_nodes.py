@@ -57,17 +57,18 @@ def test_only_compute_nodes_have_gpus() -> None:
 
 
 def test_exec_passes_the_command_on_as_it_is() -> None:
+    session = ["su", "--login", "root", "--command", "sh -c 'a b'"]
     assert exec_command("c", ["sh", "-c", "a b"], user=None, terminal=False) == [
         "podman",
         "exec",
         "--interactive",
         "c",
-        "sh",
-        "-c",
-        "a b",
+        *session,
     ]
-    assert exec_command("c", ["id"], user="alice", terminal=True)[2:5] == [
+    assert exec_command("c", ["id"], user="alice", terminal=True)[2:7] == [
         "--interactive",
         "--tty",
-        "--user=alice",
+        "c",
+        "su",
+        "--login",
     ]
