@@ -1,0 +1,75 @@
+"""The server has its settings, keeps to itself, and its user can do what was declared and nothing else."""
+
+from collections.abc import Callable
+from subprocess import CompletedProcess
+
+import pytest
+
+On = Callable[..., CompletedProcess[str]]
+
+PASSWORD = "one-password-of-the-scenario"  # noqa: S105 - of machines that live for a minute
+
+
+@pytest.fixture(params=["bookworm", "trixie"])
+def machine(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def ask(on: On, machine: str, statement: str) -> list[str]:
+    """As the machine's root, who needs no password."""
+    return on(machine, "mariadb", "--batch", "--skip-column-names", data=statement).stdout.splitlines()
+
+
+def ask_as_slurm(on: On, machine: str, statement: str, *, host: str = "localhost") -> CompletedProcess[str]:
+    defaults = f"[client]\nuser=slurm\npassword={PASSWORD}\nhost={host}\n"
+    on(machine, "tee", "/root/slurm.cnf", data=defaults)
+    command = [
+        "mariadb",
+        "--defaults-file=/root/slurm.cnf",
+        "--batch",
+        "--skip-column-names",
+        "slurm_acct_db",
+    ]
+    return on(machine, *command, data=statement, check=False)
+
+
+def test_settings_are_in_force(on: On, machine: str) -> None:
+    settings = "@@innodb_buffer_pool_size, @@innodb_log_file_size, @@innodb_lock_wait_timeout"
+    assert ask(on, machine, f"SELECT {settings}, @@max_allowed_packet, @@max_connections") == [
+        f"{160 << 20}\t{256 << 20}\t900\t{64 << 20}\t77"
+    ]
+
+
+def test_only_the_machine_itself_is_listened_to(on: On, machine: str) -> None:
+    sockets = on(machine, "ss", "--listening", "--tcp", "--numeric", "--no-header").stdout
+    listening = {line.split()[3] for line in sockets.splitlines()}
+    assert {address for address in listening if address.endswith(":3306")} == {"127.0.0.1:3306"}
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1"])
+def test_user_has_its_password_and_database(on: On, machine: str, host: str) -> None:
+    statement = (
+        "CREATE TABLE probe (x INT); INSERT INTO probe VALUES (42); SELECT x FROM probe; DROP TABLE probe"
+    )
+    answer = ask_as_slurm(on, machine, statement, host=host)
+    assert answer.stdout == "42\n", answer.stderr
+
+
+def test_user_has_nothing_else(on: On, machine: str) -> None:
+    assert ask_as_slurm(on, machine, "SELECT user FROM mysql.user").returncode != 0
+    assert ask_as_slurm(on, machine, "CREATE DATABASE elsewhere").returncode != 0
+
+
+def test_nobody_is_anonymous_and_root_is_the_machines_root(on: On, machine: str) -> None:
+    assert ask(on, machine, "SELECT user FROM mysql.user WHERE user = ''") == []
+    assert "test" not in ask(on, machine, "SHOW DATABASES")
+    answer = on(machine, "setpriv", "--reuid=nobody", "mariadb", "--user=root", data="SELECT 1", check=False)
+    assert "Access denied" in answer.stderr
+
+
+def test_what_was_not_declared_is_kept(on: On) -> None:
+    assert "kept" in ask(on, "bookworm", "SHOW DATABASES")
+
+
+def test_it_starts_with_the_machine(on: On, machine: str) -> None:
+    assert on(machine, "systemctl", "is-enabled", "mariadb").stdout == "enabled\n"
