@@ -10,7 +10,7 @@ LAB_PACKAGES := podman runc netavark aardvark-dns mmdebstrap uidmap iptables ope
 RELEASE ?= trixie
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help venv system demo demo-down test lint unit contract integration molecule cluster bench docs clean
+.PHONY: help venv system demo demo-down test lint unit contract integration molecule cluster bench clean clean-labs
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -65,6 +65,14 @@ cluster: venv system ## Whole clusters in the lab, both Debian releases
 
 bench: venv system ## Benchmarks, as ratios side by side
 	$(BIN)/python -m tests.bench
+
+clean-labs: ## Remove what interrupted tests left: labs named test-, bench- or demo, Molecule's machines
+	@command -v podman >/dev/null || exit 0; \
+	for lab in $$(podman ps --all --filter label=deploy.lab --format '{{index .Labels "deploy.lab"}}' | sort -u); do \
+	  case $$lab in test-*|bench-*|demo) $(BIN)/deploy lab down --name $$lab --delete-dir;; esac; \
+	done; \
+	podman ps --all --quiet --filter name=^molecule- | xargs --no-run-if-empty podman rm --force --time 0 >/dev/null; \
+	podman network ls --quiet --filter name=^molecule- | xargs --no-run-if-empty podman network rm >/dev/null
 
 clean: ## Remove what this Makefile made
 	rm -rf .venv dist build
