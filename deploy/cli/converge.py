@@ -79,6 +79,8 @@ class ClusterRun:
         with signals_cancel() as cancellation, closing(display):
             display.start(f"deploy cluster {_shown(self.site.inventory)}", plan.hosts)
             contract = self._contract(lambda request: execute(request, on_event, cancellation))
+            unknown = {node.name for node in undiscovered(self.site, contract)}
+            plan = build_plan(self.site, limit=self.limit, unknown=unknown)
             wiring = journal.path / "wiring.json"
             write_wiring(wiring, self.site, plan, contract)
             execute(self._request("cluster", wiring, len(plan.hosts), variable_files), on_event, cancellation)
