@@ -1,6 +1,8 @@
 """The command itself: its verbs, and the only place that exits."""
 
 import sys
+import tempfile
+import traceback
 from typing import Annotated
 
 import typer
@@ -10,7 +12,7 @@ from deploy.cli.cluster import cluster
 from deploy.cli.demo import demo
 from deploy.cli.lab import lab_app
 from deploy.cli.report import report
-from deploy.errors import DeployError
+from deploy.errors import DeployError, ExitCode, Finding
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -42,9 +44,27 @@ def _options(
 
 
 def main() -> None:
-    """Entry point: runs a verb, turns a DeployError into its message and exit code."""
+    """Entry point: runs a verb; every end that is not success becomes a message and an exit code."""
     try:
-        app()
+        app(prog_name="deploy")
     except DeployError as problem:
         typer.echo(f"deploy: {problem}", err=True)
         sys.exit(problem.exit_code)
+    except KeyboardInterrupt:
+        typer.echo("deploy: interrupted", err=True)
+        sys.exit(ExitCode.INTERRUPTED)
+    except Exception:  # noqa: BLE001 - the last stop before the user, who must not see a traceback
+        typer.echo(f"deploy: {_internal_error()}", err=True)
+        sys.exit(ExitCode.INTERNAL)
+
+
+def _internal_error() -> Finding:
+    """Keeps the traceback in a private file and says where."""
+    with tempfile.NamedTemporaryFile("w", prefix="deploy-error-", suffix=".txt", delete=False) as file:
+        traceback.print_exc(file=file)
+    return Finding(
+        "",
+        "internal-error",
+        "this is a fault of deploy itself, not of your site; what was converged stays converged",
+        f"running again is safe; report it with {file.name}",
+    )
