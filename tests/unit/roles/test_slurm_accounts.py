@@ -1,0 +1,129 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.roles.slurm_accounting.modules import RELEASES, declared, entries, entry, module, recorded
+
+
+@pytest.fixture(params=RELEASES)
+def release(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+class Database:
+    """A sacctmgr whose commands have the scripted outcome."""
+
+    def __init__(self, release: str, *outcomes: str) -> None:
+        self.ask = recorded(release)
+        self.outcomes = list(outcomes)
+        self.commands: list[str] = []
+
+    def __call__(self, *words: str) -> str:
+        if words[0] == "-nP":
+            return str(self.ask(*words))
+        self.commands.append(" ".join(words))
+        outcome = self.outcomes.pop(0) if self.outcomes else ""
+        if outcome:
+            raise module.Failed(outcome)
+        return ""
+
+
+def converge(database: Database, given: dict[str, Any]) -> None:
+    state = module.read(database, "lab")
+    module.converge(database, declared.desire("lab", given, state), state, purge=False)
+
+
+def test_reading(release: str) -> None:
+    state = module.read(recorded(release), "lab")
+    assert state.clusters == {"lab", "other"}
+    assert state.qos["high"]["max_tres_pu"] == "cpu=4,mem=1536M"
+    assert state.accounts["physics"] == {"organization": "uni, x", "description": "it`s physics"}
+    assert state.users["alice"] == {"admin_level": "operator", "default_account": "math"}
+    assert state.associations["laser", ""]["parent"] == "physics"
+    assert state.associations["laser", "alice"]["max_jobs"] == "3"
+    assert "parent" not in state.associations["laser", "alice"]
+    assert ("guests", "") not in state.associations
+    assert ("user", "eve") in state.elsewhere
+    assert ("user", "bob") not in state.elsewhere
+
+
+def test_a_membership_of_a_partition_is_not_the_users_own(release: str) -> None:
+    assert module.read(recorded(release), "lab").associations["laser", "bob"]["fairshare"] == "1"
+
+
+def test_a_converged_database_gets_no_command(release: str) -> None:
+    database = Database(release)
+    converge(database, entries())
+    assert database.commands == []
+
+
+def test_success_without_effect_is_a_failure(release: str) -> None:
+    database = Database(release)
+    with pytest.raises(
+        module.Failed, match="reported success but did not do this:\nqos high: priority 100 -> 5"
+    ):
+        converge(database, entry("qos", "high", priority=5))
+    assert len(database.commands) == 1
+
+
+def test_a_refusal_is_said_in_sacctmgrs_words(release: str) -> None:
+    reason = module.said(
+        " Unknown option: GrpTRES=gres/gpu=8\n", "sacctmgr: error: no TRES known by type gres/gpu\n"
+    )
+    with pytest.raises(module.Failed) as failed:
+        converge(Database(release, reason), entry("accounts", "physics", grp_tres="gres/gpu=8"))
+    message = str(failed.value)
+    assert message.startswith("sacctmgr modify account where name=physics cluster=lab set GrpTRES=")
+    assert "no TRES known by type gres/gpu; Unknown option: GrpTRES=gres/gpu=8" in message
+    assert "AccountingStorageTRES" in message
+
+
+def test_one_refusal_does_not_keep_the_others_from_being_tried(release: str) -> None:
+    given = entry("qos", "high", priority=5)
+    given["users"].append({"name": "fred", "accounts": ["math"]})
+    database = Database(release, "refused")
+    with pytest.raises(module.Failed, match=r"^sacctmgr modify qos .*=5: refused$"):
+        converge(database, given)
+    assert [command.split()[1] for command in database.commands] == ["modify", "add"]
+
+
+def test_nothing_is_tried_once_slurmdbd_is_gone(release: str) -> None:
+    given = entry("qos", "high", priority=5)
+    given["users"].append({"name": "fred", "accounts": ["math"]})
+    database = Database(release, "error: Sending PersistInit msg: Connection refused")
+    with pytest.raises(module.Failed, match="Connection refused"):
+        converge(database, given)
+    assert len(database.commands) == 1
+
+
+def test_running_jobs_are_named() -> None:
+    out = " Error with request: Job(s) active, cancel job(s) before remove\n  JobID = 7 C = lab A = math\n"
+    assert module.said(out, "") == (
+        "Error with request: Job(s) active, cancel job(s) before remove; JobID = 7 C = lab A = math\n"
+        "wait for these jobs or cancel them, then run this again"
+    )
+
+
+def test_a_description_may_hold_the_separator() -> None:
+    assert list(module.rows("math|x|a|b\n", 3)) == [["math", "x", "a|b"]]
+    with pytest.raises(module.Failed, match="2 columns were expected"):
+        list(module.rows("sacctmgr: something else", 2))
+
+
+def test_difference() -> None:
+    changes = [
+        module.Change("account math", "", "", "present"),
+        module.Change("qos high", "max_wall", "01:00:00", ""),
+        module.Change("user bob", "", "present", ""),
+    ]
+    assert module.difference(changes) == {
+        "before": "qos high: max_wall: 01:00:00\nuser bob: present\n",
+        "after": "account math: present\n",
+    }
+
+
+def test_own_configuration_needs_no_slurm_conf() -> None:
+    with module.own_configuration("lab", "db1", 7000) as environment:
+        text = Path(environment["SLURM_CONF"]).read_text(encoding="utf-8")
+    assert "AccountingStorageHost=db1\nAccountingStoragePort=7000\n" in text
