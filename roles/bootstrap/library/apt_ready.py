@@ -1,8 +1,6 @@
 #!/usr/bin/python
 """Ansible module: a Debian or Ubuntu host on which packages can be installed."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import time

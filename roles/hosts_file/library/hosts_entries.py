@@ -1,8 +1,6 @@
 #!/usr/bin/python
 """Ansible module: the names of a cluster's hosts in /etc/hosts."""
 
-from __future__ import annotations
-
 import ipaddress
 import os
 import re

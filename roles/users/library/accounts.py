@@ -1,8 +1,6 @@
 #!/usr/bin/python
 """Ansible module: the slurm user and declared accounts, all in one run."""
 
-from __future__ import annotations
-
 import grp
 import os
 import pwd
@@ -80,7 +78,7 @@ class Present:
     users: Mapping[str, pwd.struct_passwd]
 
     @classmethod
-    def read(cls, groups: Sequence[str], users: Sequence[str]) -> Present:
+    def read(cls, groups: Sequence[str], users: Sequence[str]) -> "Present":
         """All local entries, and those named here that come from a directory service."""
         known_groups = {entry.gr_name: entry for entry in grp.getgrall()}
         known_users = {entry.pw_name: entry for entry in pwd.getpwall()}

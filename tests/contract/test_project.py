@@ -1,0 +1,101 @@
+"""What holds for the project as a whole."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.contract.content import ROOT, options, read_yaml, role_directories
+
+_BINARIES = Path(sys.executable).parent
+_PUBLIC = ("debian.org", "ubuntu.com", "pypi.org", "pythonhosted.org", "github.com", "localhost", "127.0.0.1")
+_HOST = re.compile(r"https?://(?:[^/@\s]*@)?([A-Za-z0-9.-]+)")
+
+
+def test_generated_documents_are_current() -> None:
+    answer = subprocess.run(
+        [sys.executable, "docs/generate.py", "--check"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert answer.returncode == 0, f"run: python docs/generate.py\n{answer.stderr}"
+
+
+def test_layers_are_kept() -> None:
+    answer = subprocess.run(
+        [_BINARIES / "lint-imports", "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert answer.returncode == 0, answer.stdout
+
+
+def mirror_hosts(texts: Iterator[str]) -> set[str]:
+    """Hosts of private package mirrors in the settings of this machine's package managers."""
+    hosts = {host for text in texts for host in _HOST.findall(text)}
+    return {host for host in hosts if not host.endswith(_PUBLIC)}
+
+
+def _settings() -> Iterator[str]:
+    patterns = ("apt/sources.list", "apt/sources.list.d/*", "apt/apt.conf.d/*", "pip.conf")
+    paths = [path for pattern in patterns for path in Path("/etc").glob(pattern)]
+    for path in paths:
+        yield path.read_text(encoding="utf-8", errors="replace")
+    yield subprocess.run(
+        [sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True, check=False
+    ).stdout
+
+
+def _tracked() -> list[Path]:
+    names = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    return [path for name in names.split("\0") if name and (path := ROOT / name).is_file()]
+
+
+def test_private_mirrors_are_recognized() -> None:
+    texts = ["deb http://mirror.corp.example/debian x", "deb http://deb.debian.org/debian x"]
+    assert mirror_hosts(iter(texts)) == {"mirror.corp.example"}
+
+
+def test_no_file_names_a_private_mirror_or_this_checkout() -> None:
+    forbidden = {*mirror_hosts(_settings()), f"{ROOT}/"}
+    files = _tracked()
+    assert files
+    found = [
+        f"{path.relative_to(ROOT)}: {word}"
+        for path in files
+        for word in forbidden
+        if word in path.read_text(encoding="utf-8", errors="replace")
+    ]
+    assert found == []
+
+
+def _play_variables() -> Iterator[tuple[str, str]]:
+    for path in sorted(ROOT.glob("playbooks/**/*.yml")):
+        for play in read_yaml(path) or []:
+            for holder in [play, *(role for role in play.get("roles") or [] if isinstance(role, dict))]:
+                for name in holder.get("vars") or {}:
+                    yield str(path.relative_to(ROOT)), name
+
+
+def test_playbooks_set_only_variables_of_roles() -> None:
+    known = {name for role in role_directories() for name in options(role)}
+    unknown = [
+        place for place in _play_variables() if place[1] not in known and not place[1].startswith("ansible_")
+    ]
+    assert unknown == []
+
+
+def test_playbooks_name_roles_that_exist() -> None:
+    known = {role.name for role in role_directories()}
+    named = {
+        role if isinstance(role, str) else role["role"]
+        for path in sorted(ROOT.glob("playbooks/**/*.yml"))
+        for play in read_yaml(path) or []
+        for role in play.get("roles") or []
+    }
+    assert named
+    assert named <= known
+
+
+def test_no_two_roles_share_a_variable() -> None:
+    names = [name for role in role_directories() for name in options(role)]
+    assert sorted(names) == sorted(set(names))

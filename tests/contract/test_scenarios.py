@@ -1,0 +1,47 @@
+"""Every role is tried on real machines, by tests that can fail."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.contract.content import ROOT, role_directories
+from tests.contract.scenarios import toothless
+
+SCENARIOS = sorted(path.parent for path in ROOT.glob("molecule/*/molecule.yml"))
+
+
+@pytest.mark.parametrize("role", role_directories(), ids=lambda role: role.name)
+def test_role_has_a_scenario(role: Path) -> None:
+    assert (ROOT / "molecule" / role.name / "molecule.yml").exists()
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
+def test_scenario_can_fail(scenario: Path) -> None:
+    assert list(toothless(scenario)) == []
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({}, "verifies nothing"),
+        ({"tests/test_x.py": "def test_nothing():\n    pass\n"}, "test_nothing cannot fail"),
+        ({"tests/test_x.py": "def test_true():\n    assert True\n"}, "test_true cannot fail"),
+        ({"tests/test_x.py": "@pytest.mark.skip\ndef test_late():\n    assert x\n"}, "test_late is skipped"),
+        ({"verify.yml": "- hosts: all\n  tasks: []\n"}, "asserts nothing"),
+        ({"verify.yml": "- tasks: [{ansible.builtin.assert: {that: true}}]\n"}, "always true"),
+        ({"verify.yml": "- tasks: [{ansible.builtin.assert: {that: [true]}}]\n"}, "always true"),
+    ],
+)
+def test_toothless_scenario_is_noticed(tmp_path: Path, files: dict[str, str], expected: str) -> None:
+    for name, text in {"molecule.yml": "", "converge.yml": "", **files}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert expected in "\n".join(toothless(tmp_path))
+
+
+def test_scenario_with_teeth_passes(tmp_path: Path) -> None:
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "test_x.py").write_text("def test_it(on):\n    assert on('a', 'b').stdout == 'c'\n")
+    for name in ("molecule.yml", "converge.yml"):
+        (tmp_path / name).write_text("")
+    assert list(toothless(tmp_path)) == []

@@ -1,0 +1,176 @@
+import grp
+import pwd
+from typing import Any
+
+import pytest
+
+from tests.unit.roles.loading import load_module
+
+module = load_module("roles/users/library/accounts.py")
+
+Entry = dict[str, Any]
+
+
+def account(name: str, uid: int, **more: Any) -> Entry:  # noqa: ANN401
+    plain: Entry = {
+        "group": None,
+        "groups": [],
+        "shell": "/bin/bash",
+        "comment": "",
+        "home": None,
+        "ssh_keys": [],
+    }
+    return {"name": name, "uid": uid, "state": "present", **plain, **more}
+
+
+def group(name: str, gid: int, state: str = "present") -> Entry:
+    return {"name": name, "gid": gid, "state": state}
+
+
+def user_entry(name: str, uid: int, gid: int, gecos: str = "", shell: str = "/bin/bash") -> pwd.struct_passwd:
+    return pwd.struct_passwd((name, "x", uid, gid, gecos, f"/home/{name}", shell))
+
+
+def group_entry(name: str, gid: int, *members: str) -> grp.struct_group:
+    return grp.struct_group((name, "x", gid, list(members)))
+
+
+PRESENT = module.Present(
+    groups={
+        entry.gr_name: entry for entry in (group_entry("alice", 2001), group_entry("project", 3000, "bob"))
+    },
+    users={entry.pw_name: entry for entry in (user_entry("alice", 2001, 2001),)},
+)
+EMPTY = module.Present(groups={}, users={})
+
+
+@pytest.mark.parametrize(
+    ("groups", "accounts", "said"),
+    [
+        ([], [account("alice", 999)], "uid 999 belongs to the distribution"),
+        ([], [account("alice", 64030)], "uid 64030 belongs to the distribution"),
+        ([group("wheel", 27)], [], "gid 27 belongs to the distribution"),
+        ([], [account("Alice", 2001)], "'Alice' is not a name"),
+        ([], [account("-rf", 2001)], "'-rf' is not a name"),
+        ([], [account("root", 2001)], "root is not an account of a person"),
+        ([], [account("slurm", 2001)], "slurm is not an account of a person"),
+        ([], [account("alice", 2001), account("alice", 2002)], "alice is declared 2 times"),
+        ([], [account("alice", 2001), account("bob", 2001)], "uid 2001 is declared 2 times"),
+        ([group("a", 2001), group("b", 2001)], [], "gid 2001 is declared 2 times"),
+        ([], [account("alice", 2001, comment="a:0:0")], "must not have a colon"),
+        ([], [account("alice", 2001, ssh_keys=["a\nb"])], "an ssh key is empty or has a line break"),
+        ([], [account("alice", 2001, ssh_keys=[""])], "an ssh key is empty or has a line break"),
+    ],
+)
+def test_bad_declarations_are_refused(groups: list[Entry], accounts: list[Entry], said: str) -> None:
+    assert said in "; ".join(module.problems(groups, accounts))
+
+
+@pytest.mark.parametrize("uid", [1000, 59999, 65536, 200000])
+def test_ids_of_people_are_taken(uid: int) -> None:
+    assert module.problems([], [account("alice", uid)]) == []
+
+
+def test_account_without_group_gets_its_own() -> None:
+    groups = module.with_own_groups([group("project", 3000)], [account("alice", 2001)])
+    assert [(entry["name"], entry["gid"]) for entry in groups] == [("project", 3000), ("alice", 2001)]
+    assert module.with_own_groups([], [account("bob", 2002, group="project")]) == []
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        ({"alice": 2001}, []),
+        ({"new": 2005}, []),
+        ({"alice": 2002}, ["alice has uid 2001 on this host, not 2002"]),
+        ({"new": 2001}, ["uid 2001, wanted for new, belongs to alice on this host"]),
+    ],
+)
+def test_taken_ids_and_names_are_refused(wanted: dict[str, int], said: list[str]) -> None:
+    assert module.clashes(wanted, {"alice": 2001}, "uid") == said
+
+
+def test_new_account_has_no_password_and_its_ids() -> None:
+    [command] = module.account_commands(
+        [account("bob", 2002, groups=["project"])], PRESENT, create_home=True, home_mode="0700"
+    )
+    text = " ".join(command)
+    assert command[0] == "useradd"
+    assert command[-1] == "bob"
+    assert "--uid 2002 --gid bob --password *" in text
+    assert "--create-home --key HOME_MODE=0700" in text
+    assert "--groups project" in text
+
+
+def test_home_is_left_to_another_host() -> None:
+    [command] = module.account_commands([account("bob", 2002)], EMPTY, create_home=False, home_mode="0700")
+    assert "--no-create-home" in command
+
+
+@pytest.mark.parametrize(
+    ("wish", "options"),
+    [
+        ({}, None),
+        ({"shell": "/bin/sh"}, ["--shell", "/bin/sh"]),
+        ({"comment": "Alice"}, ["--comment", "Alice"]),
+        ({"home": "/data/alice"}, ["--home", "/data/alice"]),
+        ({"group": "project"}, ["--gid", "project"]),
+        ({"groups": ["project"]}, ["--append", "--groups", "project"]),
+        ({"groups": ["alice"]}, None),
+    ],
+)
+def test_only_what_differs_is_changed(wish: Entry, options: list[str] | None) -> None:
+    commands = module.account_commands(
+        [account("alice", 2001, **wish)], PRESENT, create_home=True, home_mode="0700"
+    )
+    assert commands == ([] if options is None else [["usermod", *options, "alice"]])
+
+
+def test_group_membership_that_is_there_is_not_repeated() -> None:
+    present = module.Present(
+        groups={"alice": group_entry("alice", 2001), "project": group_entry("project", 3000, "alice")},
+        users=PRESENT.users,
+    )
+    wish = [account("alice", 2001, groups=["project"])]
+    assert module.account_commands(wish, present, create_home=True, home_mode="0700") == []
+
+
+def test_removal_takes_accounts_before_groups_and_only_what_is_there() -> None:
+    gone = [account("alice", 2001, state="absent"), account("nobody2", 2009, state="absent")]
+    groups = [
+        group("project", 3000, "absent"),
+        group("alice", 2001, "absent"),
+        group("never", 3001, "absent"),
+    ]
+    assert module.removals(groups, gone, PRESENT) == [["userdel", "alice"], ["groupdel", "project"]]
+
+
+def test_missing_groups_are_added() -> None:
+    groups = [group("project", 3000), group("physics", 2000), group("old", 2500, "absent")]
+    assert module.group_commands(groups, PRESENT) == [["groupadd", "--gid", "2000", "physics"]]
+
+
+def test_slurm_is_made_once() -> None:
+    assert [command[0] for command in module.slurm_commands(64030, 64030, EMPTY)] == ["groupadd", "useradd"]
+    there = module.Present(
+        groups={"slurm": group_entry("slurm", 64030)}, users={"slurm": user_entry("slurm", 64030, 64030)}
+    )
+    assert module.slurm_commands(64030, 64030, there) == []
+
+
+KEPT = f"{module.BEGIN}\nssh-ed25519 A\n{module.END}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "keys", "after"),
+    [
+        ("", [], ""),
+        ("", ["ssh-ed25519 A"], KEPT),
+        (KEPT, ["ssh-ed25519 A"], KEPT),
+        (f"own key\n{KEPT}own too\n", [], "own key\nown too\n"),
+        (f"own key\n{KEPT}", ["ssh-ed25519 B "], f"own key\n{module.BEGIN}\nssh-ed25519 B\n{module.END}\n"),
+        ("own key", ["ssh-ed25519 A"], f"own key\n{KEPT}"),
+    ],
+)
+def test_kept_keys_follow_the_declaration_and_others_stay(text: str, keys: list[str], after: str) -> None:
+    assert module.authorized(text, keys) == after
