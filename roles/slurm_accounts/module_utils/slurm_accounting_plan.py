@@ -110,10 +110,14 @@ def plan(desired: Desired, state: State, *, purge: bool = False) -> list[Step]:
 
 
 def _merge(steps: Iterable[Step]) -> Iterator[Step]:
-    """Steps that differ in nothing but their names become one."""
+    """Steps that differ in nothing but their names become one.
+
+    Not deletions: one that is refused, because of a running job, would keep the others from being done.
+    """
     alike: dict[tuple[object, ...], list[Step]] = {}
     for step in steps:
-        alike.setdefault((step.verb, step.entity, step.where, step.settings), []).append(step)
+        alone = step.names if step.verb == "delete" else ()
+        alike.setdefault((step.verb, step.entity, step.where, step.settings, alone), []).append(step)
     for group in alike.values():
         for start in range(0, len(group), _NAMES_PER_COMMAND):
             part = group[start : start + _NAMES_PER_COMMAND]

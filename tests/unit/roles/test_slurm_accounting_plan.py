@@ -178,17 +178,24 @@ def test_purge_leaves_root_normal_and_other_clusters_alone(state: Loaded) -> Non
     alone = state._replace(clusters=frozenset({"lab"}), elsewhere=frozenset())
     nothing: dict[str, Any] = {"qos": [], "accounts": [], "users": []}
     assert commands(alone, nothing, purge=True) == [
-        "-i delete user where name=alice,bob,carl,eve",
+        "-i delete user where name=alice",
+        "-i delete user where name=bob",
+        "-i delete user where name=carl",
+        "-i delete user where name=eve",
         "-i delete account where name=laser",
-        "-i delete account where name=math,physics",
+        "-i delete account where name=math",
+        "-i delete account where name=physics",
         "-i delete account where name=guests",
-        "-i delete qos where name=scav,high",
+        "-i delete qos where name=scav",
+        "-i delete qos where name=high",
     ]
     assert commands(state, nothing, purge=True) == [
         "-i delete user where name=alice cluster=lab",
-        "-i delete user where name=bob,carl",
+        "-i delete user where name=bob",
+        "-i delete user where name=carl",
         "-i delete account where name=laser cluster=lab",
-        "-i delete account where name=math,physics",
+        "-i delete account where name=math",
+        "-i delete account where name=physics",
     ]
 
 
