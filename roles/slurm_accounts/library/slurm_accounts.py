@@ -71,9 +71,13 @@ _UNREACHABLE = ("PersistInit", "Munge encode failed", "Problem with query", "slu
 _HINTS = (
     (
         "no TRES known by type",
-        "slurmctld adds the resources of its AccountingStorageTRES when it starts: then run this again",
+        "slurmctld makes its AccountingStorageTRES known when it starts; run this again after that",
     ),
     ("Job(s) active", "wait for these jobs or cancel them, then run this again"),
+    (
+        "PersistInit",
+        "on the host of slurmdbd see: systemctl status slurmdbd munge; tail /var/log/slurm/slurmdbd.log",
+    ),
     ("Access/permission denied", "run it as root on a host whose munge key is the cluster's"),
 )
 
@@ -88,7 +92,7 @@ class Failed(Exception):  # noqa: N818 - it is sacctmgr that failed
 def said(out: str, err: str) -> str:
     """Sacctmgr's reason in one line."""
     lines = [line.strip().removeprefix("sacctmgr: ") for line in (err + "\n" + out).splitlines()]
-    text = "; ".join(dict.fromkeys(line for line in lines if line))
+    text = "; ".join(dict.fromkeys(line for line in lines if line not in {"", "error:"}))
     hints = [hint for sign, hint in _HINTS if sign in text]
     return "\n".join([text[-1500:], *hints])
 
@@ -150,7 +154,8 @@ def converge(sacctmgr: Sacctmgr, desired: Desired, state: State, *, purge: bool)
         previous = commands
         state = read(sacctmgr, desired.cluster)
     left = [str(change) for step in steps for change in step.changes]
-    raise Failed("\n".join(refused or ["sacctmgr reported success but did not do this:", *left]))
+    reasons = refused or ["sacctmgr reported success without effect"]
+    raise Failed("\n".join([*reasons, "not done:", *left]))
 
 
 def _run(sacctmgr: Sacctmgr, commands: Iterable[list[str]]) -> Iterator[str]:

@@ -1,0 +1,70 @@
+"""The accounting database holds what is declared, whatever it held before."""
+
+from collections.abc import Callable
+from subprocess import CompletedProcess
+
+import pytest
+
+On = Callable[..., CompletedProcess[str]]
+
+
+@pytest.fixture(params=["bookworm", "trixie"])
+def machine(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def show(on: On, machine: str, entity: str, columns: str, *words: str) -> set[str]:
+    return set(
+        on(machine, "sacctmgr", "-nP", "show", entity, *words, f"format={columns}").stdout.splitlines()
+    )
+
+
+def test_cluster(on: On, machine: str) -> None:
+    assert show(on, machine, "cluster", "Cluster") == {"lab"}
+
+
+def test_qos(on: On, machine: str) -> None:
+    columns = "Name,Priority,Flags,GraceTime,MaxWall,MaxTRESPU,MaxSubmitJobsPU,GrpTRES,UsageFactor,Descr"
+    normal = "normal|0||00:00:00|||||1.000000|Normal QOS default"
+    assert show(on, machine, "qos", columns) - {normal} == {
+        "high|100|DenyOnLimit,NoDecay|00:01:00|1-00:00:00|cpu=4,mem=1.50G|10|mem=8000M|2.000000|before others",
+        "scavenger|0||00:00:00|||||1.000000|scavenger",
+    }
+
+
+def test_preemption(on: On, machine: str) -> None:
+    assert show(on, machine, "qos", "Name,Preempt,PreemptMode,PreemptExemptTime") == {
+        "normal||cluster|",
+        "scavenger||requeue|",
+        "high|normal,scavenger|cluster|01:30:00",
+    }
+
+
+def test_accounts(on: On, machine: str) -> None:
+    assert show(on, machine, "account", "Account,Organization,Descr") == {
+        "root|root|default root account",
+        "physics|science|physics, all of it",
+        "laser|physics|laser" if machine == "trixie" else "laser|laser|laser",
+    }
+
+
+def test_tree_and_limits(on: On, machine: str) -> None:
+    limits = "Fairshare,GrpTRES,GrpWall,GrpSubmitJobs,MaxJobs,MaxWall,MaxTRES,QOS,DefaultQOS"
+    columns = f"Account,User,ParentName,{limits}"
+    assert show(on, machine, "assoc", columns, "wopl") - {"root|root||1||||||||"} == {
+        "root|||1|||5000||||normal|",
+        "physics||root|1|cpu=64,mem=1T|30-00:00:00||||||",
+        "laser||physics|10|cpu=32||||||high,normal|high",
+        "laser|alice||parent||||||||",
+        "physics|alice||parent||||||||",
+        "laser|bob||1|||||01:30:00|||",
+        "physics|bob||1||||||cpu=2||",
+    }
+
+
+def test_users(on: On, machine: str) -> None:
+    assert show(on, machine, "user", "User,AdminLevel,DefaultAccount") == {
+        "root|Administrator|root",
+        "alice|Operator|laser",
+        "bob|None|laser",
+    }
