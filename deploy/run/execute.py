@@ -23,6 +23,8 @@ _POLL_SECONDS = 0.2
 _CALLBACKS = Path(__file__).parent / "callback"
 _IDENT = "run"
 _INTERRUPTED = 130
+# The path of mitogen's socket, 27 characters longer, must stay below the kernel's limit of 108.
+_LONGEST_SOCKET_DIRECTORY = 75
 
 
 @dataclass(frozen=True)
@@ -161,7 +163,8 @@ class _Run:
         from ansible_runner.config.runner import RunnerConfig  # noqa: PLC0415
         from ansible_runner.runner import Runner  # noqa: PLC0415
 
-        environment = {**self._request.environment, "ANSIBLE_CALLBACK_PLUGINS": str(_CALLBACKS)}
+        environment = {**self._request.environment, **self._temporary_places()}
+        environment["ANSIBLE_CALLBACK_PLUGINS"] = str(_CALLBACKS)
         config = RunnerConfig(
             private_data_dir=str(self._scratch),
             ident=_IDENT,
@@ -186,6 +189,15 @@ class _Run:
         config.pexpect_timeout = 1
         _, rc = Runner(config, event_handler=self._enqueue, status_handler=self._forget_command).run()
         return 1 if rc is None else int(rc)
+
+    def _temporary_places(self) -> dict[str, str]:
+        """Where Ansible leaves its temporary files, decrypted ones too: what is killed cleans nothing up."""
+        place = self._scratch / "tmp"
+        place.mkdir(mode=0o700)
+        places = {"ANSIBLE_LOCAL_TEMP": str(place)}
+        if len(str(place)) <= _LONGEST_SOCKET_DIRECTORY:
+            places["TMPDIR"] = str(place)
+        return places
 
     def _enqueue(self, raw: dict[str, Any]) -> bool:
         """Keep nothing on disk: the journal is ours."""

@@ -31,7 +31,8 @@ _POLITE_SECONDS = 10.0
 _TERM_SECONDS = 3.0
 _KILL_SECONDS = 10.0
 _COLUMNS = 10_000
-_WATCHED = {signal.SIGCHLD, signal.SIGINT, signal.SIGTERM, signal.SIGHUP, _PARENT_DIED}
+_ABANDONED = {signal.SIGHUP, _PARENT_DIED}
+_WATCHED = {signal.SIGCHLD, signal.SIGINT, signal.SIGTERM, *_ABANDONED}
 _NO_COMMAND = 127
 
 
@@ -78,11 +79,12 @@ def _watch(child: int, scratch: Path) -> int:
         number = _next_signal(patience)
         if number == signal.SIGCHLD:
             code = _reap(child)
-            if code is not None:
+            # The parent's death hangs the terminal up, which ends the command as well.
+            if code is not None and not signal.sigpending() & _ABANDONED:
                 if stopping:
                     _sweep()
                 return code
-        elif number == _PARENT_DIED:
+        elif number in _ABANDONED:
             _kill_all()
             shutil.rmtree(scratch, ignore_errors=True)
             return 1
@@ -150,9 +152,8 @@ def _descendants() -> list[int]:
         if entry.name.isdigit():
             try:
                 # The name in parentheses may hold anything; the fields begin after the last one.
-                state, parent = (
-                    Path(f"/proc/{entry}/stat").read_text(errors="replace").rpartition(")")[2].split()[:2]
-                )
+                stat = (entry / "stat").read_text(encoding="utf-8", errors="replace")
+                state, parent = stat.rpartition(")")[2].split()[:2]
             except (OSError, ValueError):
                 continue
             if state != "Z":

@@ -68,5 +68,9 @@ class CallbackModule(_RunnerCallback):  # type: ignore[misc]
     def v2_runner_item_on_skipped(self, result: Any) -> None:  # noqa: ANN401
         """A loop is one result."""
 
+    def _dump_results(self, *_: Any, **__: Any) -> str:  # noqa: ANN401
+        """The event holds the result; printed as well, megabytes of it would crawl through the terminal."""
+        return ""
+
     def v2_on_file_diff(self, result: Any) -> None:  # noqa: ANN401
         """The result itself holds the difference."""

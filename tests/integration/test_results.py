@@ -1,0 +1,342 @@
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from deploy.errors import ExitCode
+from deploy.run.events import Ending, Level, Notice, Retry, RunEnded, Stats, Status, TaskStarted
+from deploy.run.execute import RunRequest, execute
+from deploy.run.settings import ansible_environment
+from deploy.show.page import as_html
+from deploy.show.report import as_json, as_text
+from deploy.show.summary import Outcome
+from tests.integration.sites import LocalSite
+
+SECRET = "xyzzy-31415-plugh"  # noqa: S105 - looked for, nowhere found
+
+
+def test_a_run_that_changes_nothing_converges(either_site: LocalSite) -> None:
+    either_site.write("""
+- name: Look
+  ansible.builtin.stat:
+    path: /
+""")
+    run = either_site.run()
+    assert run.summary.outcome is Outcome.CONVERGED
+    assert run.summary.exit_code == ExitCode.OK
+    assert [(host.ok, host.changed) for host in run.summary.hosts.values()] == [(1, 0), (1, 0)]
+    assert isinstance(run.events[-1], RunEnded)
+    assert run.execution.ending is Ending.FINISHED
+    assert not list(either_site.scratch.iterdir())
+    assert not either_site.processes()
+
+
+def test_changes_and_skips_are_counted(site: LocalSite) -> None:
+    site.write("""
+- name: Write
+  ansible.builtin.copy:
+    content: new
+    dest: "{{ playbook_dir }}/{{ inventory_hostname }}.txt"
+    mode: "0644"
+  diff: true
+- name: Not here
+  ansible.builtin.ping:
+  when: false
+""")
+    run = site.run("--diff")
+    host = run.summary.hosts["node1"]
+    assert (host.ok, host.changed, host.skipped) == (1, 1, 1)
+    written, skipped = run.results()
+    assert written.status is Status.CHANGED
+    assert written.diff[0].after == "new"
+    assert written.path == f"{site.playbook}:5"
+    assert skipped.status is Status.SKIPPED
+    assert run.summary.seconds > 0
+
+
+def test_a_failed_task_says_why_and_fails_its_host_alone(either_site: LocalSite) -> None:
+    either_site.write("""
+- name: Break
+  ansible.builtin.shell: "echo some reason >&2; exit 3"
+  when: inventory_hostname == 'node2'
+- name: Goes on
+  ansible.builtin.ping:
+""")
+    run = either_site.run()
+    assert run.summary.outcome is Outcome.FAILED
+    assert run.summary.exit_code == ExitCode.FAILED
+    (failure,) = run.summary.failures
+    assert failure.host == "node2"
+    assert failure.message == "return code 3 from: echo some reason >&2; exit 3\nsome reason"
+    assert run.summary.hosts["node1"].ok == 1
+    assert run.summary.hosts["node2"].failed == 1
+
+
+def test_an_unreachable_host_alone_is_its_own_outcome(either_site: LocalSite) -> None:
+    with either_site.inventory.open("a") as inventory:
+        inventory.write("away ansible_connection=ssh ansible_host=127.0.0.1 ansible_port=9\n")
+    either_site.write("""
+- name: Knock
+  ansible.builtin.ping:
+""")
+    run = either_site.run()
+    assert run.summary.outcome is Outcome.UNREACHABLE
+    assert run.summary.exit_code == ExitCode.UNREACHABLE
+    assert run.summary.hosts["away"].unreachable == 1
+    assert run.summary.hosts["node1"].ok == 1
+    (failure,) = run.summary.failures
+    assert "refused" in failure.message.lower()
+
+
+def test_rescued_and_ignored_failures_fail_nobody(site: LocalSite) -> None:
+    site.write("""
+- name: Guarded
+  block:
+    - name: Nested
+      block:
+        - name: Breaks
+          ansible.builtin.command: /bin/false
+  rescue:
+    - name: Mends
+      ansible.builtin.debug:
+        msg: mended
+- name: Does not matter
+  ansible.builtin.command: /bin/false
+  ignore_errors: true
+""")
+    run = site.run()
+    assert run.summary.outcome is Outcome.CONVERGED
+    assert not run.summary.failures
+    breaks, mends, ignored = run.results()
+    assert (breaks.verdict, mends.message, ignored.verdict) == ("rescued", "mended", "ignored")
+    host = run.summary.hosts["node1"]
+    assert (host.failed, host.rescued, host.ignored) == (0, 1, 1)
+
+
+def test_a_failure_inside_a_rescue_is_a_failure(site: LocalSite) -> None:
+    site.write("""
+- name: Guarded
+  block:
+    - name: Breaks
+      ansible.builtin.command: /bin/false
+  rescue:
+    - name: Breaks too
+      ansible.builtin.command: /bin/false
+""")
+    run = site.run()
+    assert [failure.task for failure in run.summary.failures] == ["Breaks too", "Breaks too"]
+    assert run.summary.outcome is Outcome.FAILED
+
+
+def test_a_loop_is_one_result_and_names_the_items_that_failed(site: LocalSite) -> None:
+    site.write("""
+- name: Each
+  ansible.builtin.command: "test {{ item }} != b"
+  loop: [a, b, c]
+  changed_when: true
+""")
+    run = site.run()
+    (result,) = run.results()
+    assert result.message == "b: return code 1 from: test b != b"
+
+
+def test_secrets_reach_neither_journal_nor_report_nor_disk(either_site: LocalSite, tmp_path: Path) -> None:
+    secrets = tmp_path / "secrets.yml"
+    secrets.write_text(f"secret: {SECRET}\n")
+    either_site.write("""
+- name: Changes
+  ansible.builtin.command: "echo {{ secret }}"
+  changed_when: true
+  no_log: true
+- name: Loops
+  ansible.builtin.command: "echo {{ item }}{{ secret }}"
+  changed_when: item == 'a'
+  no_log: true
+  loop: [a, b]
+- name: Fails
+  ansible.builtin.shell: "echo {{ secret }} >&2; exit 1"
+  no_log: true
+""")
+    run = either_site.run("--diff", variable_files=(secrets,))
+    changes, loops, fails = run.results()
+    assert changes.status is Status.CHANGED
+    assert loops.status is Status.CHANGED
+    assert fails.status is Status.FAILED
+    assert "hidden" in fails.message
+    recorded = either_site.recorded()
+    shown = [as_text(recorded), str(as_json(recorded)), as_html(recorded)]
+    shown += [path.read_text() for path in run.journal.iterdir()]
+    assert not [text for text in shown if SECRET in text]
+    assert not list(either_site.scratch.iterdir())
+
+
+def test_neither_environment_nor_arguments_are_written_while_it_runs(
+    site: LocalSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOME_TOKEN", SECRET)
+    site.write("""
+- name: Look for it
+  ansible.builtin.shell: grep --recursive --count --no-filename "$SOME_TOKEN" "$TMPDIR/.." || true
+  changed_when: false
+  register: found
+- name: Say it
+  ansible.builtin.debug:
+    msg: "{{ found.stdout_lines | map('int') | sum }} in {{ found.stdout_lines | length > 0 }}"
+""")
+    run = site.run()
+    assert run.results()[-1].message == "0 in True"
+
+
+def test_a_syntax_error_is_bad_input_and_is_shown(site: LocalSite) -> None:
+    site.playbook.write_text("- name: A phase\n  hosts: [all\n")
+    run = site.run()
+    assert run.summary.outcome is Outcome.FAILED
+    assert run.summary.exit_code == ExitCode.BAD_INPUT
+    assert str(site.playbook) in "\n".join(run.summary.trouble)
+
+
+def test_a_wrong_vault_password_is_shown(site: LocalSite, tmp_path: Path) -> None:
+    password = tmp_path / "password"
+    password.write_text("wrong\n")
+    vaulted = tmp_path / "vaulted.yml"
+    vaulted.write_text("$ANSIBLE_VAULT;1.1;AES256\n" + "61" * 40 + "\n")
+    site.write("""
+- name: Look
+  ansible.builtin.ping:
+""")
+    run = site.run("--vault-password-file", str(password), variable_files=(vaulted,))
+    assert run.summary.exit_code == ExitCode.BAD_INPUT
+    assert "vault" in "\n".join(run.summary.trouble).lower()
+
+
+def test_a_missing_module_is_shown(site: LocalSite) -> None:
+    site.write("""
+- name: Nothing there
+  no.such.module:
+""")
+    run = site.run()
+    assert run.summary.outcome is Outcome.FAILED
+    assert "no.such.module" in "\n".join(run.summary.trouble)
+
+
+def test_a_warning_is_a_notice_on_one_line(site: LocalSite) -> None:
+    site.write(f"""
+- name: Warn
+  ansible.builtin.command: "{{{{ ansible_playbook_python }}}} -c pass"
+  changed_when: false
+- name: Fail to say
+  ansible.builtin.fail:
+    msg: "{"long " * 100}"
+""")
+    run = site.run()
+    assert run.summary.failures[0].message == ("long " * 100).strip()
+    notices = [event for event in run.events if isinstance(event, Notice) and event.level is Level.OUTPUT]
+    assert not [notice for notice in notices if "\n" in notice.text]
+
+
+def test_waiting_is_told(site: LocalSite) -> None:
+    site.write("""
+- name: Wait
+  ansible.builtin.command: /bin/false
+  changed_when: false
+  register: answer
+  until: answer.rc == 0
+  retries: 1
+  delay: 0
+""")
+    run = site.run()
+    retry = next(event for event in run.events if isinstance(event, Retry))
+    assert (retry.host in {"node1", "node2"}, retry.task, retry.attempts) == (True, "Wait", 1)
+
+
+def test_hostile_strings_stay_text(site: LocalSite) -> None:
+    site.write(r"""
+- name: "<script>alert(1)</script> [red]bold[/red] \x1b[31m \u202e {{ 'x' * 3 }} ünï\ncode"
+  ansible.builtin.fail:
+    msg: "</pre><img src=x onerror=alert(1)> [/] \x1b]0;title\x07 \u0000 end"
+""")
+    run = site.run()
+    assert run.summary.failures, run.summary.trouble
+    failure = run.summary.failures[0]
+    assert failure.task == "<script>alert(1)</script> [red]bold[/red] xxx ünï code"
+    assert "\x1b" not in failure.message
+    assert failure.message.endswith("end")
+    page = as_html(site.recorded())
+    assert "<script>" not in page
+    assert "<img" not in page
+    assert "&lt;script&gt;" in page
+
+
+def test_huge_output_loses_neither_status_nor_time(site: LocalSite) -> None:
+    site.write("""
+- name: Much
+  ansible.builtin.command: head --bytes 3000000 /dev/zero
+  changed_when: true
+- name: Much and wrong
+  ansible.builtin.shell: "seq 400000; echo the reason >&2; exit 1"
+""")
+    run = site.run()
+    much, wrong = run.results()
+    assert much.status is Status.CHANGED
+    assert wrong.message.endswith("the reason")
+    assert (run.journal / "events.jsonl").stat().st_size < 20_000
+
+
+def test_arguments_stay_whole(site: LocalSite) -> None:
+    site.write("""
+- name: Say it
+  ansible.builtin.debug:
+    msg: "{{ words }}"
+""")
+    run = site.run("--extra-vars", '{"words": "two  words; $(id) \'quoted\'"}')
+    assert run.results()[0].message == "two  words; $(id) 'quoted'"
+
+
+def test_the_callers_own_ansible_configuration_changes_nothing(
+    site: LocalSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "ansible.cfg").write_text("[defaults]\nno_such_strategy = x\nstrategy = nonsense\n")
+    monkeypatch.chdir(elsewhere)
+    monkeypatch.setenv("ANSIBLE_STRATEGY", "nonsense")
+    monkeypatch.setenv("ANSIBLE_STDOUT_CALLBACK", "nonsense")
+    site.write("""
+- name: Look
+  ansible.builtin.ping:
+""")
+    assert site.run().summary.outcome is Outcome.CONVERGED
+
+
+def test_what_the_display_raises_ends_the_run_and_surfaces(site: LocalSite) -> None:
+    site.write("""
+- name: Long
+  ansible.builtin.command: sleep 60
+""")
+
+    def on_event(event: object) -> None:
+        if isinstance(event, TaskStarted):
+            raise OSError(errno.ENOSPC, "disk full")
+
+    environment = ansible_environment(site.settings) | site.environment
+    with pytest.raises(OSError, match="disk full"):
+        execute(RunRequest(site.playbook, (site.inventory,), environment=environment), on_event)
+    assert not site.processes()
+    assert not list(site.scratch.iterdir())
+
+
+def test_the_same_journal_gives_the_same_report(site: LocalSite) -> None:
+    site.write("""
+- name: Write
+  ansible.builtin.command: echo hello
+  changed_when: true
+""")
+    run = site.run()
+    assert [type(event) for event in site.recorded().events()] == [type(event) for event in run.events]
+    assert list(site.recorded().events()) == run.events
+    assert any(isinstance(event, Stats) for event in run.events)
+    assert as_json(site.recorded())["hosts"] == run.summary.to_json()["hosts"]
+    assert as_html(site.recorded()) == as_html(site.recorded())
+    assert oct(run.journal.stat().st_mode)[-3:] == "700"
+    assert os.stat(run.journal / "events.jsonl").st_mode & 0o077 == 0  # noqa: PTH116
