@@ -1,0 +1,133 @@
+"""The controller serves what was declared, takes changes its own way, never a configuration it rejects."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+
+On = Callable[..., CompletedProcess[str]]
+
+MACHINES = ["bookworm", "trixie"]
+DECLARED = {
+    "node1|8|2:2:2|7000|gpu:a100:2,gpu:t4:1|big,fast|5|batch*",
+    "node1|8|2:2:2|7000|gpu:a100:2,gpu:t4:1|big,fast|5|gpu",
+    "node2|2|2:1:1|3000|(null)|(null)|1|batch*",
+}
+REFUSAL = "slurmctld rejects the new configuration, so nothing was changed"
+ADDED = "node3|4|4:1:1|2000|(null)|(null)|1|batch*"
+
+
+@pytest.fixture(params=MACHINES)
+def machine(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def converge_with(**variables: object) -> CompletedProcess[str]:
+    """Plays the converge playbook again; its packages are there already."""
+    command = [
+        str(Path(sys.executable).with_name("ansible-playbook")),
+        f"--inventory={os.environ['MOLECULE_INVENTORY_FILE']}",
+        f"--extra-vars={json.dumps(variables)}",
+        "--tags=configure,service",
+        str(Path(__file__).parents[1] / "converge.yml"),
+    ]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def nodes(on: On, machine: str) -> set[str]:
+    shown = on(machine, "sinfo", "--Node", "--noheader", "--format=%N|%c|%z|%m|%G|%f|%w|%P").stdout
+    return set(shown.splitlines())
+
+
+def entered(on: On, machine: str) -> str:
+    """When systemd last started the daemon."""
+    name = "--property=ActiveEnterTimestampMonotonic"
+    return on(machine, "systemctl", "show", "slurmctld", name, "--value").stdout
+
+
+def settings(on: On, machine: str) -> dict[str, str]:
+    lines = on(machine, "scontrol", "show", "config").stdout.splitlines()
+    return {key.strip(): value.strip() for key, equals, value in (line.partition("=") for line in lines)}
+
+
+def test_controller_is_up(on: On, machine: str) -> None:
+    assert (
+        on(machine, "scontrol", "ping").stdout
+        == f"Slurmctld(primary) at molecule-slurmctld-{machine} is UP\n"
+    )
+
+
+def test_nodes_and_partitions_are_the_declared_ones(on: On, machine: str) -> None:
+    assert nodes(on, machine) == DECLARED
+    shown = on(machine, "sinfo", "--noheader", "--format=%R|%l|%h").stdout
+    assert set(shown.splitlines()) == {"batch|1-00:00:00|NO", "gpu|infinite|EXCLUSIVE"}
+    assert "DefMemPerCPU=875" in on(machine, "scontrol", "show", "partition", "batch").stdout
+
+
+def test_settings_are_in_force(on: On, machine: str) -> None:
+    shown = settings(on, machine)
+    assert shown["ClusterName"] == "lab"
+    assert shown["ProctrackType"] == "proctrack/cgroup"
+    assert shown["SelectTypeParameters"] == "CR_CORE_MEMORY"
+    assert shown["GresTypes"] == "gpu"
+    assert "enable_configless" in shown["SlurmctldParameters"]
+
+
+def test_devices_of_gpus_are_numbered_through(on: On, machine: str) -> None:
+    lines = on(machine, "cat", "/etc/slurm/gres.conf").stdout.splitlines()
+    assert lines[1:] == [
+        "AutoDetect=off",
+        "NodeName=node1 Name=gpu Type=a100 File=/dev/nvidia[0-1]",
+        "NodeName=node1 Name=gpu Type=t4 File=/dev/nvidia2",
+    ]
+
+
+def test_parameter_with_an_empty_value_is_not_written(on: On, machine: str) -> None:
+    lines = on(machine, "cat", "/etc/slurm/slurm.conf").stdout.splitlines()
+    assert "AuthType=auth/munge" in lines
+    assert [line for line in lines if line.startswith("AccountingStorage")] == []
+
+
+def test_it_runs_as_slurm_and_starts_with_the_machine(on: On, machine: str) -> None:
+    daemon = on(machine, "systemctl", "show", "slurmctld", "--property=MainPID", "--value").stdout.strip()
+    assert on(machine, "ps", "-o", "user=,comm=", daemon).stdout.split() == ["slurm", "slurmctld"]
+    assert on(machine, "systemctl", "is-enabled", "slurmctld").stdout == "enabled\n"
+    assert on(machine, "stat", "--format=%U %a", "/var/spool/slurmctld").stdout == "slurm 755\n"
+
+
+def test_rejected_configuration_changes_nothing(on: On) -> None:
+    before = {name: (on(name, "cat", "/etc/slurm/slurm.conf").stdout, entered(on, name)) for name in MACHINES}
+    answer = converge_with(more_parameters={"SelectType": "select/no_such_plugin"})
+    assert answer.returncode == 2, answer.stdout + answer.stderr
+    refused = re.findall(rf"fatal: \[molecule-slurmctld-(\w+)\].*{REFUSAL}.*no_such_plugin", answer.stderr)
+    assert sorted(refused) == MACHINES
+    for name, (text, started) in before.items():
+        assert on(name, "cat", "/etc/slurm/slurm.conf").stdout == text
+        assert entered(on, name) == started
+        assert on(name, "scontrol", "ping").stdout.endswith(" is UP\n")
+
+
+@pytest.fixture
+def started_before_the_node_came(on: On) -> Iterator[dict[str, str]]:
+    started = {name: entered(on, name) for name in MACHINES}
+    node = {"name": "node3", "address": "127.0.0.13", "hardware": {"cpus": 4, "memory_mb": 2000}}
+    answer = converge_with(more_nodes=[node])
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    yield started
+    answer = converge_with()
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+
+
+def test_added_node_is_taken_with_a_restart_only_where_slurm_needs_one(
+    on: On, started_before_the_node_came: dict[str, str]
+) -> None:
+    for name in MACHINES:
+        assert nodes(on, name) == DECLARED | {ADDED}
+    assert entered(on, "trixie") == started_before_the_node_came["trixie"]
+    assert entered(on, "bookworm") != started_before_the_node_came["bookworm"]

@@ -1,0 +1,102 @@
+"""The node registers with what it has, runs jobs, and holds each job to the devices it was given."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+
+On = Callable[..., CompletedProcess[str]]
+
+# An allowed device without a driver answers ENXIO, a denied one EPERM.
+OPEN_ALL_DEVICES = """
+import errno, os
+for number in range(2):
+    try:
+        os.open(f"/dev/nvidia{number}", os.O_RDWR)
+    except OSError as reason:
+        print(errno.errorcode[reason.errno])
+"""
+
+SHORTFALL = "gpus: the contract says 8, the machine shows 2"
+
+
+@pytest.fixture(params=["bookworm", "trixie"])
+def machine(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def idle(on: On, machine: str) -> str:
+    """The machine, once its node waits for jobs."""
+    deadline = time.monotonic() + 30
+    while (state := on(machine, "sinfo", "--noheader", "--format=%T").stdout) != "idle\n":
+        assert time.monotonic() < deadline, state + on(machine, "sinfo", "--list-reasons").stdout
+        time.sleep(0.5)
+    return machine
+
+
+def srun(on: On, machine: str, *words: str) -> CompletedProcess[str]:
+    """As a user, who has to get an answer soon."""
+    options = ["timeout", "30", "setpriv", "--reuid=alice", "--regid=alice", "--init-groups"]
+    return on(machine, *options, "srun", "--quiet", "--chdir=/", *words)
+
+
+def test_user_runs_a_job(on: On, idle: str) -> None:
+    assert srun(on, idle, "hostname").stdout == f"molecule-slurmd-{idle}\n"
+    assert srun(on, idle, "id", "--user", "--name").stdout == "alice\n"
+
+
+@pytest.mark.parametrize(
+    ("gpus", "answers"), [(0, ["EPERM", "EPERM"]), (1, ["ENXIO", "EPERM"]), (2, ["ENXIO", "ENXIO"])]
+)
+def test_job_opens_only_the_devices_it_asked_for(on: On, idle: str, gpus: int, answers: list[str]) -> None:
+    wanted = [f"--gres=gpu:{gpus}"] if gpus else []
+    answer = srun(on, idle, *wanted, "python3", "-c", OPEN_ALL_DEVICES)
+    assert sorted(answer.stdout.split()) == sorted(answers)
+
+
+def test_node_registered_with_what_was_discovered(on: On, idle: str) -> None:
+    found = json.loads(
+        Path(os.environ["MOLECULE_EPHEMERAL_DIRECTORY"], f"molecule-slurmd-{idle}.json").read_text()
+    )
+    assert found["cpus"] == len(os.sched_getaffinity(0))
+    assert found["gpus"] == [{"type": "gpu", "count": 2}]
+    node = on(idle, "scontrol", "--oneliner", "show", "node", f"molecule-slurmd-{idle}").stdout
+    values = dict(word.split("=", 1) for word in node.split() if "=" in word)
+    assert values["CPUTot"] == str(found["cpus"])
+    assert values["RealMemory"] == str(found["memory_mb"])
+    assert values["Gres"].startswith("gpu:gpu:2")
+
+
+def test_configuration_comes_from_the_controller(on: On, machine: str) -> None:
+    assert (
+        f"--conf-server molecule-slurmd-{machine}" in on(machine, "ps", "-C", "slurmd", "-o", "args=").stdout
+    )
+    received = on(machine, "cat", "/var/spool/slurmd/conf-cache/slurm.conf").stdout
+    assert received == on(machine, "cat", "/etc/slurm/slurm.conf").stdout
+
+
+def test_it_starts_with_the_machine(on: On, machine: str) -> None:
+    assert on(machine, "systemctl", "is-enabled", "slurmd").stdout == "enabled\n"
+
+
+def test_machine_that_shows_less_than_its_contract_is_reported(on: On) -> None:
+    command = [
+        str(Path(sys.executable).with_name("ansible-playbook")),
+        f"--inventory={os.environ['MOLECULE_INVENTORY_FILE']}",
+        '--extra-vars={"more_than_there_is": {"gpus": [{"type": "gpu", "count": 8}]}}',
+        "--tags=configure,service",
+        str(Path(__file__).parents[1] / "converge.yml"),
+    ]
+    answer = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert answer.returncode == 2, answer.stdout + answer.stderr
+    reported = re.findall(rf"fatal: \[molecule-slurmd-(\w+)\].*{SHORTFALL}", answer.stderr)
+    assert sorted(reported) == ["bookworm", "trixie"]
+    assert on("trixie", "systemctl", "is-active", "slurmd").stdout == "active\n"
