@@ -1,5 +1,7 @@
 # ruff: noqa: INP001 - a script, not a package
-"""Writes what follows from the roles' argument_specs: a table in each README, and docs/variables.md.
+"""Writes what follows from the roles' argument_specs.
+
+That is a table in each README, docs/variables.md, and the example site's group_vars.
 
 Run ``python docs/generate.py`` after a change to a role's variables; with ``--check`` it only says which
 files are out of date.
@@ -8,6 +10,7 @@ files are out of date.
 import argparse
 import re
 import sys
+import textwrap
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -19,11 +22,19 @@ BEGIN, END = "<!-- variables -->", "<!-- /variables -->"
 
 _BETWEEN = re.compile(rf"(?<={re.escape(BEGIN)}\n).*?(?={re.escape(END)})", re.DOTALL)
 _MARKUP = re.compile(r"\b[BCIV]\((.*?)\)")
+_COMPUTED = re.compile(r"(`deploy`|[Aa] deployment) (sets|computes)")
 _INTRODUCTION = """\
 # Variables
 
 Every variable that an inventory may set, by role. A name that is not listed here is refused, except names
 that start with `site_`, which are yours. Made by `docs/generate.py` from the roles' argument specifications.
+"""
+_EXAMPLE_INTRODUCTION = """\
+---
+# Every variable with its default, commented out: uncomment what you change. Variables for some hosts only
+# go into group_vars/<group>.yml or host_vars/<host>.yml. Made by docs/generate.py from the roles' argument
+# specifications; what deploy computes from the inventory is left out.
+
 """
 
 
@@ -86,6 +97,31 @@ def _meaning(option: Mapping[str, Any]) -> str:
     return text
 
 
+def _commented(name: str, option: Mapping[str, Any]) -> str:
+    """A variable as a line of group_vars that changes nothing: its meaning, then its default."""
+    lines = textwrap.wrap(_meaning(option).replace("`", ""), width=98)
+    if isinstance(option["default"], (dict, list)) and option["default"]:
+        value = yaml.safe_dump({name: option["default"]}, sort_keys=False, default_flow_style=False)
+    else:
+        value = f"{name}: {_default(option).strip('`')}"
+    return "".join(f"# {line}\n" for line in lines) + "".join(f"#{x}\n" for x in value.splitlines()) + "\n"
+
+
+def example_variables(entries: Mapping[str, Mapping[str, Any]]) -> str:
+    """The text of the example's group_vars: everything that has a default, role by role."""
+    chapters = [_EXAMPLE_INTRODUCTION]
+    for role, entry in entries.items():
+        settable = {
+            name: option
+            for name, option in (entry.get("options") or {}).items()
+            if option.get("default") is not None and not _COMPUTED.search(_meaning(option))
+        }
+        if settable:
+            chapters.append(f"# == {role}: {entry['short_description']}\n\n")
+            chapters += [_commented(name, option) for name, option in settable.items()]
+    return "".join(chapters).rstrip("\n") + "\n"
+
+
 def with_table(readme: str, body: str) -> str:
     """A README with this table between its markers; they are added at its end where they are missing."""
     if not _BETWEEN.search(readme):
@@ -96,15 +132,17 @@ def with_table(readme: str, body: str) -> str:
 def outputs(root: Path) -> Iterator[tuple[Path, str]]:
     """Every generated file and the text it should have."""
     chapters = [_INTRODUCTION]
+    entries = {}
     for path in sorted((root / "roles").glob("*/meta/argument_specs.yml")):
         role = path.parent.parent
-        entry = specification(role)
+        entries[role.name] = entry = specification(role)
         body = table(entry.get("options") or {})
         readme = role / "README.md"
         if readme.exists():
             yield readme, with_table(readme.read_text(encoding="utf-8"), body)
         chapters.append(f"## {role.name}\n\n{entry['short_description']}.\n\n{body}")
     yield root / "docs" / "variables.md", "\n".join(chapters)
+    yield root / "inventory" / "example" / "group_vars" / "all.yml", example_variables(entries)
 
 
 def outdated(root: Path) -> list[tuple[Path, str]]:
