@@ -1,0 +1,74 @@
+"""All measurements of one benchmark: fresh machines for every first deployment, in turn with the floor."""
+
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.bench.figures import Measured
+from tests.bench.floor import Recording, prepared, put_in_place, record
+from tests.bench.lab import BenchLab, Wish, fresh_lab
+from tests.bench.rerun import Rerun, deploy_cluster, in_turn, report
+from tests.bench.state import read_installed, read_state
+
+
+@dataclass
+class Campaign:
+    """Collects the seconds; ``prefix`` begins the names of its labs, ``place`` holds their directories."""
+
+    wish: Wish
+    rounds: int
+    prefix: str
+    place: Path
+    say: Callable[[str], None]
+    seconds: dict[Measured, list[float]] = field(default_factory=lambda: defaultdict(list))
+    slowest_tasks: list[dict[str, Any]] = field(default_factory=list)
+
+    def run(self) -> None:
+        """Everything, the first deployment first: the others need what it leaves."""
+        recording = self._first_deployment(0)
+        self._floor(0, recording)
+        for number in range(1, self.rounds):
+            if number % 2:
+                self._floor(number, recording)
+                self._first_deployment(number)
+            else:
+                self._first_deployment(number)
+                self._floor(number, recording)
+
+    def _first_deployment(self, number: int) -> Recording:
+        with fresh_lab(f"{self.prefix}-deploy{number}", self.place / f"deploy{number}", self.wish) as lab:
+            before = read_state(lab)
+            started = time.monotonic()
+            deploy_cluster(lab)
+            lab.first_job()
+            self._note(number, Measured.FIRST, time.monotonic() - started)
+            recording = record(lab, read_installed(lab, before))
+            if number == 0:
+                self._reruns(lab)
+            return recording
+
+    def _floor(self, number: int, recording: Recording) -> None:
+        with fresh_lab(f"{self.prefix}-floor{number}", self.place / f"floor{number}", self.wish) as lab:
+            archives = prepared(recording, lab)
+            started = time.monotonic()
+            put_in_place(recording, lab, archives)
+            self._note(number, Measured.FLOOR, time.monotonic() - started)
+
+    def _reruns(self, lab: BenchLab) -> None:
+        rerun = Rerun(lab)
+        ways = {
+            Measured.RERUN: rerun.by_deploy,
+            Measured.RERUN_PLAIN: rerun.by_plain_ansible,
+            Measured.RERUN_TUNED: rerun.by_tuned_ansible,
+        }
+        for number in range(self.rounds):
+            for measured, way in in_turn(ways, number):
+                self._note(number, measured, way())
+        self.slowest_tasks = report(lab)["slowest_tasks"]
+
+    def _note(self, number: int, measured: Measured, seconds: float) -> None:
+        self.seconds[measured].append(seconds)
+        self.say(f"round {number + 1} of {self.rounds}  {measured}: {seconds:.1f} s")

@@ -1,0 +1,74 @@
+"""Seconds, their ratios, and what the ratios should be."""
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+
+class Measured(StrEnum):
+    """What is measured, in seconds on the clock."""
+
+    RERUN = "rerun: deploy cluster"
+    RERUN_PLAIN = "rerun: ansible-playbook, default settings"
+    RERUN_TUNED = "rerun: ansible-playbook, settings of deploy"
+    FIRST = "first deployment: deploy cluster, then a job"
+    FLOOR = "first deployment: floor by plain ssh, then a job"
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A ratio and the most it should be."""
+
+    title: str
+    measured: Measured
+    against: Measured
+    most: float
+
+
+GOALS = (
+    Goal("rerun / plain Ansible", Measured.RERUN, Measured.RERUN_PLAIN, 0.40),
+    Goal("rerun / Ansible with the same settings", Measured.RERUN, Measured.RERUN_TUNED, 1.08),
+    Goal("first deployment / floor", Measured.FIRST, Measured.FLOOR, 1.50),
+)
+
+Figures = Mapping[Measured, Sequence[float]]
+
+
+def ratio(goal: Goal, figures: Figures) -> float:
+    """The ratio of the medians."""
+    return statistics.median(figures[goal.measured]) / statistics.median(figures[goal.against])
+
+
+def table(figures: Figures) -> str:
+    """Everything measured, and every goal, a line each."""
+    width = max(map(len, Measured))
+    lines = [f"{'seconds':<{width}}  median  fastest-slowest"]
+    for measured, seconds in figures.items():
+        spread = f"{min(seconds):.1f}-{max(seconds):.1f}"
+        lines.append(f"{measured:<{width}}  {statistics.median(seconds):6.1f}  {spread:>15}")
+    lines += ["", f"{'ratio of the medians':<{width}}   ratio   target"]
+    for goal in GOALS:
+        found = ratio(goal, figures)
+        verdict = "met" if found <= goal.most else "MISSED"
+        lines.append(f"{goal.title:<{width}}  {found:6.2f}  <= {goal.most:.2f}  {verdict}")
+    return "\n".join(lines)
+
+
+def as_json(figures: Figures) -> dict[str, Any]:
+    """The same for programs."""
+    return {
+        "seconds": {
+            measured.name.lower(): [round(value, 2) for value in figures[measured]] for measured in figures
+        },
+        "ratios": [
+            {
+                "title": goal.title,
+                "ratio": round(ratio(goal, figures), 3),
+                "target": goal.most,
+                "met": ratio(goal, figures) <= goal.most,
+            }
+            for goal in GOALS
+        ],
+    }

@@ -1,0 +1,39 @@
+"""The verdict on the figures is honest, and nothing that changed counts as converged."""
+
+from tests.bench.figures import GOALS, Measured, as_json, table
+from tests.bench.rerun import changes_in_recap, in_turn
+
+FIGURES = {
+    Measured.RERUN: [10.0, 11.0, 40.0],
+    Measured.RERUN_PLAIN: [30.0, 22.0, 20.0],
+    Measured.RERUN_TUNED: [11.0, 11.0, 11.0],
+    Measured.FIRST: [40.0, 50.0, 60.0],
+    Measured.FLOOR: [40.0, 40.0, 40.0],
+}
+
+
+def test_ratios_of_medians_are_held_against_their_targets() -> None:
+    verdicts = {goal["title"]: (goal["ratio"], goal["met"]) for goal in as_json(FIGURES)["ratios"]}
+    assert verdicts == {
+        "rerun / plain Ansible": (0.5, False),
+        "rerun / Ansible with the same settings": (1.0, True),
+        "first deployment / floor": (1.25, True),
+    }
+    lines = table(FIGURES).splitlines()
+    assert [line.rsplit(maxsplit=1)[-1] for line in lines[-len(GOALS) :]] == ["MISSED", "met", "met"]
+
+
+def test_the_recap_of_ansible_playbook() -> None:
+    text = (
+        "PLAY RECAP ****\n"
+        "ctl1                       : ok=36   changed=2    unreachable=0    failed=0    skipped=1\n"
+        "node1                      : ok=3    changed=0    unreachable=1    failed=0    skipped=0\n"
+    )
+    assert changes_in_recap(text) == {"ctl1": 2, "node1": 1}
+    assert changes_in_recap("ok: [ctl1]") == {}
+
+
+def test_every_way_is_first_once() -> None:
+    ways = dict.fromkeys((Measured.RERUN, Measured.RERUN_PLAIN, Measured.RERUN_TUNED), lambda: 0.0)
+    assert {in_turn(ways, number)[0][0] for number in range(3)} == set(ways)
+    assert all(len(in_turn(ways, number)) == 3 for number in range(4))
