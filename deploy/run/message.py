@@ -19,6 +19,10 @@ _EMPTY_PHRASES = frozenset(
         "task failed: module failed: non-zero return code",
     }
 )
+# What Ansible and mitogen put before the reason.
+_NOISE = re.compile(
+    r"\A(?:Task failed: |Failed to connect to the host via ssh: |EOF on stream; last \d+ lines received:\s*)+"
+)
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
@@ -66,7 +70,7 @@ def _item(item: Mapping[str, Any]) -> str:
 
 
 def _reasons(result: Mapping[str, Any]) -> list[str]:
-    said = clean(result.get("msg", "")).strip()
+    said = _NOISE.sub("", clean(result.get("msg") or "")).strip()
     has_words = said.rstrip(".").lower() not in _EMPTY_PHRASES and not said.startswith("MODULE FAILURE")
     reasons = [said] if has_words else []
     if result.get("assertion"):

@@ -93,7 +93,7 @@ class LiveDisplay:
             first, *rest = failure_lines(result)
             self._print(first, style)
             self._print("\n".join(rest), "red")
-        elif self._verbose:
+        elif self._verbose or (self._diff and result.diff):
             self._print("\n".join([result_line(result), *message_lines(result)]), style)
         if self._diff:
             for line in diff_lines(result):
@@ -102,7 +102,7 @@ class LiveDisplay:
     def _print(self, text: str, style: str) -> None:
         if text:
             # As Text: what hosts say is never read as markup, and is not coloured word by word.
-            self._console.print(Text(text, style=style))
+            self._console.print(Text(text, style=style), soft_wrap=True)
 
     def _render(self) -> RenderableType:
         elapsed = int(time.monotonic() - self._began)
@@ -116,7 +116,8 @@ class LiveDisplay:
         return Group(Text(), head, Text(), self._states())
 
     def _progress(self) -> Text:
-        return Text(f"{len(self._done)} of {len(self._hosts)} hosts" if self._task else "", style="dim")
+        done = len(self._done)
+        return Text(f"{done} host{'s' * (done != 1)} done" if self._task else "", style="dim")
 
     def _states(self) -> RenderableType:
         rows = max(4, self._console.height - _OTHER_LINES)
@@ -143,7 +144,9 @@ class LiveDisplay:
         for name, host in summary.hosts.items():
             table.add_row(*_summary_row(name, host))
         if summary.hosts:
-            self._console.print(Text(), table, Text(), sep="\n", end="")
+            self._console.print()
+            self._console.print(table)
+            self._console.print()
         is_good = summary.outcome is Outcome.CONVERGED
         self._print(verdict_line(summary), "bold green" if is_good else "bold red")
         self._console.print(Text.assemble(("next: ", "dim"), hint), soft_wrap=True)

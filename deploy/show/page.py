@@ -8,7 +8,7 @@ from deploy.run.journal import RecordedRun
 from deploy.show import timeline
 from deploy.show.report import command_of, started_at, summary_of
 from deploy.show.summary import task_title
-from deploy.show.text import VERDICTS, duration
+from deploy.show.text import EXPLANATIONS, duration
 
 
 def as_html(run: RecordedRun) -> str:
@@ -23,7 +23,7 @@ def as_html(run: RecordedRun) -> str:
     )
     return environment.get_template("page.html.j2").render(
         summary=summary,
-        verdict=VERDICTS[summary.outcome],
+        explanation=EXPLANATIONS[summary.outcome],
         run=run,
         command=command_of(run),
         started=started_at(summary),

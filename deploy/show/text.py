@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from deploy.run.events import HostResult
 from deploy.show.summary import HostSummary, Outcome, Summary, task_title
 
-VERDICTS: Mapping[Outcome, str] = {
-    Outcome.CONVERGED: "converged",
-    Outcome.FAILED: "failed: what succeeded stays, and running again is safe",
-    Outcome.UNREACHABLE: "some hosts could not be reached; all others converged",
-    Outcome.INTERRUPTED: "interrupted: hosts marked unknown may have changed since their last word",
+EXPLANATIONS: Mapping[Outcome, str] = {
+    Outcome.CONVERGED: "no task failed",
+    Outcome.FAILED: "what succeeded stays, and running again is safe",
+    Outcome.UNREACHABLE: "some hosts could not be reached; on all others no task failed",
+    Outcome.INTERRUPTED: "hosts marked unknown may have changed since their last word",
 }
 _MINUTE = 60
 _HOUR = 3600
@@ -66,7 +66,8 @@ def _figures(host: HostSummary) -> str:
 def verdict_line(summary: Summary) -> str:
     """The outcome in one line."""
     changes = f"{summary.changed} change{'s' * (summary.changed != 1)}"
-    return f"{VERDICTS[summary.outcome]} ({changes}, {duration(summary.seconds)})"
+    explanation = EXPLANATIONS[summary.outcome]
+    return f"{summary.outcome.value}: {explanation} ({changes}, {duration(summary.seconds)})"
 
 
 def duration(seconds: float) -> str:

@@ -9,6 +9,7 @@ from deploy.show.summary import Summary, task_title
 WIDTH = 1000.0
 _SHORTEST_BAR = 0.8
 _MOST_TICKS = 8
+_LAST_TICK = 0.97
 _TICK_STEPS = (0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200)
 
 
@@ -50,7 +51,8 @@ def ticks(summary: Summary) -> tuple[Mark, ...]:
     """The marks of the time axis, at round times."""
     seconds = max(summary.seconds, 0.001)
     step = next((step for step in _TICK_STEPS if seconds / step <= _MOST_TICKS), 14400)
-    count = int(seconds // step)
+    # No mark at the very end, where its label would leave the page.
+    count = int(seconds * _LAST_TICK // step)
     return tuple(Mark(_scaled(summary, number * step), _clock(number * step)) for number in range(count + 1))
 
 

@@ -1,0 +1,119 @@
+from pathlib import Path
+
+import pytest
+
+from deploy.errors import DeployError
+from deploy.run import journal
+from deploy.run.events import Ending, Event, PlayStarted, RunEnded
+from deploy.run.journal import Journal, last_run, last_run_of_user, recordable, recorded_runs, state_directory
+
+
+@pytest.fixture(autouse=True)
+def _state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    made = tmp_path / "site"
+    made.mkdir()
+    return made
+
+
+def test_a_run_is_read_back(site: Path) -> None:
+    made = Journal.create(site, {"hosts": ["a"], "verb": "cluster"})
+    events: list[Event] = [PlayStarted(1.0, "P"), RunEnded(2.0, 0, Ending.FINISHED)]
+    for event in events:
+        made.append(event)
+    made.finish()
+    run = last_run(site)
+    assert run
+    assert list(run.events()) == events
+    assert (run.hosts, run.is_complete, run.started) == (("a",), True, made.started)
+    assert run.metadata["verb"] == "cluster"
+
+
+def test_an_event_is_in_the_file_at_once_and_a_cut_line_is_left_out(site: Path) -> None:
+    made = Journal.create(site, {})
+    made.append(PlayStarted(1.0, "P"))
+    with (made.path / "events.jsonl").open("a") as file:
+        file.write('{"event":"play_started","at":2.0,"pl')
+    run = last_run(site)
+    assert run
+    assert not run.is_complete
+    assert list(run.events()) == [PlayStarted(1.0, "P")]
+    made.finish()
+
+
+def test_lost_files_are_survived(site: Path) -> None:
+    made = Journal.create(site, {})
+    made.finish()
+    (made.path / "run.json").write_text("{")
+    (made.path / "events.jsonl").unlink()
+    run = last_run(site)
+    assert run
+    assert (run.is_complete, run.started, list(run.events())) == (False, None, [])
+
+
+def test_it_is_private(site: Path) -> None:
+    made = Journal.create(site, {})
+    made.finish()
+    for path in (site / ".deploy", made.path.parent, made.path, *made.path.iterdir()):
+        assert path.stat().st_mode & 0o077 == 0, path
+
+
+def test_the_newest_runs_are_kept(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journal, "_KEPT_RUNS", 3)
+    runs = state_directory(site) / "runs"
+    for name in ("20200101T000000Z-aaaa", "20210101T000000Z-aaaa", "20220101T000000Z-aaaa"):
+        (runs / name).mkdir()
+    made = Journal.create(site, {})
+    made.finish()
+    assert [run.id for run in recorded_runs(site)] == [
+        "20210101T000000Z-aaaa",
+        "20220101T000000Z-aaaa",
+        made.path.name,
+    ]
+
+
+def test_the_users_last_run_is_found_from_anywhere(site: Path, tmp_path: Path) -> None:
+    assert last_run_of_user() is None
+    Journal.create(site, {}).finish()
+    other = tmp_path / "other"
+    other.mkdir()
+    made = Journal.create(other, {})
+    made.finish()
+    run = last_run_of_user()
+    assert run
+    assert run.path == made.path
+
+
+def test_without_a_writable_home_a_run_still_counts(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", "/proc/nowhere")
+    Journal.create(site, {}).finish()
+    assert last_run(site)
+
+
+def test_a_site_that_cannot_be_written_is_bad_input(tmp_path: Path) -> None:
+    with pytest.raises(DeployError, match="site-not-writable"):
+        state_directory(tmp_path / "missing")
+
+
+def test_no_run_yet(site: Path) -> None:
+    assert last_run(site) is None
+    assert recorded_runs(site) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        (["-e", "password=x", "-C"], ["-e", "(not recorded)", "-C"]),
+        (["--extra-vars", "password=x"], ["--extra-vars", "(not recorded)"]),
+        (["--extra-vars=password=x"], ["--extra-vars=(not recorded)"]),
+        (["-epassword=x"], ["-e(not recorded)"]),
+        (["-e", "@file.yml", "-e@other.yml"], ["-e", "@file.yml", "-e@other.yml"]),
+        (["cluster", "inv.ini", "--limit", "a=b"], ["cluster", "inv.ini", "--limit", "a=b"]),
+    ],
+)
+def test_values_of_extra_variables_are_not_recorded(given: list[str], kept: list[str]) -> None:
+    assert recordable(given) == kept
