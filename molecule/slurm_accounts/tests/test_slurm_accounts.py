@@ -27,7 +27,7 @@ def test_qos(on: On, machine: str) -> None:
     columns = "Name,Priority,Flags,GraceTime,MaxWall,MaxTRESPU,MaxSubmitJobsPU,GrpTRES,UsageFactor,Descr"
     normal = "normal|0||00:00:00|||||1.000000|Normal QOS default"
     assert show(on, machine, "qos", columns) - {normal} == {
-        "high|100|DenyOnLimit,NoDecay|00:01:00|1-00:00:00|cpu=4,mem=1.50G|10|mem=8000M|2.000000|before others",
+        "high|100|DenyOnLimit,NoDecay|00:01:00|1-00:00:00|cpu=4,mem=1.50G|10|mem=8000M|2.000000|first",
         "scavenger|0||00:00:00|||||1.000000|scavenger",
     }
 
