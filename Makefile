@@ -58,7 +58,7 @@ integration: venv ## Real ansible-runner on this machine
 	$(BIN)/pytest tests/integration
 
 molecule: venv system ## Each role in containers
-	$(BIN)/python -m tests.molecule_all
+	$(BIN)/python molecule/run.py
 
 cluster: venv system ## Whole clusters in the lab, both Debian releases
 	$(BIN)/pytest tests/cluster

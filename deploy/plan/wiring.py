@@ -28,6 +28,9 @@ _SLURM_COMPONENTS: tuple[tuple[str, str], ...] = (
 )
 
 
+_STRATUM_WITHOUT_UPSTREAM = 10
+
+
 def write_wiring(path: Path, site: Site, plan: Plan, contract: Mapping[str, Hardware]) -> None:
     """Writes the generated inventory source as JSON, which Ansible reads as YAML."""
     path.write_text(json.dumps(wiring(site, plan, contract), indent=1), encoding="utf-8")
@@ -89,6 +92,8 @@ def _by_host(site: Site, contract: Mapping[str, Hardware]) -> dict[str, Variable
         wired: Variables = {"slurm_packages_components": [*components, "slurm-client"]}
         if host.name in members["controller"]:
             wired["time_sync_allow"] = networks
+            # Without a time server of its own the cluster at least agrees with its controller.
+            wired["time_sync_local_stratum"] = _STRATUM_WITHOUT_UPSTREAM
         else:
             wired["time_sync_servers"] = masters
         if host.name in members["compute"]:

@@ -30,7 +30,7 @@ options:
   check_mode_prepares:
     description: Whether check mode may refresh the lists and install python3-apt where they are missing.
     type: bool
-    default: true
+    default: false
 author: [the maintainers of this project]
 """
 
@@ -189,7 +189,7 @@ def main() -> None:
     arguments: dict[str, Any] = {
         "cache_valid_hours": {"type": "int", "default": 24},
         "lock_timeout": {"type": "int", "default": 300},
-        "check_mode_prepares": {"type": "bool", "default": True},
+        "check_mode_prepares": {"type": "bool", "default": False},
     }
     module = AnsibleModule(argument_spec=arguments, supports_check_mode=True)
     if module.get_bin_path("apt-get") is None:
@@ -206,12 +206,13 @@ def main() -> None:
         host.run("dpkg-query", "--show", "--showformat", "${db:Status-Status}", _PACKAGE)[1] != "installed"
     )
     old = lists_are_old(host.places, time.time(), module.params["cache_valid_hours"])
-    if module.check_mode and not module.params["check_mode_prepares"] and (missing or old):
+    looks_only = module.check_mode and not module.params["check_mode_prepares"]
+    if looks_only and missing:
         module.fail_json(
-            msg="check mode cannot foretell anything here: python3-apt is missing or package lists are old; "
-            "run once without check mode, or allow it with bootstrap_check_mode_prepares"
+            msg="check mode cannot foretell anything here, because python3-apt is missing; install it "
+            "(apt-get install python3-apt), or allow it with bootstrap_check_mode_prepares: true"
         )
-    if old:
+    if old and not looks_only:
         host.refresh()
     if missing and not (module.check_mode and broken):
         changed = True
