@@ -17,12 +17,13 @@ from typing import Any
 from deploy.errors import ExitCode, error
 from deploy.run import guardian
 from deploy.run.cancellation import Cancellation
-from deploy.run.events import Ending, Event, RawEvent, RunEnded, Stats, parse
+from deploy.run.events import Ending, Event, Level, Notice, RawEvent, RunEnded, Stats, parse
 
 _POLL_SECONDS = 0.2
 _CALLBACKS = Path(__file__).parent / "callback"
 _IDENT = "run"
 _INTERRUPTED = 130
+_STOPPING = "stopping: Ansible is asked to end; interrupt again to kill it at once"
 # The path of mitogen's socket, 27 characters longer, must stay below the kernel's limit of 108.
 _LONGEST_SOCKET_DIRECTORY = 75
 
@@ -71,7 +72,7 @@ def execute(
                 is_recapped |= isinstance(event, Stats)
                 on_event(event)
         except BaseException:
-            run.kill()
+            run.stop(cancellation)
             raise
     if run.failure:
         raise error(
@@ -108,6 +109,7 @@ class _Run:
         self._pid_file = scratch / "guardian.pid"
         self._queue: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._work, name="ansible-runner")
+        self._told: set[signal.Signals] = set()
         self.failure: BaseException | None = None
         self.rc = 1
 
@@ -117,10 +119,13 @@ class _Run:
 
     def events(self, cancellation: Cancellation) -> Iterator[Event]:
         """The events as they come, until the run is over."""
-        sent: set[int] = set()
+        is_stopping = False
         while True:
             if cancellation.is_asked:
-                self._send_once(signal.SIGTERM if cancellation.is_at_once else signal.SIGINT, sent)
+                if not is_stopping:
+                    is_stopping = True
+                    yield Notice(time.time(), Level.WARNING, _STOPPING)
+                self._tell(signal.SIGTERM if cancellation.is_at_once else signal.SIGINT)
             try:
                 raw = self._queue.get(timeout=_POLL_SECONDS)
             except queue.Empty:
@@ -132,22 +137,21 @@ class _Run:
                 yield event
         self._thread.join()
 
-    def kill(self) -> None:
-        """End the run at once and wait for its end."""
-        sent: set[int] = set()
+    def stop(self, cancellation: Cancellation) -> None:
+        """Stop the run and wait for its end; its events are lost."""
         while self._thread.is_alive():
-            self._send_once(signal.SIGTERM, sent)
+            self._tell(signal.SIGTERM if cancellation.is_at_once else signal.SIGINT)
             self._thread.join(_POLL_SECONDS)
 
-    def _send_once(self, number: signal.Signals, sent: set[int]) -> None:
-        """Signal the guardian, as soon as it is there."""
-        if number in sent:
+    def _tell(self, number: signal.Signals) -> None:
+        """Signal the guardian once: now, or when it is there."""
+        if number in self._told:
             return
         try:
             os.kill(int(self._pid_file.read_text(encoding="ascii")), number)
         except (FileNotFoundError, ProcessLookupError, ValueError):
             return
-        sent.add(number)
+        self._told.add(number)
 
     def _work(self) -> None:
         """In the thread. It must live as long as the guardian: the kernel tells that one of our end."""

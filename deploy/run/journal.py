@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
-from deploy.errors import error
+from deploy.errors import ExitCode, error
 from deploy.run.events import Event, RawEvent, from_json, to_json
 
 _KEPT_RUNS = 50
@@ -96,9 +96,18 @@ class Journal:
         return float(self._metadata["started"])
 
     def append(self, event: Event) -> None:
-        """Add an event; it is in the file when this returns."""
-        self._file.write(to_json(event) + "\n")
-        self._file.flush()
+        """Add an event; it is in the file when this returns. Raises DeployError ``journal-not-written``."""
+        try:
+            self._file.write(to_json(event) + "\n")
+            self._file.flush()
+        except OSError as problem:
+            raise error(
+                "journal-not-written",
+                f"the run was stopped because it could not be recorded: {problem.strerror}",
+                where=str(self.path),
+                hint="make room there, then type the same again: running again is safe",
+                exit_code=ExitCode.INTERNAL,
+            ) from None
 
     def finish(self) -> None:
         """Say that the run came to its end: one that never says so counts as interrupted."""

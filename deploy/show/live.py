@@ -80,6 +80,8 @@ class LiveDisplay:
                 self._result(event)
             case Notice(level=Level.WARNING):
                 self._print(event.text, "magenta")
+            case Notice(level=Level.OUTPUT) if self._verbose:
+                self._print(event.text, "dim")
             case Notice(level=Level.ERROR):
                 self._print(event.text, "red")
 

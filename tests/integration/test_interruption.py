@@ -43,6 +43,7 @@ def test_the_first_interrupt_stops_the_run_and_hosts_are_unknown(either_site: Lo
     assert process.returncode == ExitCode.INTERRUPTED
     assert "node1  ok=1 changed=0 failed=0 unreachable=0 skipped=0" in output
     assert output.count(" unknown\n") == 2
+    assert output.count("stopping: ") == 1
     assert not either_site.processes()
     assert not list(either_site.scratch.iterdir())
     summary = summary_of(either_site.recorded())

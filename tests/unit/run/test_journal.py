@@ -1,8 +1,10 @@
+import errno
+import io
 from pathlib import Path
 
 import pytest
 
-from deploy.errors import DeployError
+from deploy.errors import DeployError, ExitCode
 from deploy.run import journal
 from deploy.run.events import Ending, Event, PlayStarted, RunEnded
 from deploy.run.journal import Journal, last_run, last_run_of_user, recordable, recorded_runs, state_directory
@@ -117,3 +119,17 @@ def test_no_run_yet(site: Path) -> None:
 )
 def test_values_of_extra_variables_are_not_recorded(given: list[str], kept: list[str]) -> None:
     assert recordable(given) == kept
+
+
+class _FullDisk(io.StringIO):
+    def flush(self) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_full_disk_is_said(site: Path) -> None:
+    made = Journal.create(site, {})
+    made._file.close()
+    made._file = _FullDisk()
+    with pytest.raises(DeployError, match="No space left on device") as stopped:
+        made.append(PlayStarted(1.0, "P"))
+    assert stopped.value.exit_code == ExitCode.INTERNAL
