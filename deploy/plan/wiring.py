@@ -58,6 +58,7 @@ def _cluster_wide(site: Site, contract: Mapping[str, Hardware]) -> Mapping[str, 
     controllers = [_named(host) for host in site.masters]
     servers = [host.name for host in site.masters]
     known = known_nodes(site, contract)
+    accounts = {"slurm_accounts_cluster": _value(site, "slurmctld_cluster_name")}
     return {
         "phase_base": {
             "hosts_file_entries": [
@@ -66,11 +67,9 @@ def _cluster_wide(site: Site, contract: Mapping[str, Hardware]) -> Mapping[str, 
                 if _is_ip(address := _address(host))
             ],
         },
-        "phase_accounting": {
-            "slurmdbd_host": servers[0],
-            "slurm_accounts_cluster": _value(site, "slurmctld_cluster_name"),
-        },
+        "phase_accounting": {"slurmdbd_host": servers[0], **accounts},
         "phase_controller": {
+            **accounts,
             "slurmctld_controllers": controllers,
             "slurmctld_database_host": servers[0],
             "slurmctld_nodes": [_node(host, contract) for host in site.nodes if host.name in known],
