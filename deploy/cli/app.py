@@ -1,5 +1,6 @@
 """The command itself: its verbs, and the only place that exits."""
 
+import os
 import sys
 import tempfile
 import traceback
@@ -53,6 +54,10 @@ def main() -> None:
     except KeyboardInterrupt:
         typer.echo("deploy: interrupted", err=True)
         sys.exit(ExitCode.INTERRUPTED)
+    except BrokenPipeError:
+        # Whoever read our output has gone, as in `deploy report | head`; nothing more can be said.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(ExitCode.FAILED)
     except Exception:  # noqa: BLE001 - the last stop before the user, who must not see a traceback
         typer.echo(f"deploy: {_internal_error()}", err=True)
         sys.exit(ExitCode.INTERNAL)
