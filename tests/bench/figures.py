@@ -52,7 +52,7 @@ def table(figures: Figures) -> str:
     for goal in GOALS:
         found = ratio(goal, figures)
         verdict = "met" if found <= goal.most else "MISSED"
-        lines.append(f"{goal.title:<{width}}  {found:6.2f}  <= {goal.most:.2f}  {verdict}")
+        lines.append(f"{goal.title:<{width}}  {found:6.3f}  <= {goal.most:.2f}  {verdict}")
     return "\n".join(lines)
 
 
