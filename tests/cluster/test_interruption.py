@@ -3,20 +3,17 @@
 import signal
 import subprocess
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
+from deploy.errors import ExitCode
 from tests.cluster.lab_cluster import DEPLOY, Cluster, wait_until
 
 
 def test_sigkill_in_the_middle_of_a_first_run(scratch_lab: Cluster) -> None:
-    command = [*DEPLOY, "cluster", str(scratch_lab.inventory), "--output", "plain"]
-    first = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
-    assert first.stdout
-    for line in first.stdout:
-        if line.startswith("== Slurm packages"):
-            break
-    time.sleep(2)  # in the middle of the packages' transaction
-    first.send_signal(signal.SIGKILL)
-    first.wait()
+    with first_run(scratch_lab, until="== Slurm packages") as run:
+        time.sleep(2)  # in the middle of the packages' transaction
+        run.send_signal(signal.SIGKILL)
     wait_until("Ansible is gone too", lambda: not _ansible_runs(scratch_lab), seconds=30)
     assert scratch_lab.report()["outcome"] == "interrupted"
     scratch_lab.deploy()
@@ -27,21 +24,27 @@ def test_sigkill_in_the_middle_of_a_first_run(scratch_lab: Cluster) -> None:
 
 
 def test_ctrl_c_says_what_is_unknown_and_the_next_run_picks_up(scratch_lab: Cluster) -> None:
-    command = [*DEPLOY, "cluster", str(scratch_lab.inventory), "--output", "plain"]
-    run = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
-    assert run.stdout
-    for line in run.stdout:
-        if line.startswith("== Base"):
-            break
-    time.sleep(1)
-    run.send_signal(signal.SIGINT)
-    rest = run.stdout.read()
-    assert run.wait(timeout=60) == 130
+    with first_run(scratch_lab, until="== Base") as run:
+        time.sleep(1)
+        run.send_signal(signal.SIGINT)
+        assert run.stdout
+        rest = run.stdout.read()
+        assert run.wait(timeout=60) == ExitCode.INTERRUPTED
     assert "unknown" in rest
     assert "run it again" in rest
     assert not _ansible_runs(scratch_lab)
     assert scratch_lab.report()["outcome"] == "interrupted"
     scratch_lab.deploy()
+
+
+@contextmanager
+def first_run(cluster: Cluster, *, until: str) -> Iterator["subprocess.Popen[str]"]:
+    """`deploy cluster`, started and followed until it prints a line that begins so."""
+    command = [*DEPLOY, "cluster", str(cluster.inventory), "--output", "plain"]
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as run:
+        assert run.stdout
+        assert any(line.startswith(until) for line in run.stdout), f"never said: {until}"
+        yield run
 
 
 def _ansible_runs(cluster: Cluster) -> bool:
