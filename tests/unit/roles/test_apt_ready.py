@@ -107,3 +107,8 @@ def test_gives_up_at_the_timeout() -> None:
     clock = Clock()
     assert module.wait(lambda: Path("lock"), 10, clock, clock.sleep) == Path("lock")
     assert 10 <= clock.now < 13
+
+
+def test_installed_packages_without_architecture() -> None:
+    lines = "ii  chrony\nrc  old\niU  half\nii  libc6:amd64\nii  libc6:i386\n"
+    assert module.installed(lines) == ["chrony", "libc6"]
