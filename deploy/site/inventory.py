@@ -96,10 +96,10 @@ def read_site(
             hint="check the path, or make a rehearsal cluster with: deploy lab up",
         )
     inventory = inventory.resolve()
-    listing = _ansible_inventory(inventory, limit, vault_password_file)
-    hostvars: dict[str, dict[str, Any]] = listing.get("_meta", {}).get("hostvars", {})
-    groups = {name: tuple(_members(listing, name)) for name in listing if name != "_meta"}
-    names = dict.fromkeys([*groups.get("all", ()), *(host for hosts in groups.values() for host in hosts)])
+    listing = _listing(inventory, limit, vault_password_file)
+    hostvars: dict[str, dict[str, Any]] = listing["hosts"]
+    groups = {name: tuple(hosts) for name, hosts in listing["groups"].items()}
+    names = list(hostvars)
     if not names:
         if limit:
             raise error(
@@ -125,26 +125,9 @@ def read_site(
     return Site(inventory=inventory, hosts=hosts, groups=groups)
 
 
-def _members(listing: Mapping[str, Any], group: str) -> dict[str, None]:
-    """A group's hosts and those of its children, each once, in order (Ansible refuses loops)."""
-    entry = listing.get(group, {})
-    members: dict[str, None] = dict.fromkeys(entry.get("hosts", []))
-    for child in entry.get("children", []):
-        members |= _members(listing, child)
-    return members
-
-
-def _ansible_inventory(
-    inventory: Path, limit: str | None, vault_password_file: Path | None
-) -> dict[str, Any]:
-    program = Path(sys.executable).parent / "ansible-inventory"
-    command = [str(program), "--inventory", str(inventory), "--list"]
-    # Without it the group_vars of the directory where deploy happens to be started would count.
-    command += ["--playbook-dir", str(ansible_config().parent)]
-    if limit:
-        command += ["--limit", limit]
-    if vault_password_file:
-        command += ["--vault-password-file", str(vault_password_file)]
+def _listing(inventory: Path, limit: str | None, vault_password_file: Path | None) -> dict[str, Any]:
+    command = [sys.executable, "-I", str(Path(__file__).with_name("listing.py")), str(inventory)]
+    command += [str(ansible_config().parent), limit or "", str(vault_password_file or "")]
     environment = os.environ | {
         "ANSIBLE_CONFIG": str(ansible_config()),
         "ANSIBLE_INVENTORY_UNPARSED_FAILED": "true",
@@ -157,8 +140,6 @@ def _ansible_inventory(
     if result.returncode == 0:
         listing: dict[str, Any] = json.loads(result.stdout)
         return listing
-    if limit and "could not match" in result.stderr.lower():
-        return {}
     raise error(
         "inventory-invalid",
         f"Ansible cannot read this inventory: {_reason(result.stderr)}",

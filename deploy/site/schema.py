@@ -77,7 +77,7 @@ def _check(site: Site, host: str, name: str, value: object) -> Iterator[Finding]
 
 def _misfits(path: str, spec: Mapping[str, Any], value: object) -> Iterator[tuple[str, str]]:
     """What is wrong with one value, as (message, hint), unknown keys of nested dicts included."""
-    if _templated(value):
+    if _opaque(value):
         return
     kind = spec.get("type", "str")
     if (kind == "str" and isinstance(value, (dict, list))) or (kind == "int" and isinstance(value, bool)):
@@ -121,8 +121,10 @@ def _unknown_keys(path: str, spec: Mapping[str, Any], value: object) -> Iterator
                 yield from _unknown_keys(f"{place}.{key}", known[key], inner)
 
 
-def _templated(value: object) -> bool:
-    return "{{" in json.dumps(value, default=str)
+def _opaque(value: object) -> bool:
+    """Whether a value is known only on the hosts: a template, or encrypted."""
+    text = json.dumps(value, default=str)
+    return "{{" in text or "__ansible_vault" in text
 
 
 def _suggestion(name: str, known: Mapping[str, Any]) -> str:

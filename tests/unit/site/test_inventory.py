@@ -1,8 +1,11 @@
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from deploy.errors import DeployError
+from deploy.site.checks import check_site
 from deploy.site.inventory import read_site
 from tests.unit.site.sites import INVENTORY, write_site
 
@@ -121,3 +124,27 @@ def test_group_vars_of_the_current_directory_do_not_count(
     (tmp_path / "group_vars" / "all.yml").write_text("stray: 1\n")
     monkeypatch.chdir(tmp_path)
     assert "stray" not in read_site(path).hosts["node1"].variables
+
+
+def test_encrypted_variables(tmp_path: Path) -> None:
+    password = tmp_path / "password"
+    password.write_text("correct horse")
+    vault = [str(Path(sys.executable).parent / "ansible-vault")]
+    given = ["--vault-password-file", str(password)]
+    value = subprocess.run(
+        [*vault, "encrypt_string", *given, "--name", "munge_key", "k3Y_" * 12],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    files = {"group_vars/all.yml": value, "group_vars/slurm-master.yml": "slurmctld_cluster_name: hidden\n"}
+    path = write_site(tmp_path, files=files)
+    subprocess.run([*vault, "encrypt", *given, str(tmp_path / "group_vars/slurm-master.yml")], check=True)
+    site = read_site(path, vault_password_file=password)
+    assert site.hosts["ctl1"].variables["slurmctld_cluster_name"] == "hidden"
+    assert "k3Y" not in str(site.hosts["ctl1"].variables["munge_key"])
+    check_site(site, password)
+    with pytest.raises(DeployError) as problem:
+        read_site(path)
+    assert problem.value.findings[0].reference == "inventory-invalid"
+    assert "vault" in str(problem.value)
