@@ -35,8 +35,9 @@ system: ## Install what the lab needs from the distribution (Debian, Ubuntu)
 demo: venv system ## Boot a lab, deploy a cluster on it, run a job
 	@$(BIN)/deploy demo --release $(RELEASE)
 
-demo-down: ## Remove the demo's lab and everything it left
+demo-down: ## Remove the demo's lab and everything it left; images that another lab runs from stay
 	@$(BIN)/deploy lab down --name demo --delete-dir
+	@podman images --quiet localhost/deploy-lab | sort -u | xargs --no-run-if-empty podman rmi >/dev/null 2>&1 || true
 
 test: lint unit contract integration molecule cluster ## Everything CI runs, cheap checks first
 
