@@ -138,16 +138,17 @@ class ClusterRun:
 
     def _hint(self, summary: Summary) -> str:
         inventory = _shown(self.site.inventory)
+        again = f"deploy cluster {inventory}"
         match summary.outcome:
             case Outcome.CONVERGED if self.options.check:
-                return f"to apply this: deploy cluster {inventory}"
+                return again
             case Outcome.CONVERGED:
-                return f"details: deploy report {inventory}"
+                return f"deploy report {inventory}"
             case Outcome.UNREACHABLE:
                 lost = [name for name, host in summary.hosts.items() if host.unreachable]
-                return f"when they answer again: deploy cluster {inventory} --limit {','.join(lost)}"
+                return f"{again} --limit {','.join(lost)}   (when they answer again)"
             case Outcome.FAILED | Outcome.INTERRUPTED:
-                return f"run it again: deploy cluster {inventory}   what happened: deploy report {inventory}"
+                return f"{again}   (run it again; what happened: deploy report {inventory})"
 
 
 def _shown(path: Path) -> str:
