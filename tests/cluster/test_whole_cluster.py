@@ -42,6 +42,10 @@ def submit(cluster: Cluster, options: str, script: str) -> str:
     return cluster.as_user(f"sbatch --parsable {options} --wrap '{script}'").strip().split(";")[0]
 
 
+UNTIL_TOLD = "until test -e stop; do sleep 1; done; rm stop"
+"""A job that runs as long as the test wants: until the file appears in alice's home."""
+
+
 def test_a_check_of_fresh_machines_changes_nothing(cluster: Cluster) -> None:
     cluster.deploy("--check")
     assert all(not host["failed"] for host in cluster.report()["hosts"].values())
@@ -67,7 +71,7 @@ def test_two_nodes_with_a_gpu_each(cluster: Cluster) -> None:
 
 def test_a_second_run_changes_nothing_and_disturbs_nothing(cluster: Cluster) -> None:
     hosts = ("ctl1", "login1", "node1", "node2")
-    job = submit(cluster, "-w node1", "sleep 25")
+    job = submit(cluster, "-w node1", UNTIL_TOLD)
     wait_for_job(cluster, job, "RUNNING")
     before = cluster.starts(*hosts)
     assert {service for _, service in before} >= {"munge", "mariadb", "slurmdbd", "slurmctld", "slurmd"}
@@ -78,6 +82,7 @@ def test_a_second_run_changes_nothing_and_disturbs_nothing(cluster: Cluster) -> 
     report = cluster.report()
     assert {name: host["changed"] for name, host in report["hosts"].items()} == dict.fromkeys(hosts, 0)
     assert cluster.starts(*hosts) == before
+    cluster.as_user("touch stop")
     wait_for_job(cluster, job, "COMPLETED")
     assert job_state(cluster, job) == "COMPLETED"
 
@@ -163,7 +168,7 @@ def test_one_node_more(cluster: Cluster, how: str) -> None:
     )
     cluster.inventory.write_text(text)
     hosts = ("ctl1", "login1", "node1", "node2")
-    job = submit(cluster, "-w node1", "sleep 70")
+    job = submit(cluster, "-w node1", UNTIL_TOLD)
     wait_for_job(cluster, job, "RUNNING")
     before = cluster.starts(*hosts)
     cluster.deploy(*(("--limit", new) if how == "limited" else ()))
@@ -179,7 +184,9 @@ def test_one_node_more(cluster: Cluster, how: str) -> None:
         assert {key for key in before if before[key] != after[key]} <= {("ctl1", "slurmctld")}
     assert new in cluster.as_user(f"srun -w {new} hostname")
     assert cluster.as_user(f"srun -N2 -w node2,{new} hostname").split() != []
-    wait_for_job(cluster, job, "COMPLETED", seconds=120)
+    assert job_state(cluster, job) == "RUNNING"
+    cluster.as_user("touch stop")
+    wait_for_job(cluster, job, "COMPLETED")
     assert job_state(cluster, job) == "COMPLETED"
 
 
