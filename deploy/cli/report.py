@@ -10,6 +10,7 @@ from deploy.errors import error
 from deploy.run.journal import RecordedRun, last_run_of_user, recorded_runs
 from deploy.show.page import as_html
 from deploy.show.report import as_json, as_list_line, as_text
+from deploy.site.inventory import existing_inventory, site_directory
 
 
 def report(
@@ -33,7 +34,7 @@ def report(
 
     """
     last = None if inventory else _last_run()
-    site = last.path.parents[2] if last else _site_directory(inventory or Path())
+    site = last.path.parents[2] if last else site_directory(existing_inventory(inventory or Path()))
     if list_runs:
         for recorded in recorded_runs(site):
             typer.echo(as_list_line(recorded))
@@ -57,13 +58,6 @@ def _last_run() -> RecordedRun:
             hint="name an inventory: deploy report INVENTORY, or make a run: deploy cluster INVENTORY",
         )
     return last
-
-
-def _site_directory(inventory: Path) -> Path:
-    if not inventory.exists():
-        raise error("inventory-not-found", "no such inventory", where=str(inventory), hint="check the path")
-    resolved = inventory.resolve()
-    return resolved if resolved.is_dir() else resolved.parent
 
 
 def _chosen(runs: list[RecordedRun], wanted: str | None, site: Path) -> RecordedRun:

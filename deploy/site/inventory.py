@@ -47,7 +47,7 @@ class Site:
     @property
     def directory(self) -> Path:
         """Where group_vars/, secrets.yml, hardware.yml and the journal live."""
-        return self.inventory if self.inventory.is_dir() else self.inventory.parent
+        return site_directory(self.inventory)
 
     def group(self, name: str) -> tuple[Host, ...]:
         """The hosts of a group in inventory order; empty when there is no such group."""
@@ -75,6 +75,23 @@ class Site:
         return tuple(host for host in self.hosts.values() if host.name in members)
 
 
+def existing_inventory(inventory: Path) -> Path:
+    """The inventory's absolute path. Raises DeployError ``inventory-not-found``."""
+    if not inventory.exists():
+        raise error(
+            "inventory-not-found",
+            "no such inventory",
+            where=str(inventory),
+            hint="check the path, or make a rehearsal cluster with: deploy lab up",
+        )
+    return inventory.resolve()
+
+
+def site_directory(inventory: Path) -> Path:
+    """The directory of a site: the inventory's own, or the inventory where that is a directory."""
+    return inventory if inventory.is_dir() else inventory.parent
+
+
 def read_site(
     inventory: Path,
     *,
@@ -88,14 +105,7 @@ def read_site(
 
     Raises DeployError: ``inventory-not-found``, ``inventory-invalid``, ``limit-matches-nothing``.
     """
-    if not inventory.exists():
-        raise error(
-            "inventory-not-found",
-            "no such inventory",
-            where=str(inventory),
-            hint="check the path, or make a rehearsal cluster with: deploy lab up",
-        )
-    inventory = inventory.resolve()
+    inventory = existing_inventory(inventory)
     listing = _listing(inventory, limit, vault_password_file)
     hostvars: dict[str, dict[str, Any]] = listing["hosts"]
     groups = {name: tuple(hosts) for name, hosts in listing["groups"].items()}

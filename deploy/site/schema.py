@@ -86,8 +86,7 @@ def _misfits(path: str, spec: Mapping[str, Any], value: object) -> Iterator[tupl
         return
     unknown = list(_unknown_keys(path, spec, value))
     yield from unknown
-    flat = {key: _lenient(entry) if key == "options" else entry for key, entry in spec.items()}
-    result = ArgumentSpecValidator({"value": flat | {"required": False}}).validate({"value": value})
+    result = ArgumentSpecValidator({"value": {**spec, "required": False}}).validate({"value": value})
     if not unknown:
         for message in result.error_messages:
             yield (
@@ -99,10 +98,6 @@ def _misfits(path: str, spec: Mapping[str, Any], value: object) -> Iterator[tupl
 def _described(spec: Mapping[str, Any]) -> str:
     description = spec["description"]
     return "it means: " + " ".join(description if isinstance(description, list) else [description]).strip()
-
-
-def _lenient(options_: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: dict(spec) for name, spec in options_.items()}
 
 
 def _unknown_keys(path: str, spec: Mapping[str, Any], value: object) -> Iterator[tuple[str, str]]:
