@@ -7,24 +7,25 @@ import traceback
 from typing import Annotated
 
 import typer
+from typer.core import TyperGroup
+from typer.main import get_group, get_install_completion_arguments
 
 from deploy import __version__
-from deploy.cli.cluster import cluster
-from deploy.cli.demo import demo
-from deploy.cli.lab import lab_app
-from deploy.cli.report import report
+from deploy.cli.verbs import Verb, plain_typer
 from deploy.errors import DeployError, ExitCode, Finding
 
-app = typer.Typer(
+VERBS = (
+    Verb("cluster", "deploy.cli.cluster:cluster", "Make the machines of an inventory a cluster."),
+    Verb("report", "deploy.cli.report:report", "Show what a run did."),
+    Verb("demo", "deploy.cli.demo:demo", "Boot a lab, deploy a cluster on it, run a job."),
+    Verb("lab", "deploy.cli.lab:lab_app", "Make and use clusters of local containers to rehearse on."),
+)
+_options = plain_typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Turn the machines of an Ansible inventory into a working GPU cluster.",
 )
-app.command()(cluster)
-app.command()(report)
-app.command()(demo)
-app.add_typer(lab_app, name="lab")
 
 
 def _print_version(asked: bool) -> None:  # noqa: FBT001 - typer calls it with the flag's value
@@ -33,21 +34,41 @@ def _print_version(asked: bool) -> None:  # noqa: FBT001 - typer calls it with t
         raise typer.Exit
 
 
-@app.callback()
-def _options(
+def _without_color(asked: bool) -> None:  # noqa: FBT001 - typer calls it with the flag's value
+    if asked:
+        os.environ["NO_COLOR"] = "1"
+
+
+@_options.callback()
+def _take_options(
     *,
     _version: Annotated[
         bool,
         typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit."),
     ] = False,
+    _no_color: Annotated[
+        bool,
+        typer.Option(
+            "--no-color", callback=_without_color, help="No colours, as with NO_COLOR=1 in the environment."
+        ),
+    ] = False,
 ) -> None:
     pass
+
+
+def command() -> TyperGroup:
+    """The command with its options and all verbs."""
+    group = get_group(_options)
+    group.params += get_install_completion_arguments()
+    for verb in VERBS:
+        group.add_command(verb)
+    return group
 
 
 def main() -> None:
     """Entry point: runs a verb; every end that is not success becomes a message and an exit code."""
     try:
-        app(prog_name="deploy")
+        command()(prog_name="deploy")
     except DeployError as problem:
         typer.echo(f"deploy: {problem}", err=True)
         sys.exit(problem.exit_code)

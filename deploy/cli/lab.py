@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from deploy.cli.verbs import plain_typer
 from deploy.lab.down import take_down
 from deploy.lab.enter import execute, login
 from deploy.lab.image import ensure_image, start_command
@@ -15,7 +16,7 @@ from deploy.lab.power import power_off, power_on
 from deploy.lab.state import all_labs
 from deploy.lab.up import Wish, bring_up
 
-lab_app = typer.Typer(
+lab_app = plain_typer(
     no_args_is_help=True, help="A cluster of local containers to rehearse on: make it, use it, throw it away."
 )
 
