@@ -4,11 +4,10 @@ import os
 import sys
 import tempfile
 import traceback
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
-from typer.main import get_group, get_install_completion_arguments
 
 from deploy import __version__
 from deploy.cli.verbs import Verb, plain_typer
@@ -20,7 +19,18 @@ VERBS = (
     Verb("demo", "deploy.cli.demo:demo", "Boot a lab, deploy a cluster on it, run a job."),
     Verb("lab", "deploy.cli.lab:lab_app", "Make and use clusters of local containers to rehearse on."),
 )
-_options = plain_typer(
+
+
+class _Verbs(TyperGroup):
+    def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - Typer's own settings
+        super().__init__(**settings)
+        for verb in VERBS:
+            self.add_command(verb)
+
+
+app = plain_typer(
+    cls=_Verbs,
+    add_completion=True,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -39,8 +49,8 @@ def _without_color(asked: bool) -> None:  # noqa: FBT001 - typer calls it with t
         os.environ["NO_COLOR"] = "1"
 
 
-@_options.callback()
-def _take_options(
+@app.callback()
+def _options(
     *,
     _version: Annotated[
         bool,
@@ -56,19 +66,10 @@ def _take_options(
     pass
 
 
-def command() -> TyperGroup:
-    """The command with its options and all verbs."""
-    group = get_group(_options)
-    group.params += get_install_completion_arguments()
-    for verb in VERBS:
-        group.add_command(verb)
-    return group
-
-
 def main() -> None:
     """Entry point: runs a verb; every end that is not success becomes a message and an exit code."""
     try:
-        command()(prog_name="deploy")
+        app(prog_name="deploy")
     except DeployError as problem:
         typer.echo(f"deploy: {problem}", err=True)
         sys.exit(problem.exit_code)

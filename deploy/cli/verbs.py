@@ -37,9 +37,9 @@ class Verb(TyperCommand):
         return self.load().make_context(*arguments, **named)
 
 
-def plain_typer(**settings: Any) -> typer.Typer:  # noqa: ANN401 - Typer's own settings
+def plain_typer(*, add_completion: bool = False, **settings: Any) -> typer.Typer:  # noqa: ANN401 - Typer's own
     """A Typer whose help is plain text: it needs no colours, and appears twice as fast as rich's."""
-    return typer.Typer(add_completion=False, rich_markup_mode=None, **settings)
+    return typer.Typer(add_completion=add_completion, rich_markup_mode=None, **settings)
 
 
 def _keep_lines_of_examples(command: TyperCommand | TyperGroup) -> None:

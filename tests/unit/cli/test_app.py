@@ -39,11 +39,11 @@ def test_a_missing_inventory_is_bad_input(tmp_path: Path) -> None:
 def test_an_internal_error_is_kept_in_a_file_and_said(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    def break_down() -> None:
-        message = "a fault of the verb"
+    def break_down(prog_name: str) -> None:
+        message = f"a fault of {prog_name}"
         raise ValueError(message)
 
-    monkeypatch.setattr(app, "command", break_down)
+    monkeypatch.setattr(app, "app", break_down)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with pytest.raises(SystemExit) as end:
         app.main()
