@@ -1,6 +1,5 @@
 """A site becomes a cluster: read, check, plan, run, show."""
 
-import os
 import sys
 import tempfile
 from collections.abc import Callable
@@ -11,7 +10,7 @@ from typing import Any
 
 from deploy import __version__
 from deploy.cli.options import Options
-from deploy.content import playbook
+from deploy.cli.playbook_run import limited, run_request, shown_path
 from deploy.plan.build import build_plan
 from deploy.plan.wiring import write_discovery, write_wiring
 from deploy.run.cancellation import signals_cancel
@@ -19,7 +18,7 @@ from deploy.run.events import Event
 from deploy.run.execute import Execution, RunRequest, execute
 from deploy.run.journal import Journal, state_directory
 from deploy.run.lock import site_lock
-from deploy.run.settings import Settings, ansible_environment
+from deploy.run.settings import Settings
 from deploy.show.display import Display
 from deploy.show.summary import Outcome, Summary, summarize
 from deploy.site.checks import check_site
@@ -34,17 +33,10 @@ def deploy_cluster(inventory: Path, options: Options, display: Display) -> Summa
     variables = read_extra_variables(options.extra)
     site = read_site(inventory, vault_password_file=options.vault_password_file, extra_variables=variables)
     check_site(site, options.vault_password_file)
-    limit = _limited(site, options)
+    limit = limited(site, options)
     with site_lock(state_directory(site.directory)), tempfile.TemporaryDirectory(prefix="deploy-") as name:
         run = ClusterRun(site, options, Path(name), limit)
         return run.run(display)
-
-
-def _limited(site: Site, options: Options) -> frozenset[str] | None:
-    if options.limit is None:
-        return None
-    limited = read_site(site.inventory, limit=options.limit, vault_password_file=options.vault_password_file)
-    return frozenset(limited.hosts)
 
 
 @dataclass(frozen=True)
@@ -67,6 +59,8 @@ class ClusterRun:
             "arguments": sys.argv[1:],
             "hosts": list(plan.hosts),
             "check": self.options.check,
+            "tags": [tags for tags in (self.options.tags, self.options.skip_tags) if tags],
+            "limit": None if self.limit is None else sorted(self.limit),
         }
         journal = Journal.create(self.site.directory, metadata)
         events: list[Event] = []
@@ -77,7 +71,7 @@ class ClusterRun:
             display.event(event)
 
         with signals_cancel() as cancellation, closing(display):
-            display.start(f"deploy cluster {_shown(self.site.inventory)}", plan.hosts)
+            display.start(f"deploy cluster {shown_path(self.site.inventory)}", plan.hosts)
             contract = self._contract(lambda request: execute(request, on_event, cancellation))
             unknown = {node.name for node in undiscovered(self.site, contract)}
             plan = build_plan(self.site, limit=self.limit, unknown=unknown)
@@ -119,25 +113,17 @@ class ClusterRun:
     def _request(
         self, name: str, generated: Path, hosts: int, variable_files: tuple[Path, ...] | None = None
     ) -> RunRequest:
-        """A run of ``playbooks/<name>.yml``; without variable files it looks, and never changes."""
-        arguments = self.options.connection()
-        if variable_files is not None:
-            arguments += self.options.playbook()
-        for text in self.options.extra:
-            absolute = f"@{Path(text[1:]).resolve()}" if text.startswith("@") else text
-            arguments += ["--extra-vars", absolute]
-        return RunRequest(
-            playbook=playbook(name),
-            inventories=(self.site.inventory, generated),
-            variable_files=variable_files or (),
-            arguments=tuple(arguments),
-            environment=ansible_environment(Settings(hosts=hosts, forks=self.options.forks)),
-            connection_password=self.options.connection_password,
-            become_password=self.options.become_password,
+        return run_request(
+            name,
+            generated,
+            site=self.site,
+            options=self.options,
+            settings=Settings(hosts=hosts, forks=self.options.forks),
+            variable_files=variable_files,
         )
 
     def _hint(self, summary: Summary) -> str:
-        inventory = _shown(self.site.inventory)
+        inventory = shown_path(self.site.inventory)
         again = f"deploy cluster {inventory}"
         match summary.outcome:
             case Outcome.CONVERGED if self.options.check:
@@ -149,8 +135,3 @@ class ClusterRun:
                 return f"{again} --limit {','.join(lost)}   (when they answer again)"
             case Outcome.FAILED | Outcome.INTERRUPTED:
                 return f"{again}   (run it again; what happened: deploy report {inventory})"
-
-
-def _shown(path: Path) -> str:
-    relative = os.path.relpath(path)
-    return str(path) if relative.startswith("..") else relative

@@ -64,7 +64,8 @@ class HostResult:
     """How one task ended on one host; a loop is one result.
 
     ``ignored`` and ``rescued`` are true of failures (``ignored`` of unreachable hosts too) that the
-    playbook takes care of itself: they fail nobody.
+    playbook takes care of itself: they fail nobody. ``answer`` is what a module that asks on deploy's behalf
+    found out, under the key ``deploy_answer`` of its result.
     """
 
     at: float
@@ -79,6 +80,7 @@ class HostResult:
     ignored: bool = False
     rescued: bool = False
     diff: tuple[Diff, ...] = ()
+    answer: Mapping[str, Any] | None = None
 
     @property
     def is_trouble(self) -> bool:
@@ -209,6 +211,7 @@ def _host_result(status: Status, at: float, data: RawMapping) -> HostResult:
     if status is Status.OK and (result.get("changed") is True or data.get("deploy_changed") is True):
         status = Status.CHANGED
     play, role, task, path = _place(data)
+    answer = result.get("deploy_answer")
     return HostResult(
         at=at,
         host=one_line(data["host"]),
@@ -222,6 +225,7 @@ def _host_result(status: Status, at: float, data: RawMapping) -> HostResult:
         ignored=data.get("ignore_errors") is True or data.get("deploy_ignored") is True,
         rescued=data.get("deploy_rescued") is True,
         diff=diffs(result),
+        answer=answer if isinstance(answer, Mapping) else None,
     )
 
 

@@ -191,12 +191,18 @@ EVENTS: list[Event] = [
     HostResult(
         1.5, "h", "P", "r", "t", "x:1", Status.FAILED, 0.25, "why\nso", rescued=True, diff=(Diff("a", "b"),)
     ),
+    HostResult(1.5, "h", "P", "r", "t", "x:1", Status.OK, 0.25, answer={"cpus": 2, "services": ["munge"]}),
     Retry(1.5, "h", "r", "t", 1, 2),
     Notice(1.5, Level.ERROR, "\u00fc \n"),
     Stats(1.5, {"h": HostStats(ok=1)}),
     RunEnded(1.5, 2, Ending.CANCELLED),
     RawEvent(1.5, "k", "t"),
 ]
+
+
+def test_the_answer_of_a_module_is_kept() -> None:
+    assert _result(result(res={"deploy_answer": {"cpus": 2}})).answer == {"cpus": 2}
+    assert _result(result(res={"deploy_answer": "no mapping"})).answer is None
 
 
 @pytest.mark.parametrize("event", EVENTS, ids=lambda event: type(event).__name__)

@@ -1,0 +1,51 @@
+"""What the verbs that run a playbook on a site have in common: whom it is for, and what Ansible is told."""
+
+import os
+from pathlib import Path
+
+from deploy.cli.options import Options
+from deploy.content import playbook
+from deploy.run.execute import RunRequest
+from deploy.run.settings import Settings, ansible_environment
+from deploy.site.inventory import Site, read_site
+
+
+def limited(site: Site, options: Options) -> frozenset[str] | None:
+    """The hosts that ``--limit`` names; None without it. Raises DeployError ``limit-matches-nothing``."""
+    if options.limit is None:
+        return None
+    chosen = read_site(site.inventory, limit=options.limit, vault_password_file=options.vault_password_file)
+    return frozenset(chosen.hosts)
+
+
+def run_request(
+    name: str,
+    generated: Path,
+    *,
+    site: Site,
+    options: Options,
+    settings: Settings,
+    variable_files: tuple[Path, ...] | None = None,
+) -> RunRequest:
+    """A run of ``playbooks/<name>.yml``; without variable files it looks, and never changes."""
+    arguments = options.connection()
+    if variable_files is not None:
+        arguments += options.playbook()
+    for text in options.extra:
+        absolute = f"@{Path(text[1:]).resolve()}" if text.startswith("@") else text
+        arguments += ["--extra-vars", absolute]
+    return RunRequest(
+        playbook=playbook(name),
+        inventories=(site.inventory, generated),
+        variable_files=variable_files or (),
+        arguments=tuple(arguments),
+        environment=ansible_environment(settings),
+        connection_password=options.connection_password,
+        become_password=options.become_password,
+    )
+
+
+def shown_path(path: Path) -> str:
+    """A path as one would type it here."""
+    relative = os.path.relpath(path)
+    return str(path) if relative.startswith("..") else relative
