@@ -5,7 +5,7 @@ import re
 import secrets
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +18,19 @@ from deploy.site.schema import options
 FILE_NAME = "secrets.yml"
 _VAULT_HEADER = "$ANSIBLE_VAULT;"
 _SHORTEST = 16
+_GENERATED = "remove the line: deploy then generates a random one"
 _PLACEHOLDER = re.compile(
-    r"change.?me|replace|placeholder|password|passwd|secret|deepops|example|to.?do|fix.?me|^<.*>$|^(.)\1*$|^x+$",
+    r"change.?me|replace|placeholder|password|passwd|secret|deepops|example|\bto.?do\b|fix.?me|^<.*>$|^(.)\1*$",
     re.IGNORECASE,
 )
+_FORMS = {
+    "munge_key": (re.compile(r".{32,}", re.DOTALL), "has fewer than 32 characters, which munge refuses"),
+    "slurmdbd_database_password": (
+        re.compile(r"""[^\s#"']+"""),
+        "has a space, quote or hash sign, which slurmdbd.conf cannot hold",
+    ),
+}
+"""What the service that reads a secret can take: the form, and what is wrong with any other."""
 _HEADER = """\
 # Secrets of this cluster, made by deploy and used by every run. Keep this file and its backup private;
 # encrypt it at any time with: ansible-vault encrypt secrets.yml
@@ -55,17 +64,21 @@ def check_secrets(site: Site, vault_password_file: Path | None) -> list[Finding]
             )
         )
     for place, values in [(str(path), _read(path, vault_password_file)), *_of_hosts(site)]:
-        findings += [
-            Finding(
-                place,
-                "placeholder-secret",
-                f"{name} is a placeholder or shorter than {_SHORTEST} characters",
-                "remove the line: deploy then generates a random one",
-            )
-            for name, value in values.items()
-            if isinstance(value, str) and _is_placeholder(value)
-        ]
+        findings += [finding for name, value in values.items() for finding in _unfit(place, name, value)]
     return sorted(set(findings))
+
+
+def _unfit(place: str, name: str, value: object) -> Iterator[Finding]:
+    """What is wrong with one secret; what is a template or encrypted is known only later."""
+    if not isinstance(value, (str, int, float)) or "{{" in (text := str(value)):
+        return
+    if len(text) < _SHORTEST or _PLACEHOLDER.search(text):
+        fault = f"is a placeholder or shorter than {_SHORTEST} characters"
+        yield Finding(place, "placeholder-secret", f"{name} {fault}", _GENERATED)
+    elif name in _FORMS:
+        form, fault = _FORMS[name]
+        if not form.fullmatch(text):
+            yield Finding(place, "unfit-secret", f"{name} {fault}", _GENERATED)
 
 
 def fill_secrets(site: Site, vault_password_file: Path | None, into: Path | None = None) -> list[str]:
@@ -91,10 +104,6 @@ def _of_hosts(site: Site) -> list[tuple[str, Mapping[str, Any]]]:
         for host in site.cluster
         if (found := {name: host.variables[name] for name in names & host.variables.keys()})
     ]
-
-
-def _is_placeholder(value: str) -> bool:
-    return "{{" not in value and (len(value) < _SHORTEST or bool(_PLACEHOLDER.search(value)))
 
 
 def _read(path: Path, vault_password_file: Path | None) -> dict[str, Any]:

@@ -83,6 +83,20 @@ def test_a_healthy_site_has_no_finding(tmp_path: Path) -> None:
             "placeholder-secret",
             "secrets.yml",
         ),
+        (("", ""), {ALL: "munge_key: k3Y_k3Y_k3Y_k3Y_k3Y_k3Y_k3Y_k3Y\n"}, "unfit-secret", "munge refuses"),
+        (("", ""), {"secrets.yml": "munge_key: 1234567890123456789\n"}, "unfit-secret", "32 characters"),
+        (
+            ("", ""),
+            {ALL: "slurmdbd_database_password: 'k3Y_ k3Y_k3Y_k3Y_k3Y'\n"},
+            "unfit-secret",
+            "slurmdbd.conf",
+        ),
+        (
+            ("", ""),
+            {"secrets.yml": "slurmdbd_database_password: 'k3Y_k3Y_k3Y_k3Y_#k3Y'\n"},
+            "unfit-secret",
+            "hash sign",
+        ),
     ],
 )
 def test_bad_sites(
