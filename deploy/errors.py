@@ -1,11 +1,11 @@
 """What went wrong, in the four parts an admin needs: what, where, why, what to type next."""
 
 from dataclasses import dataclass
-from enum import IntEnum
+from enum import IntEnum, StrEnum
 
 
 class ExitCode(IntEnum):
-    """Exit codes of every verb; documented in docs/cli.md."""
+    """Exit codes of every verb; documented in docs/errors.md."""
 
     OK = 0
     FAILED = 1
@@ -16,22 +16,32 @@ class ExitCode(IntEnum):
     INTERRUPTED = 130
 
 
+class Severity(StrEnum):
+    """Whether a finding stops the command, or is only said."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
 @dataclass(frozen=True, order=True)
 class Finding:
     """One thing that is wrong.
 
-    ``reference`` is a stable kebab-case name, ``where`` a host or ``file:line`` (empty when neither
-    applies), ``message`` says what is wrong and why, ``hint`` the next thing to type or change.
+    ``reference`` is a stable kebab-case name, explained in docs/errors.md; ``where`` a host or ``file:line``
+    (empty when neither applies), ``message`` says what is wrong and why, ``hint`` the next thing to type or
+    change.
     """
 
     where: str
     reference: str
     message: str
     hint: str
+    severity: Severity = Severity.ERROR
 
     def __str__(self) -> str:
         place = f"{self.where}: " if self.where else ""
-        return f"{place}{self.message} [{self.reference}]\n  -> {self.hint}"
+        kind = "" if self.severity is Severity.ERROR else f"{self.severity}: "
+        return f"{place}{kind}{self.message} [{self.reference}]\n  -> {self.hint}"
 
 
 class DeployError(Exception):

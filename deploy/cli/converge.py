@@ -32,7 +32,8 @@ def deploy_cluster(inventory: Path, options: Options, display: Display) -> Summa
     """Everything behind the verb; raises DeployError before anything changes when the site is wrong."""
     variables = read_extra_variables(options.extra)
     site = read_site(inventory, vault_password_file=options.vault_password_file, extra_variables=variables)
-    check_site(site, options.vault_password_file)
+    for warning in check_site(site, options.vault_password_file):
+        sys.stderr.write(f"deploy: {warning}\n")
     limit = limited(site, options)
     with site_lock(state_directory(site.directory)), tempfile.TemporaryDirectory(prefix="deploy-") as name:
         run = ClusterRun(site, options, Path(name), limit)

@@ -8,7 +8,7 @@ from typing import Any
 
 from ClusterShell.NodeSet import NodeSet, NodeSetException
 
-from deploy.errors import DeployError, Finding
+from deploy.errors import DeployError, Finding, Severity
 from deploy.site.hardware import check_hardware
 from deploy.site.inventory import MASTER, NODE, Host, Site
 from deploy.site.origin import origin
@@ -18,8 +18,16 @@ from deploy.site.secrets import check_secrets
 _NODE_NAME = re.compile(r"^[A-Za-z][A-Za-z0-9_-]{0,62}$")
 
 
-def check_site(site: Site, vault_password_file: Path | None = None) -> None:
-    """Raises one DeployError with every finding, sorted by place."""
+def check_site(site: Site, vault_password_file: Path | None = None) -> list[Finding]:
+    """The site's warnings. Raises one DeployError with every finding when one of them is an error."""
+    findings = site_findings(site, vault_password_file)
+    if any(finding.severity is Severity.ERROR for finding in findings):
+        raise DeployError(*findings)
+    return findings
+
+
+def site_findings(site: Site, vault_password_file: Path | None = None) -> list[Finding]:
+    """Everything that is wrong with a site, and what may be, sorted by place."""
     checks: list[Callable[[Site], Iterable[Finding]]] = [
         _check_groups,
         _check_addresses,
@@ -30,8 +38,7 @@ def check_site(site: Site, vault_password_file: Path | None = None) -> None:
     ]
     findings = [finding for check in checks for finding in check(site)]
     findings += check_secrets(site, vault_password_file)
-    if findings:
-        raise DeployError(*sorted(set(findings)))
+    return sorted(set(findings))
 
 
 def _where(site: Site, name: str) -> str:
