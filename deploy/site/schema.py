@@ -36,15 +36,23 @@ class Option:
 
 
 @cache
+def entry_points() -> Mapping[str, Mapping[str, Any]]:
+    """Every role's entry point ``main`` of its argument_specs, by role name in order."""
+    found: dict[str, Mapping[str, Any]] = {}
+    for path in sorted(roles().glob("*/meta/argument_specs.yml")):
+        specs = yaml.safe_load(path.read_text(encoding="utf-8"))["argument_specs"]
+        found[path.parent.parent.name] = specs["main"]
+    return found
+
+
+@cache
 def options() -> Mapping[str, Option]:
     """Every public variable of every role by name."""
-    known: dict[str, Option] = {}
-    for path in sorted(roles().glob("*/meta/argument_specs.yml")):
-        role = path.parent.parent.name
-        specs = yaml.safe_load(path.read_text(encoding="utf-8"))["argument_specs"]
-        for name, spec in (specs["main"].get("options") or {}).items():
-            known[name] = Option(role, name, spec)
-    return known
+    return {
+        name: Option(role, name, spec)
+        for role, entry in entry_points().items()
+        for name, spec in (entry.get("options") or {}).items()
+    }
 
 
 def check_variables(site: Site) -> list[Finding]:
