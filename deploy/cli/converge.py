@@ -60,8 +60,6 @@ class ClusterRun:
             "arguments": sys.argv[1:],
             "hosts": list(plan.hosts),
             "check": self.options.check,
-            "tags": [tags for tags in (self.options.tags, self.options.skip_tags) if tags],
-            "limit": None if self.limit is None else sorted(self.limit),
         }
         journal = Journal.create(self.site.directory, metadata)
         events: list[Event] = []
@@ -80,9 +78,19 @@ class ClusterRun:
             write_wiring(wiring, self.site, plan, contract)
             execute(self._request("cluster", wiring, len(plan.hosts), variable_files), on_event, cancellation)
             summary = summarize(events, plan.hosts, started=journal.started)
-            journal.finish()
+            journal.finish(converged=self._converged(summary))
             display.finish(summary, self._hint(summary))
         return summary
+
+    def _converged(self, summary: Summary) -> list[str]:
+        """The hosts on which every task of the whole cluster succeeded."""
+        if self.options.check or self.options.tags or self.options.skip_tags:
+            return []
+        return [
+            name
+            for name, host in summary.hosts.items()
+            if host.is_good and (self.limit is None or name in self.limit)
+        ]
 
     def _secrets(self) -> tuple[Path, ...]:
         """Files that hold the secrets; a check makes none, so a site without them borrows some."""

@@ -109,10 +109,13 @@ class Journal:
                 exit_code=ExitCode.INTERNAL,
             ) from None
 
-    def finish(self) -> None:
-        """Say that the run came to its end: one that never says so counts as interrupted."""
+    def finish(self, *, converged: Sequence[str] = ()) -> None:
+        """Say that the run came to its end, and which hosts are now as the site says.
+
+        A run that never says so counts as interrupted.
+        """
         self._file.close()
-        self._metadata["ended"] = time.time()
+        self._metadata |= {"ended": time.time(), "converged": list(converged)}
         self._write_metadata()
 
     def _write_metadata(self) -> None:
@@ -144,6 +147,11 @@ class RecordedRun:
     def hosts(self) -> tuple[str, ...]:
         """The hosts that the run was for."""
         return tuple(str(host) for host in self.metadata.get("hosts", ()))
+
+    @property
+    def converged(self) -> tuple[str, ...]:
+        """The hosts that it made what the site says, whole."""
+        return tuple(str(host) for host in self.metadata.get("converged", ()))
 
     @property
     def started(self) -> float | None:

@@ -64,6 +64,11 @@ class HostSummary:
         """Whether it failed or could not be reached."""
         return bool(self.failed or self.unreachable)
 
+    @property
+    def is_good(self) -> bool:
+        """Whether it took part and every task succeeded, as far as is known."""
+        return bool(self.ok) and not self.is_bad and not self.unknown
+
 
 @dataclass(frozen=True)
 class SlowTask:

@@ -1,0 +1,26 @@
+"""When each host was last made what its site says, and by which version: the journal's answer."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from deploy.run.journal import RecordedRun
+
+
+@dataclass(frozen=True)
+class Convergence:
+    """The end of the run that converged a host; ``at`` is seconds since the epoch."""
+
+    at: float
+    version: str
+    run: str
+
+
+def last_convergences(runs: Iterable[RecordedRun]) -> dict[str, Convergence]:
+    """By host, from runs in the order they were made; hosts that never converged are not there."""
+    found: dict[str, Convergence] = {}
+    for run in runs:
+        if not run.is_complete:
+            continue
+        end = Convergence(float(run.metadata["ended"]), str(run.metadata.get("version", "")), run.id)
+        found |= dict.fromkeys(run.converged, end)
+    return found
