@@ -1,12 +1,8 @@
 #!/usr/bin/python
 """Ansible module: what a compute node has, and whether that is less than its contract."""
 
-import re
-from collections import Counter
-from pathlib import Path
-from typing import Any
-
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.node_hardware import read_hardware, shortfalls
 
 DOCUMENTATION = r"""
 module: slurm_hardware
@@ -26,85 +22,11 @@ hardware:
   description: cpus, sockets, cores_per_socket, threads_per_core, memory_mb, gpus (list of type and count).
   type: dict
   returned: always
+deploy_answer:
+  description: The same, for C(deploy), which keeps it where the inventory is.
+  type: dict
+  returned: always
 """
-
-Hardware = dict[str, Any]
-
-_MEMORY_FOR_JOBS = 0.98
-"""Part of the memory that is offered to jobs: MemTotal moves a little from kernel to kernel."""
-
-
-def parse_topology(text: str) -> Hardware:
-    """`lscpu --parse=CPU,CORE,SOCKET` as counts; sockets, cores and threads only where they are uniform."""
-    rows = [tuple(line.split(",")) for line in text.splitlines() if line and not line.startswith("#")]
-    cpus = len(rows)
-    sockets = len({socket for _, _, socket in rows}) or 1
-    cores = len({(core, socket) for _, core, socket in rows}) or 1
-    hardware: Hardware = {"cpus": cpus}
-    if cores % sockets == 0 and cpus % cores == 0:
-        hardware |= {
-            "sockets": sockets,
-            "cores_per_socket": cores // sockets,
-            "threads_per_core": cpus // cores,
-        }
-    return hardware
-
-
-def parse_memory(meminfo: str) -> int:
-    """MiB for jobs, from the text of /proc/meminfo."""
-    found = re.search(r"^MemTotal:\s+(\d+) kB", meminfo, re.MULTILINE)
-    return int(int(found.group(1)) / 1024 * _MEMORY_FOR_JOBS) if found else 0
-
-
-def gpu_type(model: str) -> str:
-    """The short type users write: `NVIDIA A100-SXM4-80GB` -> a100, `NVIDIA GeForce RTX 3090` -> rtx3090."""
-    words = re.sub(r"(?i)\b(nvidia|tesla|quadro|geforce|graphics|device)\b", " ", model).split()
-    if not words:
-        return "gpu"
-    if words[0].lower() in {"rtx", "gtx"} and len(words) > 1:
-        first = words[1] if re.match(r"(?i)a\d", words[1]) else words[0] + words[1]
-    else:
-        first = words[0]
-    return re.sub(r"[^a-z0-9]", "", first.split("-")[0].lower()) or "gpu"
-
-
-def read_gpus(proc: Path, dev: Path, sys: Path) -> list[dict[str, Any]] | None:
-    """GPUs by type as the driver lists them; device files without a driver's word count as type gpu.
-
-    None when there are NVIDIA display controllers on the PCI bus but no driver yet: the answer is not known.
-    """
-    models = [
-        gpu_type(found.group(1).strip())
-        for path in sorted(proc.glob("driver/nvidia/gpus/*/information"))
-        if (found := re.search(r"^Model:(.*)$", path.read_text(encoding="utf-8"), re.MULTILINE))
-    ]
-    models = models or ["gpu" for path in dev.glob("nvidia[0-9]*")]
-    if not models and _nvidia_on_pci(sys):
-        return None
-    return [{"type": name, "count": count} for name, count in Counter(models).items()]
-
-
-def _nvidia_on_pci(sys: Path) -> bool:
-    """Whether a PCI function of vendor 10de is a display (03xx) controller."""
-    return any(
-        path.read_text(encoding="utf-8").strip() == "0x10de"
-        and (path.parent / "class").read_text(encoding="utf-8").startswith("0x03")
-        for path in sys.glob("bus/pci/devices/*/vendor")
-    )
-
-
-def shortfalls(expected: Hardware, found: Hardware) -> list[str]:
-    """In which respects a machine shows less than its contract."""
-    less = [
-        f"{key}: the contract says {expected[key]}, the machine shows {found.get(key, 0)}"
-        for key in ("cpus", "memory_mb")
-        if key in expected and int(found.get(key, 0)) < int(expected[key])
-    ]
-    wanted = sum(int(gpu["count"]) for gpu in expected.get("gpus") or [] if not gpu.get("files"))
-    shown = sum(int(gpu["count"]) for gpu in found.get("gpus") or [])
-    if shown < wanted:
-        less.append(f"gpus: the contract says {wanted}, the machine shows {shown}")
-    return less
 
 
 def main() -> None:
@@ -112,12 +34,7 @@ def main() -> None:
     module = AnsibleModule(
         argument_spec={"expected": {"type": "dict", "default": {}}}, supports_check_mode=True
     )
-    topology = module.run_command(["lscpu", "--parse=CPU,CORE,SOCKET"], check_rc=True)[1]
-    hardware = parse_topology(topology)
-    hardware["memory_mb"] = parse_memory(Path("/proc/meminfo").read_text(encoding="utf-8"))
-    gpus = read_gpus(Path("/proc"), Path("/dev"), Path("/sys"))
-    if gpus is not None:
-        hardware["gpus"] = gpus
+    hardware = read_hardware(lambda command: str(module.run_command(command, check_rc=True)[1]))
     less = shortfalls(module.params["expected"], hardware)
     if less:
         module.fail_json(
@@ -126,7 +43,7 @@ def main() -> None:
             + ". Repair it, or accept the loss in slurmd_hardware or hardware.yml beside the inventory.",
             hardware=hardware,
         )
-    module.exit_json(changed=False, hardware=hardware)
+    module.exit_json(changed=False, hardware=hardware, deploy_answer=hardware)
 
 
 if __name__ == "__main__":

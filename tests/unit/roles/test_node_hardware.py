@@ -1,10 +1,11 @@
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.unit.roles.loading import load_module
 
-hardware = load_module("roles/slurmd/library/slurm_hardware.py")
+hardware = load_module("playbooks/module_utils/node_hardware.py")
 
 TWO_SOCKETS_WITH_THREADS = "# CPU,Core,Socket\n" + "\n".join(
     f"{cpu},{cpu % 4},{(cpu % 4) // 2}" for cpu in range(8)
@@ -79,3 +80,9 @@ def test_less_than_the_contract_is_named_and_more_is_not() -> None:
         "gpus: the contract says 2, the machine shows 1",
     ]
     assert hardware.shortfalls({}, found) == []
+
+
+def test_this_machine_can_be_read() -> None:
+    found = hardware.read_hardware(lambda command: subprocess.check_output(command, text=True))
+    assert found["cpus"] >= 1
+    assert found["memory_mb"] > 100
