@@ -11,7 +11,7 @@ from ClusterShell.NodeSet import NodeSet, NodeSetException
 from deploy.errors import DeployError, Finding, Severity
 from deploy.site.hardware import check_hardware
 from deploy.site.inventory import MASTER, NODE, Host, Site
-from deploy.site.origin import origin
+from deploy.site.origin import host_origin
 from deploy.site.schema import check_variables
 from deploy.site.secrets import check_secrets
 
@@ -38,11 +38,11 @@ def site_findings(site: Site, vault_password_file: Path | None = None) -> list[F
     ]
     findings = [finding for check in checks for finding in check(site)]
     findings += check_secrets(site, vault_password_file)
-    return sorted(set(findings))
+    return sorted({*site.warnings, *findings})
 
 
 def _where(site: Site, name: str) -> str:
-    return origin(site.directory, site.inventory, name) or str(site.inventory)
+    return host_origin(site.inventory, name)
 
 
 def _check_groups(site: Site) -> Iterator[Finding]:
@@ -110,7 +110,7 @@ def _check_partitions(site: Site) -> Iterator[Finding]:
         partitions = master.variables.get("slurmctld_partitions")
         if not isinstance(partitions, list):
             continue
-        where = _where(site, "slurmctld_partitions")
+        where = master.where("slurmctld_partitions")
         defaults = []
         for partition in partitions:
             if not isinstance(partition, dict):

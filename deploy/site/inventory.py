@@ -1,18 +1,14 @@
 """Any Ansible inventory, read by Ansible itself, as a frozen Site."""
 
-import json
-import os
-import re
-import subprocess
-import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from deploy.content import ansible_config
-from deploy.errors import error
+from deploy.errors import Finding, error
+from deploy.site.origin import shown
+from deploy.site.reading import read_with_ansible
 
 MASTER = "slurm-master"
 NODE = "slurm-node"
@@ -29,6 +25,13 @@ class Host:
     name: str
     variables: Mapping[str, Any]
     groups: frozenset[str]
+    origins: Mapping[str, str] = field(default_factory=dict)
+    """Where each variable got its value, as an absolute ``file:line``."""
+
+    def where(self, variable: str) -> str:
+        """The place of a variable for a finding; the host's name where nothing is known."""
+        place = self.origins.get(variable)
+        return shown(place) if place else self.name
 
     @property
     def address(self) -> str:
@@ -43,6 +46,8 @@ class Site:
     inventory: Path
     hosts: Mapping[str, Host]
     groups: Mapping[str, tuple[str, ...]]
+    warnings: tuple[Finding, ...] = ()
+    """What Ansible could read only in part."""
 
     @property
     def directory(self) -> Path:
@@ -106,11 +111,9 @@ def read_site(
     Raises DeployError: ``inventory-not-found``, ``inventory-invalid``, ``limit-matches-nothing``.
     """
     inventory = existing_inventory(inventory)
-    listing = _listing(inventory, limit, vault_password_file)
-    hostvars: dict[str, dict[str, Any]] = listing["hosts"]
-    groups = {name: tuple(hosts) for name, hosts in listing["groups"].items()}
-    names = list(hostvars)
-    if not names:
+    reading = read_with_ansible(inventory, limit, vault_password_file)
+    groups = {name: tuple(hosts) for name, hosts in reading.groups.items()}
+    if not reading.hosts:
         if limit:
             raise error(
                 "limit-matches-nothing",
@@ -124,44 +127,14 @@ def read_site(
             where=str(inventory),
             hint="see the example in inventory/example/inventory.ini",
         )
+    extra = extra_variables or {}
     hosts = {
         name: Host(
             name=name,
-            variables={**hostvars.get(name, {}), **(extra_variables or {})},
+            variables={**variables, **extra},
             groups=frozenset(g for g, members in groups.items() if name in members) - _IMPLICIT_GROUPS,
+            origins={**reading.origins[name], **dict.fromkeys(extra, "--extra-vars")},
         )
-        for name in names
+        for name, variables in reading.hosts.items()
     }
-    return Site(inventory=inventory, hosts=hosts, groups=groups)
-
-
-def _listing(inventory: Path, limit: str | None, vault_password_file: Path | None) -> dict[str, Any]:
-    command = [sys.executable, "-I", str(Path(__file__).with_name("listing.py")), str(inventory)]
-    command += [str(ansible_config().parent), limit or "", str(vault_password_file or "")]
-    environment = os.environ | {
-        "ANSIBLE_CONFIG": str(ansible_config()),
-        "ANSIBLE_INVENTORY_UNPARSED_FAILED": "true",
-        "ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED": "true",
-        "ANSIBLE_NOCOLOR": "1",
-    }
-    result = subprocess.run(
-        command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
-    )
-    if result.returncode == 0:
-        listing: dict[str, Any] = json.loads(result.stdout)
-        return listing
-    raise error(
-        "inventory-invalid",
-        f"Ansible cannot read this inventory: {_reason(result.stderr)}",
-        where=str(inventory),
-        hint=f"mend it until this answers: ansible-inventory -i {inventory} --list",
-    )
-
-
-def _reason(stderr: str) -> str:
-    """The lines of ansible-inventory's complaint that name a cause, on one line."""
-    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
-    causes = [
-        line for line in lines if re.match(r"(\[?(ERROR|WARNING)\]?:|Origin:|.*(rror|nvalid|xpected))", line)
-    ]
-    return " ".join(dict.fromkeys(causes or lines[-3:]))[:600]
+    return Site(inventory=inventory, hosts=hosts, groups=groups, warnings=reading.warnings)

@@ -1,4 +1,7 @@
-"""Prints an inventory as Ansible reads it: ``{"hosts": {name: variables}, "groups": {name: [hosts]}}``.
+"""Prints an inventory as Ansible reads it, as JSON.
+
+``{"hosts": {name: variables}, "groups": {name: [hosts]}, "origins": {host: {variable: "file:line"}}}``, or
+``{"error": message, "where": "file:line"}`` and exit code 1.
 
 Run as a program of its own, with Ansible's own classes: what they keep in globals stays out of ``deploy``,
 and it takes half the time of ``ansible-inventory``, which every command would pay.
@@ -11,10 +14,10 @@ import os
 import sys
 
 from ansible import constants
-from ansible.errors import AnsibleError
+from ansible._internal._datatag._tags import Origin
 from ansible.inventory.manager import InventoryManager
 from ansible.parsing.dataloader import DataLoader
-from ansible.parsing.vault import get_file_vault_secret
+from ansible.parsing.vault import EncryptedString, get_file_vault_secret
 from ansible.vars.manager import VariableManager
 
 _MAGIC = frozenset({"groups", "group_names", "hostvars", "omit", "playbook_dir", "environment"})
@@ -34,35 +37,66 @@ def listing(
         secret.load()
         loader.set_vault_secrets([("default", secret)])
     manager = InventoryManager(loader=loader, sources=[inventory])
-    variables = VariableManager(loader=loader, inventory=manager)
+    manager_of_variables = VariableManager(loader=loader, inventory=manager)
     chosen = manager.get_hosts(limit or "all")
     names = {host.name for host in chosen}
-    return {
-        "hosts": {
-            host.name: {
-                name: value
-                for name, value in variables.get_vars(host=host, include_hostvars=False).items()
-                if name not in _MAGIC and not name.startswith(_MAGIC_PREFIXES)
-            }
-            for host in chosen
-        },
-        "groups": {
-            name: [host.name for host in group.get_hosts() if host.name in names]
-            for name, group in manager.groups.items()
-        },
+    hosts: dict[str, dict[str, object]] = {}
+    origins: dict[str, dict[str, str]] = {}
+    for host in chosen:
+        variables = manager_of_variables.get_vars(host=host, include_hostvars=False)
+        own = {name: variables[name] for name in variables if not _is_magic(str(name))}
+        hosts[host.name] = {str(name): value for name, value in own.items()}
+        origins[host.name] = {str(name): place for name in own if (place := _place(name, own[name]))}
+    groups = {
+        name: [host.name for host in group.get_hosts() if host.name in names]
+        for name, group in manager.groups.items()
     }
+    return {"hosts": hosts, "groups": groups, "origins": origins}
+
+
+def _is_magic(name: str) -> bool:
+    return name in _MAGIC or name.startswith(_MAGIC_PREFIXES)
+
+
+def _place(name: object, value: object) -> str:
+    """Where a variable got its value; a bool carries no mark, but the first mention of its name does.
+
+    A mapping begins in the line below its name, so the name's own line is better where it is the same file.
+    """
+    named, valued = Origin.get_tag(name), Origin.get_tag(value)
+    if not valued or (named and named.path == valued.path):
+        valued = named
+    return f"{valued.path}:{valued.line_num}" if valued and valued.path and valued.line_num else ""
+
+
+def _plain(value: object) -> object:
+    """What JSON has no word for; a value encrypted by itself is nobody's business here."""
+    return {"__ansible_vault": True} if isinstance(value, EncryptedString) else str(value)
+
+
+def _fault(problem: BaseException) -> dict[str, str]:
+    """What Ansible stumbled over, and where, as far as any of the chained exceptions knows."""
+    message = str(problem) or type(problem).__name__
+    link: BaseException | None = problem
+    while link:
+        thing = getattr(link, "obj", None)
+        origin = thing if isinstance(thing, Origin) else Origin.get_tag(thing)
+        if origin and origin.path:
+            return {"error": message, "where": f"{origin.path}:{origin.line_num or 1}"}
+        link = link.__cause__ or link.__context__
+    return {"error": message, "where": ""}
 
 
 def main() -> None:
-    """Print, or say on standard error why not."""
+    """Print what there is, or why it cannot be read."""
     try:
-        found = listing(*sys.argv[1:5])
-    except AnsibleError as problem:
-        sys.exit(f"[ERROR]: {problem}")
-    # A value encrypted by itself is an object; what it holds is nobody's business here.
-    json.dump(found, sys.stdout, default=lambda _: {"__ansible_vault": True})
+        answer, code = json.dumps(listing(*sys.argv[1:5]), default=_plain), 0
+    except Exception as problem:  # noqa: BLE001 - whatever Ansible stumbles over, it is in the admin's files
+        answer, code = json.dumps(_fault(problem)), 1
+    sys.stdout.write(answer)
     sys.stdout.flush()
-    os._exit(0)  # Ansible's modules take a tenth of a second to be taken down in order
+    sys.stderr.flush()
+    os._exit(code)  # Ansible's modules take a tenth of a second to be taken down in order
 
 
 if __name__ == "__main__":

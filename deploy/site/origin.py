@@ -1,4 +1,4 @@
-"""Where in the admin's files a variable is set: Ansible's merged answer no longer says."""
+"""Where in the admin's files something is said, as ``file:line``."""
 
 import re
 from pathlib import Path
@@ -6,33 +6,39 @@ from pathlib import Path
 _SUFFIXES = frozenset({"", ".yml", ".yaml", ".json", ".ini"})
 
 
-def origin(directory: Path, inventory: Path, name: str) -> str:
-    """``file:line`` of the first place that sets a variable (or names a host); empty if none is found."""
-    key = re.compile(rf"(?:^|[\s{{,\"']){re.escape(name)}[\"']?\s*[:=]|^\s*{re.escape(name)}(?:\s|$)")
-    for path in _files(directory, inventory):
-        for number, line in enumerate(_lines(path), start=1):
-            text = line.split("#", 1)[0]
-            if key.search(text):
-                return f"{_shown(path)}:{number}"
-    return ""
+def shown(place: str) -> str:
+    """An absolute place as the admin would type it: relative where it lies below the current directory."""
+    try:
+        return str(Path(place).relative_to(Path.cwd()))
+    except ValueError:
+        return place
 
 
-def _files(directory: Path, inventory: Path) -> tuple[Path, ...]:
-    """Inventory files, then group_vars and host_vars, none of them encrypted whole."""
+def host_origin(inventory: Path, name: str) -> str:
+    """The first line of the inventory that names a host; the inventory where a range does."""
+    key = re.compile(rf"^\s*[\"']?{re.escape(name)}[\"']?(?:[\s:]|$)")
+    for path in inventory_files(inventory):
+        for number, line in enumerate(lines(path), start=1):
+            if key.match(line.split("#", 1)[0]):
+                return shown(f"{path}:{number}")
+    return str(inventory)
+
+
+def inventory_files(inventory: Path) -> tuple[Path, ...]:
+    """The files that make up an inventory, which may be a directory of them."""
     sources = sorted(inventory.iterdir()) if inventory.is_dir() else [inventory]
-    variables = [p for kind in ("group_vars", "host_vars") for p in sorted((directory / kind).rglob("*"))]
-    return tuple(p for p in [*sources, *variables] if p.is_file() and p.suffix in _SUFFIXES)
+    return tuple(path for path in sources if path.is_file() and path.suffix in _SUFFIXES)
 
 
-def _lines(path: Path) -> tuple[str, ...]:
+def variable_files(directory: Path) -> tuple[Path, ...]:
+    """The files of a site's group_vars and host_vars."""
+    found = [path for kind in ("group_vars", "host_vars") for path in sorted((directory / kind).rglob("*"))]
+    return tuple(path for path in found if path.is_file())
+
+
+def lines(path: Path) -> tuple[str, ...]:
+    """The lines of a text file; none where it is not one."""
     try:
         return tuple(path.read_text(encoding="utf-8").splitlines())
     except (OSError, UnicodeDecodeError):
         return ()
-
-
-def _shown(path: Path) -> str:
-    try:
-        return str(path.relative_to(Path.cwd()))
-    except ValueError:
-        return str(path)

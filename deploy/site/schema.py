@@ -13,7 +13,6 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from deploy.content import roles
 from deploy.errors import Finding
 from deploy.site.inventory import Site
-from deploy.site.origin import origin
 
 OWN_PREFIX = "site_"
 """Variables with this prefix are the admin's own helpers and are never checked."""
@@ -68,7 +67,7 @@ def check_variables(site: Site) -> list[Finding]:
 
 
 def _check(site: Site, host: str, name: str, value: object) -> Iterator[Finding]:
-    where = origin(site.directory, site.inventory, name) or host
+    where = site.hosts[host].where(name)
     option = options().get(name)
     if option is None:
         yield Finding(
