@@ -10,12 +10,15 @@ import typer
 from typer.core import TyperGroup
 
 from deploy import __version__
+from deploy.cli.exit_codes import MEANINGS
 from deploy.cli.verbs import Verb, plain_typer
 from deploy.errors import DeployError, ExitCode, Finding
 
 VERBS = (
+    Verb("init", "deploy.cli.init:init", "Make a new site."),
     Verb("cluster", "deploy.cli.cluster:cluster", "Make the machines of an inventory a cluster."),
     Verb("report", "deploy.cli.report:report", "Show what a run did."),
+    Verb("schema", "deploy.cli.schema:schema", "Print the JSON Schema of all variables."),
     Verb("demo", "deploy.cli.demo:demo", "Boot a lab, deploy a cluster on it, run a job."),
     Verb("lab", "deploy.cli.lab:lab_app", "Make and use clusters of local containers to rehearse on."),
 )
@@ -35,6 +38,7 @@ app = plain_typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Turn the machines of an Ansible inventory into a working GPU cluster.",
+    epilog="\b\nExit codes:\n" + "\n".join(f"  {code:<4} {meaning}" for code, meaning in MEANINGS.items()),
 )
 
 

@@ -12,7 +12,10 @@ from deploy.cli.options import Options
 
 
 def cluster(
-    inventory: Annotated[Path, typer.Argument(help="An Ansible inventory: a file, or a directory of them.")],
+    inventory: Annotated[
+        Path,
+        typer.Argument(metavar="INVENTORY", help="An Ansible inventory: a file, or a directory of them."),
+    ],
     *,
     limit: Annotated[
         str | None, typer.Option("--limit", "-l", help="Only these hosts, and what the controller must know.")
@@ -50,9 +53,7 @@ def cluster(
 
     Examples:
       deploy cluster inventory.ini
-
       deploy cluster inventory.ini --check --diff
-
       deploy cluster inventory.ini --limit node3
 
     """

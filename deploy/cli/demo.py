@@ -28,9 +28,13 @@ def demo(
 ) -> None:
     """Boot a lab named demo, deploy a cluster on it, run a job as an ordinary user.
 
-    Again on a demo that is there, it brings it up to date and runs another job. Remove it with:
+    Again on a demo that is there, it brings it up to date and runs another job.
 
+    Examples:
+      deploy demo
+      deploy demo --release bookworm
       deploy lab down --name demo --delete-dir
+
     """
     began = time.monotonic()
     outcome = bring_up(Wish(_NAME, directory.resolve(), nodes=2, gpus=2, release=release), typer.echo)

@@ -23,7 +23,7 @@ lab_app = plain_typer(
 _PASS_THROUGH = {"allow_interspersed_args": False}
 
 Name = Annotated[str, typer.Option("--name", help="Name of the lab.")]
-Host = Annotated[str, typer.Argument(help="A machine of the lab, such as ctl1 or node1.")]
+Host = Annotated[str, typer.Argument(metavar="HOST", help="A machine of the lab, such as ctl1 or node1.")]
 
 
 def _say(line: str) -> None:
@@ -46,7 +46,13 @@ def up(
         bool, typer.Option("--write-inventory", help="Add new nodes to the inventory of an existing lab.")
     ] = False,
 ) -> None:
-    """Make a lab, add nodes to it, or power its machines on."""
+    """Make a lab, add nodes to it, or power its machines on.
+
+    Examples:
+      deploy lab up --dir rehearsal --nodes 3 --gpus 2 --release trixie
+      deploy lab up --nodes 4 --write-inventory
+
+    """
     outcome = bring_up(
         Wish(
             name=name,
@@ -76,7 +82,13 @@ def down(
         bool, typer.Option("--delete-dir", help="Also delete its inventory, group_vars and run records.")
     ] = False,
 ) -> None:
-    """Remove a lab: machines, network, /home and keys."""
+    """Remove a lab: machines, network, /home and keys.
+
+    Examples:
+      deploy lab down
+      deploy lab down --name rehearsal --delete-dir
+
+    """
     removal = take_down(name, delete_directory=delete_dir)
     typer.echo(f"Lab {name} is gone.")
     if removal.kept:
@@ -85,7 +97,12 @@ def down(
 
 @lab_app.command("list")
 def list_labs() -> None:
-    """Show every lab with its machines, their state and address."""
+    """Show every lab with its machines, their state and address.
+
+    Examples:
+      deploy lab list
+
+    """
     inspect_machine()
     labs = all_labs()
     if not labs:
@@ -99,11 +116,17 @@ def list_labs() -> None:
 @lab_app.command("exec", context_settings=_PASS_THROUGH)
 def exec_in(
     host: Host,
-    command: Annotated[list[str], typer.Argument(help="The command, after --.")],
+    command: Annotated[list[str], typer.Argument(metavar="COMMAND", help="The command, after --.")],
     name: Name = "lab",
     user: Annotated[str | None, typer.Option(help="Run as this user instead of root.")] = None,
 ) -> None:
-    """Run a command on a machine; its exit code becomes ours."""
+    """Run a command on a machine; its exit code becomes ours.
+
+    Examples:
+      deploy lab exec ctl1 -- sinfo
+      deploy lab exec --user alice login1 -- srun -N2 --gpus-per-node=1 nvidia-smi -L
+
+    """
     words = command[1:] if command[0] == "--" else command
     terminal = sys.stdin.isatty() and sys.stdout.isatty()
     raise typer.Exit(execute(name, host, words, user=user, terminal=terminal))
@@ -111,19 +134,34 @@ def exec_in(
 
 @lab_app.command()
 def ssh(host: Host, name: Name = "lab") -> None:
-    """Log in to a machine as its admin user."""
+    """Log in to a machine as its admin user.
+
+    Examples:
+      deploy lab ssh login1
+
+    """
     raise typer.Exit(login(name, host))
 
 
 @lab_app.command()
 def stop(host: Host, name: Name = "lab") -> None:
-    """Power a machine off at once, as if someone pulled the plug."""
+    """Power a machine off at once, as if someone pulled the plug.
+
+    Examples:
+      deploy lab stop node2
+
+    """
     power_off(name, host)
 
 
 @lab_app.command()
 def start(host: Host, name: Name = "lab") -> None:
-    """Power a machine on and wait until it lets the admin in."""
+    """Power a machine on and wait until it lets the admin in.
+
+    Examples:
+      deploy lab start node2
+
+    """
     power_on(name, host)
 
 
@@ -131,7 +169,13 @@ def start(host: Host, name: Name = "lab") -> None:
 def image(
     release: Annotated[str, typer.Option(help="trixie, bookworm or a container image.")] = "trixie",
 ) -> None:
-    """Build the machines' image if needed; print its name and the command that boots it."""
+    """Build the machines' image if needed; print its name and the command that boots it.
+
+    Examples:
+      deploy lab image
+      deploy lab image --release bookworm
+
+    """
     machine = inspect_machine()
     typer.echo(ensure_image(release))
     typer.echo(shlex.join(start_command(machine)))

@@ -15,7 +15,10 @@ from deploy.site.inventory import existing_inventory, site_directory
 
 def report(
     inventory: Annotated[
-        Path | None, typer.Argument(help="The site's inventory; without it, your last run on any site.")
+        Path | None,
+        typer.Argument(
+            metavar="INVENTORY", help="The site's inventory; without it, your last run on any site."
+        ),
     ] = None,
     *,
     as_data: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
@@ -27,9 +30,7 @@ def report(
 
     Examples:
       deploy report
-
       deploy report inventory.ini --html report.html
-
       deploy report inventory.ini --json
 
     """

@@ -125,7 +125,7 @@ def read_site(
             "inventory-invalid",
             "this is not an inventory: it names no host",
             where=str(inventory),
-            hint="see the example in inventory/example/inventory.ini",
+            hint=f"name the machines below [{MASTER}] and [{NODE}]: ctl1 ansible_host=10.0.0.1",
         )
     extra = extra_variables or {}
     hosts = {

@@ -1,0 +1,87 @@
+"""A new site is made whole or not at all."""
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from deploy.errors import error
+from deploy.site.hardware import FILE_NAME as HARDWARE
+from deploy.site.inventory import Site
+from deploy.site.secrets import FILE_NAME as SECRETS
+from deploy.site.secrets import fill_secrets
+from deploy.site.starter import INVENTORY
+
+_MADE_BY_RUNS = (SECRETS, HARDWARE, "host_vars", ".deploy")
+
+
+def create_site(directory: Path, files: Mapping[str, str], vault_password_file: Path | None = None) -> None:
+    """Makes a directory a site: these files (path below it -> text) and new secrets.
+
+    Raises DeployError ``site-exists`` or ``site-not-made``; then nothing is there that was not before.
+    """
+    _refuse(directory, {Path(name).parts[0] for name in files} | set(_MADE_BY_RUNS))
+    with _os_errors_explained(directory), _workshop(directory) as workshop:
+        for name, text in files.items():
+            path = workshop / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        fill_secrets(Site(workshop / INVENTORY, hosts={}, groups={}), vault_password_file)
+        _hand_over(workshop, directory)
+
+
+def _refuse(directory: Path, names: set[str]) -> None:
+    present = sorted(name for name in names if os.path.lexists(directory / name))
+    if present:
+        inventory = directory / INVENTORY
+        look = f"look at it with: deploy check {inventory}; " if inventory.exists() else ""
+        raise error(
+            "site-exists",
+            f"there is a site here already: {', '.join(present)}; nothing was changed",
+            where=str(directory),
+            hint=f"{look}make a new one elsewhere: deploy init {directory / 'NEW'}",
+        )
+
+
+@contextmanager
+def _workshop(directory: Path) -> Iterator[Path]:
+    """A directory on the file system of the new site that vanishes, whatever happens."""
+    inside = directory.is_dir()
+    workshop = (directory if inside else directory.parent) / f".{directory.resolve().name}.{os.getpid()}"
+    workshop.mkdir()
+    try:
+        yield workshop
+    finally:
+        shutil.rmtree(workshop, ignore_errors=True)
+
+
+def _hand_over(workshop: Path, directory: Path) -> None:
+    """Gives the files their place: one rename for a new directory, one for each name in an old one."""
+    if not directory.exists():
+        workshop.rename(directory)
+        return
+    # The inventory last: with it the directory is a site.
+    names = sorted((path.name for path in workshop.iterdir()), key=lambda name: name == INVENTORY)
+    try:
+        for name in names:
+            (workshop / name).rename(directory / name)
+    except BaseException:
+        for name in names:
+            if not (workshop / name).exists():
+                (directory / name).rename(workshop / name)
+        raise
+
+
+@contextmanager
+def _os_errors_explained(directory: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as problem:
+        missing = not directory.parent.exists()
+        raise error(
+            "site-not-made",
+            f"no site can be made here: {problem.strerror}; nothing was changed",
+            where=str(directory),
+            hint=f"mkdir -p {directory.parent}" if missing else "name a directory you may write to",
+        ) from None
