@@ -14,7 +14,7 @@ from deploy.cli.playbook_run import limited, run_request, shown_path
 from deploy.plan.build import build_plan
 from deploy.plan.wiring import write_discovery, write_wiring
 from deploy.run.cancellation import signals_cancel
-from deploy.run.events import Event
+from deploy.run.events import Event, HostResult
 from deploy.run.execute import Execution, RunRequest, execute
 from deploy.run.journal import Journal, state_directory
 from deploy.run.lock import site_lock
@@ -22,7 +22,7 @@ from deploy.run.settings import Settings
 from deploy.show.display import Display
 from deploy.show.summary import Outcome, Summary, summarize
 from deploy.site.checks import check_site
-from deploy.site.hardware import keep, read_contract, read_discovered, undiscovered
+from deploy.site.hardware import keep, read_contract, undiscovered
 from deploy.site.inventory import Site, read_site
 from deploy.site.secrets import fill_secrets, secrets_file
 from deploy.site.variables import read_extra_variables
@@ -71,7 +71,7 @@ class ClusterRun:
 
         with signals_cancel() as cancellation, closing(display):
             display.start(f"deploy cluster {shown_path(self.site.inventory)}", plan.hosts)
-            contract = self._contract(lambda request: execute(request, on_event, cancellation))
+            contract = self._contract(events, lambda request: execute(request, on_event, cancellation))
             unknown = {node.name for node in undiscovered(self.site, contract)}
             plan = build_plan(self.site, limit=self.limit, unknown=unknown)
             wiring = journal.path / "wiring.json"
@@ -102,18 +102,18 @@ class ClusterRun:
         fill_secrets(self.site, self.options.vault_password_file, borrowed)
         return tuple(file for file in (borrowed, path) if file.exists())
 
-    def _contract(self, run: Callable[[RunRequest], Execution]) -> dict[str, dict[str, Any]]:
+    def _contract(
+        self, events: list[Event], run: Callable[[RunRequest], Execution]
+    ) -> dict[str, dict[str, Any]]:
         """The hardware contract, completed by asking the nodes it says nothing of yet."""
         contract = read_contract(self.site)
         missing = [n for n in undiscovered(self.site, contract) if self.limit is None or n.name in self.limit]
         if not missing:
             return contract
-        answers = self.place / "hardware"
-        answers.mkdir()
         source = self.place / "discover.json"
-        write_discovery(source, missing, answers)
+        write_discovery(source, missing)
         run(self._request("discover", source, len(missing)))
-        found = read_discovered(answers)
+        found = {e.host: e.answer for e in events if isinstance(e, HostResult) and e.answer is not None}
         if self.options.check:
             return {**contract, **{name: dict(hardware) for name, hardware in found.items()}}
         keep(self.site, found)

@@ -1,4 +1,4 @@
-"""The phases of a cluster, in order: which playbook, and which hosts of a site take part."""
+"""The phases of a cluster, in order: which roles, and which hosts of a site take part."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -12,6 +12,7 @@ class Phase:
 
     name: str
     title: str
+    roles: tuple[str, ...]
     hosts: Callable[[Site], Iterable[Host]]
     cluster_wide: bool = False
     """Whether a run limited to some hosts still needs this phase on its own hosts."""
@@ -36,10 +37,18 @@ def _pure_logins(site: Site) -> list[Host]:
 
 
 PHASES: tuple[Phase, ...] = (
-    Phase("base", "Base system", lambda site: site.cluster),
-    Phase("packages", "Slurm packages and authentication", _slurm_hosts),
-    Phase("accounting", "Accounting", lambda site: site.masters),
-    Phase("controller", "Controller", lambda site: site.masters, cluster_wide=True),
-    Phase("compute", "Compute nodes", lambda site: site.nodes, needs_contract=True),
-    Phase("login", "Login nodes", _pure_logins),
+    Phase(
+        "base", "Base system", ("bootstrap", "hosts_file", "time_sync", "users"), lambda site: site.cluster
+    ),
+    Phase("packages", "Slurm packages and authentication", ("slurm_packages", "munge"), _slurm_hosts),
+    Phase("accounting", "Accounting", ("mariadb", "slurmdbd", "slurm_accounts"), lambda site: site.masters),
+    Phase(
+        "controller",
+        "Controller",
+        ("slurmctld", "slurm_accounts"),
+        lambda site: site.masters,
+        cluster_wide=True,
+    ),
+    Phase("compute", "Compute nodes", ("slurmd",), lambda site: site.nodes, needs_contract=True),
+    Phase("login", "Login nodes", ("slurm_client",), _pure_logins),
 )

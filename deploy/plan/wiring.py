@@ -13,7 +13,8 @@ from typing import Any
 from ClusterShell.NodeSet import NodeSet
 
 from deploy.plan.build import Plan
-from deploy.plan.catalog import PHASES
+from deploy.plan.catalog import PHASES, Phase
+from deploy.plan.expectations import host_expectations, site_expectations
 from deploy.site.hardware import Hardware, hardware_of, undiscovered
 from deploy.site.inventory import Host, Site
 from deploy.site.schema import options
@@ -46,6 +47,7 @@ def wiring(site: Site, plan: Plan, contract: Mapping[str, Hardware]) -> dict[str
     for name, variables in _by_host(site, contract).items():
         own = site.hosts[name].variables
         chosen = {key: value for key, value in variables.items() if key not in own} | _database(site, name)
+        chosen |= host_expectations(site, site.hosts[name], contract)
         for step in plan.steps:
             if name in step.hosts:
                 groups[step.phase.group]["hosts"][name] = chosen
@@ -59,14 +61,13 @@ def _cluster_wide(site: Site, contract: Mapping[str, Hardware]) -> Mapping[str, 
     servers = [host.name for host in site.masters]
     known = known_nodes(site, contract)
     accounts = {"slurm_accounts_cluster": _value(site, "slurmctld_cluster_name")}
+    entries = [
+        {"address": address, "names": [host.name]}
+        for host in site.cluster
+        if _is_ip(address := _address(host))
+    ]
     return {
-        "phase_base": {
-            "hosts_file_entries": [
-                {"address": address, "names": [host.name]}
-                for host in site.cluster
-                if _is_ip(address := _address(host))
-            ],
-        },
+        "phase_base": {"hosts_file_entries": entries, **site_expectations(site, entries)},
         "phase_accounting": {"slurmdbd_host": servers[0], **accounts},
         "phase_controller": {
             **accounts,
@@ -97,9 +98,27 @@ def _by_host(site: Site, contract: Mapping[str, Hardware]) -> dict[str, Variable
             wired["time_sync_servers"] = masters
         if host.name in members["compute"]:
             wired["slurmd_contract"] = hardware_of(host, contract)
+        wired["bootstrap_packages"] = _packages(
+            host, [p for p in PHASES if host.name in members[p.name]], wired
+        )
         return wired
 
     return {host.name: variables(host) for host in site.cluster}
+
+
+def _packages(host: Host, phases: Iterable[Phase], wired: Variables) -> list[str]:
+    """The packages of a host's roles: their ``<role>_packages``, and Slurm's components.
+
+    The names are wishes. One that a distribution does not have is left out on the host.
+    """
+    packages: list[str] = []
+    for role in dict.fromkeys(role for phase in phases for role in phase.roles):
+        name = "slurm_packages_components" if role == "slurm_packages" else f"{role}_packages"
+        if name in options():
+            value = host.variables.get(name, wired.get(name, options()[name].spec["default"]))
+            # A template is known on the host only; the role installs what it says.
+            packages += value if isinstance(value, list) else []
+    return [name for name in dict.fromkeys(packages) if "{" not in name]
 
 
 def _database(site: Site, name: str) -> Variables:
@@ -200,10 +219,7 @@ def _memory_per_cpu(hardware: Hardware) -> int:
     return int(hardware["memory_mb"]) // int(hardware["cpus"])
 
 
-def write_discovery(path: Path, nodes: Iterable[Host], answers: Path) -> None:
-    """Writes the inventory source of playbooks/discover.yml: who is asked, and where answers go."""
-    group = {
-        "hosts": {node.name: None for node in nodes},
-        "vars": {"slurmd_discover_directory": str(answers)},
-    }
+def write_discovery(path: Path, nodes: Iterable[Host]) -> None:
+    """Writes the inventory source of playbooks/discover.yml: who is asked."""
+    group = {"hosts": {node.name: None for node in nodes}}
     path.write_text(json.dumps({"all": {"children": {"phase_discover": group}}}), encoding="utf-8")

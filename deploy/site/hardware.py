@@ -4,9 +4,7 @@ Declared: the host variable ``slurmd_hardware``. What it leaves out is discovere
 ``hardware.yml`` beside the inventory, where the admin can read and change it.
 """
 
-import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import yaml
@@ -90,13 +88,6 @@ def keep(site: Site, found: Mapping[str, Hardware]) -> None:
     sibling = path.with_name(f".{path.name}.new")
     sibling.write_text(_HEADER + body, encoding="utf-8")
     sibling.replace(path)
-
-
-def read_discovered(directory: Path) -> dict[str, Hardware]:
-    """What playbooks/discover.yml left: one ``<node>.json`` per node that answered."""
-    return {
-        path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(directory.glob("*.json"))
-    }
 
 
 def check_hardware(site: Site) -> list[Finding]:

@@ -3,9 +3,11 @@
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
+from deploy.plan.catalog import PHASES
 from tests.contract.content import ROOT, options, read_yaml, role_directories
 
 _BINARIES = Path(sys.executable).parent
@@ -68,11 +70,24 @@ def test_no_file_names_a_package_host_or_this_checkout() -> None:
 
 
 def _play_variables() -> Iterator[tuple[str, str]]:
+    for play in _plays():
+        for holder in [play, *(play.get("tasks") or [])]:
+            for name in holder.get("vars") or {}:
+                yield str(play.get("name")), name
+
+
+def _plays() -> Iterator[dict[str, Any]]:
     for path in sorted(ROOT.glob("playbooks/**/*.yml")):
-        for play in read_yaml(path) or []:
-            for holder in [play, *(role for role in play.get("roles") or [] if isinstance(role, dict))]:
-                for name in holder.get("vars") or {}:
-                    yield str(path.relative_to(ROOT)), name
+        yield from read_yaml(path) or []
+
+
+def _roles(play: Mapping[str, Any]) -> Iterator[str]:
+    """The roles of a play; each is a task, because only a task can leave the arguments alone."""
+    assert "roles" not in play
+    for task in play.get("tasks") or []:
+        if call := task.get("ansible.builtin.import_role"):
+            assert call["rolespec_validate"] is False
+            yield call["name"]
 
 
 def test_playbooks_set_only_variables_of_roles() -> None:
@@ -85,14 +100,18 @@ def test_playbooks_set_only_variables_of_roles() -> None:
 
 def test_playbooks_name_roles_that_exist() -> None:
     known = {role.name for role in role_directories()}
-    named = {
-        role if isinstance(role, str) else role["role"]
-        for path in sorted(ROOT.glob("playbooks/**/*.yml"))
-        for play in read_yaml(path) or []
-        for role in play.get("roles") or []
-    }
+    named = {role for play in _plays() for role in _roles(play)}
     assert named
     assert named <= known
+
+
+def test_the_catalog_names_the_roles_of_every_phase() -> None:
+    written: dict[str, list[str]] = {phase.group: [] for phase in PHASES}
+    for play in _plays():
+        written.get(play.get("hosts", ""), []).extend(_roles(play))
+    assert {group: tuple(dict.fromkeys(roles)) for group, roles in written.items()} == {
+        phase.group: phase.roles for phase in PHASES
+    }
 
 
 def test_no_two_roles_share_a_variable() -> None:

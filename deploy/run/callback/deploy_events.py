@@ -3,6 +3,7 @@
 It runs inside ansible-playbook and imports nothing of ``deploy``.
 """
 
+import gc
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -58,6 +59,11 @@ class CallbackModule(_RunnerCallback):  # type: ignore[misc]
                 data["deploy_ignored"] = bool(task.ignore_unreachable)
         context: AbstractContextManager[None] = super().capture_event_data(event, **data)
         return context
+
+    def v2_playbook_on_play_start(self, play: Any) -> None:  # noqa: ANN401
+        """Each task forks this process for each host; its garbage collector need not look at what is here."""
+        gc.freeze()
+        super().v2_playbook_on_play_start(play)
 
     def v2_runner_item_on_ok(self, result: Any) -> None:  # noqa: ANN401
         """A loop is one result."""

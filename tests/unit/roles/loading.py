@@ -4,7 +4,15 @@ import importlib.util
 from pathlib import Path
 from types import ModuleType
 
+import ansible.module_utils
+
 ROOT = Path(__file__).parents[3]
+
+# As ansible-playbook does: what lies beside playbooks and roles is part of the package ansible.module_utils.
+ansible.module_utils.__path__ += [
+    str(ROOT / "playbooks/module_utils"),
+    *map(str, ROOT.glob("roles/*/module_utils")),
+]
 
 
 def load_module(path: str) -> ModuleType:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.unit.roles.loading import load_module
 
-module = load_module("roles/bootstrap/library/apt_ready.py")
+module = load_module("roles/bootstrap/module_utils/apt_host.py")
 
 HOUR = 3600.0
 
