@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.hosts_block import BEGIN, BLOCK, END, INSTALLER_LOOPBACK
 
 DOCUMENTATION = r"""
 module: hosts_entries
@@ -48,14 +49,9 @@ options:
 author: [the maintainers of this project]
 """
 
-BEGIN = "# BEGIN cluster hosts (kept by deploy: changes inside this block are lost)"
-END = "# END cluster hosts"
-
 _HOSTS = Path("/etc/hosts")
 _CLOUD_INIT = Path("/etc/cloud/cloud.cfg.d")
 _CLOUD_INIT_TEXT = "# Kept by deploy: /etc/hosts names the hosts of the cluster.\nmanage_etc_hosts: false\n"
-_LOOPBACK = "127.0.1.1"
-_BLOCK = re.compile(rf"^{re.escape(BEGIN)}\n.*?^{re.escape(END)}\n", re.MULTILINE | re.DOTALL)
 _NAME = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?")
 
 
@@ -90,8 +86,8 @@ def updated(text: str, entries: Sequence[Mapping[str, Any]], *, remove_loopback_
     if text and not text.endswith("\n"):
         text += "\n"
     new = block(entries)
-    if _BLOCK.search(text):
-        text = _BLOCK.sub(lambda _: new, text, count=1)
+    if BLOCK.search(text):
+        text = BLOCK.sub(lambda _: new, text, count=1)
     else:
         text += new
     if remove_loopback_name:
@@ -102,7 +98,7 @@ def updated(text: str, entries: Sequence[Mapping[str, Any]], *, remove_loopback_
 
 def _loopback_line(line: str, names: set[str]) -> bool:
     words = line.partition("#")[0].split()
-    return bool(words) and words[0] == _LOOPBACK and not names.isdisjoint(words[1:])
+    return bool(words) and words[0] == INSTALLER_LOOPBACK and not names.isdisjoint(words[1:])
 
 
 def _write(module: AnsibleModule, path: Path, text: str) -> None:

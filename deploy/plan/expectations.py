@@ -1,0 +1,154 @@
+"""What every host is held against before anything on it changes, as variables for playbooks/check.yml.
+
+Pure: from the inventory, the roles' defaults and the hardware contract. The module host_check compares.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
+
+from deploy.plan import requirements
+from deploy.plan.requirements import Room
+from deploy.site.hardware import Hardware, hardware_of
+from deploy.site.inventory import LOGIN, MASTER, NODE, Host, Site
+from deploy.site.schema import options
+
+Variables = dict[str, Any]
+
+_CHRONY_MUST_NOT_SET = "-x"
+_NODE_NAME_OPTION = "-N"
+
+
+def site_expectations(site: Site, entries: list[Variables]) -> Variables:
+    """What is the same for all hosts; ``entries`` are the names that the role hosts_file will write."""
+    listed = {name for entry in entries for name in entry["names"]}
+    shared = {
+        "systems": {name: list(versions) for name, versions in requirements.SYSTEMS.items()},
+        "names_to_look_up": [host.name for host in site.cluster if host.name not in listed],
+        "controllers": [host.name for host in site.masters],
+    }
+    return {"host_check_site": shared}
+
+
+def host_expectations(site: Site, host: Host, contract: Mapping[str, Hardware]) -> Variables:
+    """What only this host is held against."""
+    duties = _Duties(site, host)
+    own = {
+        "name": host.name,
+        "hostname": duties.hostname,
+        "removes_loopback_name": _value(host, "hosts_file_remove_loopback_name"),
+        "clock": {**requirements.CLOCK_SECONDS, "is_steered": duties.clock_is_steered},
+        "disks": [{"path": path, **asdict(room)} for path, room in duties.rooms()],
+        "memory_mb": asdict(requirements.CONTROLLER_MEMORY if duties.is_controller else requirements.MEMORY),
+        "ports": list(duties.ports()),
+        "packages": list(duties.packages()),
+        "hardware": hardware_of(host, contract) if duties.is_node else {},
+        "cluster": duties.cluster if duties.has_slurm else "",
+        "state_location": duties.state_location if duties.is_controller else "",
+    }
+    return {"host_check_host": own}
+
+
+@dataclass(frozen=True)
+class _Duties:
+    """What a host does in the cluster, and what it needs for that."""
+
+    site: Site
+    host: Host
+
+    @property
+    def is_controller(self) -> bool:
+        return MASTER in self.host.groups
+
+    @property
+    def is_node(self) -> bool:
+        return NODE in self.host.groups
+
+    @property
+    def has_slurm(self) -> bool:
+        return self.is_controller or self.is_node or LOGIN in self.host.groups
+
+    @property
+    def hostname(self) -> str:
+        """What the machine has to call itself so that Slurm's daemons find themselves in slurm.conf."""
+        is_told = _NODE_NAME_OPTION in str(_value(self.host, "slurmd_options")).split()
+        if self.is_controller:
+            return self.host.name
+        if not self.is_node or is_told:
+            return ""
+        return str(_value(self.host, "slurmd_node_parameters").get("NodeHostname", self.host.name))
+
+    @property
+    def clock_is_steered(self) -> bool:
+        return _CHRONY_MUST_NOT_SET not in str(_value(self.host, "time_sync_options")).split()
+
+    @property
+    def cluster(self) -> str:
+        return str(_value(self._controller, "slurmctld_cluster_name"))
+
+    @property
+    def state_location(self) -> str:
+        return self._parameter("StateSaveLocation", _value(self._controller, "slurmctld_state_save_location"))
+
+    def rooms(self) -> Iterator[tuple[str, Room]]:
+        """Directories that will be written to, and the room they need."""
+        yield from requirements.EVERYWHERE.items()
+        if self.is_node:
+            spool = self._parameter("SlurmdSpoolDir", "/var/spool/slurmd")
+            # What is fixed of a path with a node's name in it.
+            yield spool.partition("%")[0], requirements.NODE_SPOOL
+        if self.is_controller:
+            yield self.state_location, requirements.CONTROLLER_STATE
+            yield requirements.DATABASE_DIRECTORY, requirements.DATABASE
+
+    def ports(self) -> Iterator[Variables]:
+        """Ports that daemons of this host listen on, and the variables that move them."""
+        if self.is_controller:
+            yield from self._slurm_ports("slurmctld", "SlurmctldPort", 6817)
+            yield from _ports("slurmdbd", _value(self.host, "slurmdbd_port"), setting="slurmdbd_port")
+            database = _value(self.host, "mariadb_parameters").get("port", 3306)
+            yield from _ports("mariadbd", database, setting="mariadb_parameters: {port: …}")
+            # One that is there is replaced by the package of chrony.
+            yield from _ports("chronyd", 123, protocol="udp", also=("ntpd",))
+        if self.is_node:
+            yield from self._slurm_ports("slurmd", "SlurmdPort", 6818)
+
+    def packages(self) -> Iterator[str]:
+        """The packages without which a run would have to install some; named alike in all distributions."""
+        yield from ("python3-apt", "chrony")
+        if self.has_slurm:
+            yield from ("munge", "slurm-client")
+        if self.is_controller:
+            yield from ("slurmctld", "slurmdbd", *_value(self.host, "mariadb_packages"))
+        if self.is_node:
+            yield "slurmd"
+
+    @cached_property
+    def _controller(self) -> Host:
+        return self.site.masters[0]
+
+    def _parameter(self, name: str, default: object) -> str:
+        """A parameter of slurm.conf: what slurmctld_parameters says of it wins."""
+        return str(_value(self._controller, "slurmctld_parameters").get(name) or default)
+
+    def _slurm_ports(self, daemon: str, parameter: str, default: int) -> Iterator[Variables]:
+        setting = f"slurmctld_parameters: {{{parameter}: …}}"
+        yield from _ports(daemon, self._parameter(parameter, default), setting=setting)
+
+
+def _ports(
+    daemon: str, numbers: object, *, protocol: str = "tcp", setting: str = "", also: tuple[str, ...] = ()
+) -> Iterator[Variables]:
+    """One entry for each port of a number or, as slurm.conf allows, a range; none where it is a template."""
+    found = re.fullmatch(r"(\d+)(?:-(\d+))?", str(numbers))
+    first, last = (int(found[1]), int(found[2] or found[1])) if found else (1, 0)
+    for port in range(first, last + 1):
+        programs = [daemon, *also]
+        yield {"port": port, "protocol": protocol, "daemon": daemon, "programs": programs, "setting": setting}
+
+
+def _value(host: Host, name: str) -> Any:  # noqa: ANN401 - a variable is whatever its role says
+    """A host's variable: what the inventory says, else the role's default."""
+    return host.variables.get(name, options()[name].spec.get("default"))

@@ -1,0 +1,217 @@
+#!/usr/bin/python
+"""Ansible module: whether a machine can become what the inventory says, and the facts that roles read."""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.facts.system.distribution import DistributionFactCollector
+from ansible.module_utils.facts.system.pkg_mgr import PkgMgrFactCollector
+from ansible.module_utils.facts.system.service_mgr import ServiceMgrFactCollector
+from ansible.module_utils.host_checks import (
+    capacity,
+    hardware,
+    names,
+    nvidia_driver,
+    operating_system,
+    other_slurm,
+    package_sources,
+    ports,
+)
+from ansible.module_utils.host_checks.finding import warning
+
+DOCUMENTATION = r"""
+module: host_check
+short_description: Whether a machine can become what the inventory says, and the facts that roles read
+description:
+  - Looks at everything in one pass and changes nothing. The action plugin of the same name adds what only
+    both ends together know, the difference between their clocks, and fails when a finding is an error.
+  - Gathers the few facts that roles read, so that nothing else has to.
+options:
+  expected:
+    description: What the machine is held against; deploy/plan/expectations.py computes it.
+    type: dict
+    required: true
+  hosts_entries:
+    description: What the role hosts_file will write into /etc/hosts.
+    type: list
+    elements: dict
+    default: []
+author: [the maintainers of this project]
+"""
+
+RETURN = r"""
+ansible_facts:
+  description: distribution, distribution_major_version, pkg_mgr and service_mgr, as Ansible's setup has them.
+  type: dict
+  returned: always
+deploy_answer:
+  description: C(findings), each with severity, reference, message and hint; C(checked), what was looked at.
+  type: dict
+  returned: always
+clock:
+  description: C(began) and C(ended), this machine's time; C(service), what its time service says of itself.
+  type: dict
+  returned: always
+"""
+
+Findings = Iterable[Mapping[str, str]]
+_ROOT = Path("/")
+
+
+class Host:
+    """One machine, and what it is held against."""
+
+    def __init__(self, module: AnsibleModule) -> None:
+        self._module = module
+        self._expected: Mapping[str, Any] = module.params["expected"]
+        self.facts = self._gather()
+        self.missing = package_sources.missing(self._expected["packages"])
+
+    def checks(self) -> Mapping[str, Callable[[], Findings]]:
+        """The checks by what is said of them when they find nothing."""
+        own_ports = self._expected["ports"]
+        numbers = ", ".join(str(port["port"]) for port in own_ports)
+        system = f"{self.facts['distribution']} {self.facts['distribution_version']}"
+        found: dict[str, Callable[[], Findings]] = {
+            system: self._system,
+            f"{len(self._module.params['hosts_entries'])} names": self._names,
+            "disk space": self._disks,
+            "memory": self._memory,
+            "no other Slurm": self._other_slurm,
+        }
+        if own_ports:
+            found[f"port{'s' * (len(own_ports) > 1)} {numbers}"] = self._ports
+        if self.missing:
+            found["package sources"] = self._package_sources
+        if self._expected["hardware"]:
+            found["hardware contract"] = self._hardware
+        if driver := nvidia_driver.running_version(_ROOT):
+            found[f"NVIDIA driver {driver}"] = self._driver
+        return found
+
+    def _run(self, *command: str) -> str:
+        """The output of a command; empty when it fails or is not there."""
+        if self._module.get_bin_path(command[0]) is None:
+            return ""
+        code, out, _ = self._module.run_command(list(command), environ_update={"LC_ALL": "C"})
+        return str(out) if code == 0 else ""
+
+    def _gather(self) -> dict[str, Any]:
+        facts: dict[str, Any] = {}
+        for collector in (DistributionFactCollector, PkgMgrFactCollector, ServiceMgrFactCollector):
+            known = {"ansible_system": platform.system(), **{f"ansible_{key}": facts[key] for key in facts}}
+            facts.update(collector().collect(module=self._module, collected_facts=known))
+        return facts
+
+    def _system(self) -> Findings:
+        return operating_system.check_system(self.facts, self._expected["systems"])
+
+    def _names(self) -> Iterator[Mapping[str, str]]:
+        own = self._expected["name"]
+        yield from names.check_hosts_file(
+            _text("/etc/hosts"),
+            self._module.params["hosts_entries"],
+            own,
+            removes_loopback_name=self._expected["removes_loopback_name"],
+        )
+        yield from names.check_lookup_order(_text("/etc/nsswitch.conf"))
+        yield from names.check_lookups(self._expected["names_to_look_up"])
+        yield from names.check_hostname(self._expected["hostname"], platform.node())
+
+    def _disks(self) -> Findings:
+        column = "mb_to_install" if self.missing else "mb"
+        needs = [{"path": need["path"], "mb": need[column]} for need in self._expected["disks"]]
+        return capacity.check_disks(needs)
+
+    def _memory(self) -> Findings:
+        wanted = self._expected["memory_mb"]
+        available = capacity.memory_mb(_text("/proc/meminfo"))
+        return capacity.check_memory(available, wanted["needed"], wanted["recommended"])
+
+    def _ports(self) -> Findings:
+        return ports.check_ports(self._expected["ports"])
+
+    def _package_sources(self) -> Iterator[Mapping[str, str]]:
+        uris = self._run("apt-get", "indextargets", "--format", "$(REPO_URI)").split()
+        yield from package_sources.check_sources(uris)
+        yield from package_sources.check_servers(
+            package_sources.servers(uris, self._run("apt-config", "dump"))
+        )
+
+    def _hardware(self) -> Findings:
+        return hardware.check_hardware(self._expected["hardware"], lambda command: self._run(*command))
+
+    def _driver(self) -> Findings:
+        return nvidia_driver.check_driver(
+            nvidia_driver.running_version(_ROOT),
+            nvidia_driver.library_version(_ROOT),
+            self._run("modinfo", "--field", "version", "nvidia").strip(),
+            platform.release(),
+        )
+
+    def _other_slurm(self) -> Iterator[Mapping[str, str]]:
+        cluster, state_location = self._expected["cluster"], self._expected["state_location"]
+        if cluster:
+            yield from other_slurm.check_installation(_ROOT)
+            yield from other_slurm.check_membership(_ROOT, cluster, self._expected["controllers"])
+        if state_location:
+            yield from other_slurm.check_state(_ROOT, cluster, state_location)
+
+    def time_service(self) -> str:
+        """What chrony says of itself; empty where it does not run."""
+        answer = self._run("chronyc", "-c", "tracking")
+        if not answer:
+            return ""
+        return "unsynchronized" if "Not synchronised" in answer else "synchronized"
+
+
+def _text(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def _findings(subject: str, check: Callable[[], Findings]) -> list[Mapping[str, str]]:
+    """What a check finds; one that breaks is itself something to know of, and hides no other."""
+    try:
+        return list(check())
+    except Exception as problem:  # noqa: BLE001 - whatever it is, the other checks go on
+        reason = f"{type(problem).__name__}: {problem}"
+        message = f"this could not be checked ({subject}): {reason}"
+        return [
+            warning("check-not-made", message, "a fault of deploy, or of this machine's /proc; report it")
+        ]
+
+
+def main() -> None:
+    """Look at everything, say all of it."""
+    arguments: dict[str, Any] = {
+        "expected": {"type": "dict", "required": True},
+        "hosts_entries": {"type": "list", "elements": "dict", "default": []},
+    }
+    module = AnsibleModule(argument_spec=arguments, supports_check_mode=True)
+    began = time.time()
+    host = Host(module)
+    found = {subject: _findings(subject, check) for subject, check in host.checks().items()}
+    wanted = ("distribution", "distribution_major_version", "pkg_mgr", "service_mgr")
+    service = host.time_service() if module.params["expected"]["clock"]["is_steered"] else ""
+    module.exit_json(
+        changed=False,
+        ansible_facts={name: host.facts[name] for name in wanted if name in host.facts},
+        deploy_answer={
+            "findings": [finding for findings in found.values() for finding in findings],
+            "checked": [subject for subject, findings in found.items() if not findings],
+        },
+        clock={"began": began, "service": service, "ended": time.time()},
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,50 @@
+"""Whether the NVIDIA driver that runs is the one that is installed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from ansible.module_utils.host_checks.finding import error
+
+_VERSION = re.compile(r"Kernel Module(?: for \S+)?\s+(\d+(?:\.\d+)+)")
+
+
+def running_version(root: Path) -> str:
+    """The version of the driver in the kernel; empty when none is loaded."""
+    try:
+        text = (root / "proc/driver/nvidia/version").read_text(encoding="utf-8")
+    except OSError:
+        return ""
+    found = _VERSION.search(text)
+    return found.group(1) if found else ""
+
+
+def library_version(root: Path) -> str:
+    """The version of the driver's library, which has to be that of the kernel module; empty when unknown."""
+    places = [*root.glob("usr/lib/*/libnvidia-ml.so.*.*"), *root.glob("usr/lib64/libnvidia-ml.so.*.*")]
+    found = {path.name.partition(".so.")[2] for path in places if not path.is_symlink()}
+    return found.pop() if len(found) == 1 else ""
+
+
+def check_driver(running: str, library: str, module: str, kernel: str) -> Iterator[dict[str, str]]:
+    """A driver that was upgraded under a running kernel, or is not there for that kernel.
+
+    ``module`` is the version on disk for the running kernel, empty when there is none.
+    """
+    if not running:
+        return
+    if library and library != running:
+        yield error(
+            "gpu-driver-not-in-step",
+            f"the kernel runs the NVIDIA driver {running}, and its library is {library}: nothing can use the "
+            f"GPUs",
+            "drain the node, then reboot it",
+        )
+    elif module and module != running:
+        yield error(
+            "gpu-driver-not-in-step",
+            f"the kernel runs the NVIDIA driver {running}, and {module} is installed for kernel {kernel}",
+            "drain the node, then reboot it",
+        )

@@ -1,0 +1,83 @@
+"""Whether a Slurm is there already that is not the one of the distribution, or belongs to another cluster."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from ansible.module_utils.host_checks.finding import error
+
+_DAEMONS = ("slurmctld", "slurmd", "slurmdbd")
+_PLACES = ("usr/local/sbin", "usr/local/bin", "opt/slurm*/sbin", "opt/slurm*/*/sbin")
+_CONFIGURATIONS = (
+    "etc/slurm/slurm.conf",
+    "etc/slurm-llnl/slurm.conf",
+    "run/slurm/conf/slurm.conf",
+    "var/spool/slurmd/conf-cache/slurm.conf",
+)
+
+
+def check_installation(root: Path) -> Iterator[dict[str, str]]:
+    """Daemons and units that no package of the distribution brought."""
+    for daemon in _DAEMONS:
+        binaries = [path for place in _PLACES for path in root.glob(f"{place}/{daemon}")]
+        packaged = root / "usr/sbin" / daemon
+        if packaged.exists() and not (root / "var/lib/dpkg/info" / f"{daemon}.md5sums").exists():
+            binaries.append(packaged)
+        unit = root / "etc/systemd/system" / f"{daemon}.service"
+        units = [unit] if unit.is_file() and not unit.is_symlink() else []
+        for path in (*binaries, *units):
+            shown = f"/{path.relative_to(root)}"
+            yield error(
+                "other-slurm-installed",
+                f"{shown} is not from a package of the distribution: it would run instead of the one that is "
+                f"installed from there",
+                f"remove what brought it, or take the host out of the inventory; see: dpkg -S {shown}",
+            )
+
+
+def check_membership(root: Path, cluster: str, controllers: Sequence[str]) -> Iterator[dict[str, str]]:
+    """A configuration of a cluster with another name and other controllers."""
+    for name in _CONFIGURATIONS:
+        text = _text(root / name)
+        theirs = _parameter(text, "ClusterName")
+        hosts = {host.partition("(")[0] for host in _parameters(text, "SlurmctldHost|ControlMachine")}
+        # A cluster that is renamed keeps its controllers.
+        if theirs and theirs != cluster and not hosts & set(controllers):
+            yield error(
+                "belongs-to-other-cluster",
+                f"/{name} is of the cluster {theirs} with the controller {', '.join(sorted(hosts)) or '?'}; "
+                f"this site is {cluster}",
+                f"drain and stop Slurm there and remove /{name}, or take the host out of the inventory",
+            )
+            return
+
+
+def check_state(root: Path, cluster: str, state_location: str) -> Iterator[dict[str, str]]:
+    """The state of a cluster with another name, which slurmctld refuses to start with."""
+    path = root / state_location.lstrip("/") / "clustername"
+    theirs = _text(path).partition("|")[0].strip()
+    if theirs and theirs != cluster:
+        yield error(
+            "cluster-name-differs",
+            f"{state_location} holds the state of the cluster {theirs}, and this site is called {cluster}: "
+            f"slurmctld would not start",
+            f"set slurmctld_cluster_name: {theirs}; to rename the cluster and lose its jobs: "
+            f"rm {state_location}/clustername",
+        )
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def _parameters(text: str, names: str) -> list[str]:
+    return re.findall(rf"^\s*(?:{names})\s*=\s*(\S+)", text, re.MULTILINE | re.IGNORECASE)
+
+
+def _parameter(text: str, name: str) -> str:
+    return next(iter(_parameters(text, name)), "")
