@@ -1,7 +1,6 @@
 """``deploy cluster``: the verb."""
 
 import getpass
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -9,13 +8,20 @@ import typer
 from deploy.cli.converge import deploy_cluster
 from deploy.cli.displays import Output, choose_display
 from deploy.cli.options import Options
+from deploy.cli.parameters import (
+    AskBecomePass,
+    AskPass,
+    ExtraVariables,
+    Forks,
+    Inventory,
+    PrivateKey,
+    User,
+    VaultPasswordFile,
+)
 
 
 def cluster(
-    inventory: Annotated[
-        Path,
-        typer.Argument(metavar="INVENTORY", help="An Ansible inventory: a file, or a directory of them."),
-    ],
+    inventory: Inventory,
     *,
     limit: Annotated[
         str | None, typer.Option("--limit", "-l", help="Only these hosts, and what the controller must know.")
@@ -26,23 +32,14 @@ def cluster(
         bool, typer.Option("--check", "-C", help="Say what would change; change nothing.")
     ] = False,
     diff: Annotated[bool, typer.Option("--diff", "-D", help="Show how files change.")] = False,
-    user: Annotated[str | None, typer.Option("--user", "-u", help="Log in as this user.")] = None,
-    private_key: Annotated[
-        Path | None, typer.Option("--private-key", "--key-file", help="Log in with this SSH key.")
-    ] = None,
-    ask_pass: Annotated[bool, typer.Option("--ask-pass", "-k", help="Ask for the login password.")] = False,
-    ask_become_pass: Annotated[
-        bool, typer.Option("--ask-become-pass", "-K", help="Ask for the sudo password.")
-    ] = False,
-    forks: Annotated[int | None, typer.Option("--forks", "-f", min=1, help="Hosts at once.")] = None,
-    extra: Annotated[
-        list[str] | None, typer.Option("--extra-vars", "-e", help="name=value, JSON, or @file.")
-    ] = None,
+    user: User = None,
+    private_key: PrivateKey = None,
+    ask_pass: AskPass = False,
+    ask_become_pass: AskBecomePass = False,
+    forks: Forks = None,
+    extra: ExtraVariables = None,
     verbose: Annotated[int, typer.Option("--verbose", "-v", count=True, help="More; repeat for more.")] = 0,
-    vault_password_file: Annotated[
-        Path | None,
-        typer.Option(exists=True, dir_okay=False, help="Password of vaulted variables and of secrets.yml."),
-    ] = None,
+    vault_password_file: VaultPasswordFile = None,
     output: Annotated[
         Output | None, typer.Option(help="live on a terminal, else plain; jsonl for programs.")
     ] = None,

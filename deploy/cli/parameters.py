@@ -1,0 +1,24 @@
+"""Parameters that several verbs have, each declared once."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Inventory = Annotated[
+    Path, typer.Argument(metavar="INVENTORY", help="An Ansible inventory: a file, or a directory of them.")
+]
+User = Annotated[str | None, typer.Option("--user", "-u", help="Log in as this user.")]
+PrivateKey = Annotated[
+    Path | None, typer.Option("--private-key", "--key-file", help="Log in with this SSH key.")
+]
+AskPass = Annotated[bool, typer.Option("--ask-pass", "-k", help="Ask for the login password.")]
+AskBecomePass = Annotated[bool, typer.Option("--ask-become-pass", "-K", help="Ask for the sudo password.")]
+Forks = Annotated[int | None, typer.Option("--forks", "-f", min=1, help="Hosts at once.")]
+ExtraVariables = Annotated[
+    list[str] | None, typer.Option("--extra-vars", "-e", help="name=value, JSON, or @file.")
+]
+VaultPasswordFile = Annotated[
+    Path | None,
+    typer.Option(exists=True, dir_okay=False, help="Password of vaulted variables and of secrets.yml."),
+]
