@@ -1,4 +1,3 @@
-# ruff: noqa: INP001 - a script, not a package
 """Writes the documents that follow from the code: variables, the example site, the command's reference.
 
 Run ``python docs/generate.py`` after a change to a role's variables or to a verb; with ``--check`` it only

@@ -58,8 +58,8 @@ def _workshop(directory: Path) -> Iterator[Path]:
 
 def _hand_over(workshop: Path, directory: Path) -> None:
     """Gives the files their place: one rename for a new directory, one for each name in an old one."""
-    if not directory.exists():
-        workshop.rename(directory)
+    if workshop.parent != directory:
+        workshop.rename(directory)  # fails where someone else has made it in the meantime
         return
     # The inventory last: with it the directory is a site.
     names = sorted((path.name for path in workshop.iterdir()), key=lambda name: name == INVENTORY)

@@ -12,18 +12,21 @@ from deploy.site.wording import Spec, plain_meaning
 
 Schema = dict[str, Any]
 
-_LATER = {"$ref": "#/$defs/later"}
-_TYPES: Mapping[str, Schema] = {
+_LATER = r"\{\{|\{%|^\s*\$ANSIBLE_VAULT;"
+"""A text that is a Jinja template, or encrypted with ansible-vault."""
+
+_TYPES: Mapping[str, tuple[str, ...]] = {
     # Ansible makes a text of a number; a truth value where a text is due is a forgotten quote: off, no, yes.
-    "str": {"type": ["string", "number"]},
-    "path": {"type": "string"},
-    "int": {"type": "integer"},
-    "float": {"type": "number"},
+    "str": ("string", "number"),
+    "path": ("string",),
+    "int": ("integer",),
+    "float": ("number",),
+    "list": ("array",),
+    "dict": ("object",),
+}
+_CHOICES: Mapping[str, list[Any]] = {
     # To Ansible's YAML 1.1 yes and no are truth values; editors that speak YAML 1.2 see text.
-    "bool": {"enum": [True, False, "yes", "no", "Yes", "No", "on", "off", "On", "Off"]},
-    "list": {"type": "array"},
-    "dict": {"type": "object"},
-    "raw": {},
+    "bool": [True, False, "yes", "no", "Yes", "No", "on", "off", "On", "Off"]
 }
 
 
@@ -35,57 +38,50 @@ def variables_schema() -> Schema:
         "description": "A file of group_vars or host_vars. Made by: deploy schema",
         # A file in which every line is still commented out is empty.
         "type": ["object", "null"],
-        "properties": {name: _value(option.spec) for name, option in options().items()},
+        # A variable that has no default may be left without a value.
+        "properties": {
+            name: _variable(option.spec, null=option.spec.get("default") is None)
+            for name, option in options().items()
+        },
         "patternProperties": {f"^({OWN_PREFIX}|ansible_)": {}},
         "additionalProperties": False,
-        "$defs": {
-            "later": {
-                "description": "A Jinja template, or a value encrypted with ansible-vault.",
-                "type": "string",
-                "pattern": r"\{\{|\{%|^\s*\$ANSIBLE_VAULT;",
-            }
-        },
     }
 
 
-def _value(spec: Spec) -> Schema:
-    """The schema of one variable or key."""
+def _variable(spec: Spec, *, null: bool = False) -> Schema:
+    """The schema of a variable or a key, as its role describes it."""
     noted: Schema = {"description": plain_meaning(spec)}
     if spec.get("default") is not None:
         noted["default"] = spec["default"]
-    alternatives = _alternatives(spec)
-    if spec.get("default") is None and not spec.get("required"):
-        alternatives.append({"type": "null"})
-    return noted | (alternatives[0] if len(alternatives) == 1 else {"anyOf": alternatives})
+    return noted | _value(spec, null=null)
 
 
-def _alternatives(spec: Spec) -> list[Schema]:
-    """The forms a value may have: written out, or known only later."""
-    typed = _typed(spec)
-    takes_any_text = not typed or "string" in typed.get("type", ())
-    return [typed] if takes_any_text else [typed, _LATER]
+def _value(spec: Spec, *, null: bool = False) -> Schema:
+    """The schema of a value: one of the specification's type, a text that is known later, perhaps nothing.
 
-
-def _typed(spec: Spec) -> Schema:
-    """The schema of a value that is written out."""
+    Keywords such as items and pattern bear on values of their own type only, so they stand side by side and
+    a mistake is found where it is, not in "none of these".
+    """
     kind = spec.get("type", "str")
+    if kind == "raw":
+        return {}
+    choices = spec.get("choices") or _CHOICES.get(kind)
+    if choices and kind != "list":
+        return {"anyOf": [{"enum": [*choices, *[None] * null]}, {"type": "string", "pattern": _LATER}]}
+    schema: Schema = {"type": list(dict.fromkeys([*_TYPES[kind], "string", *["null"] * null]))}
+    if "string" not in _TYPES[kind]:
+        schema |= {"pattern": _LATER, "patternErrorMessage": f"Neither of type {kind} nor a template."}
     if kind == "list":
-        return _TYPES["list"] | {"items": {"anyOf": _alternatives(_element(spec))}}
-    if choices := spec.get("choices"):
-        return {"enum": list(choices)}
+        schema["items"] = _value(_element(spec))
     if kind == "dict" and (keys := spec.get("options")):
-        return _TYPES["dict"] | {
-            "properties": {name: _value(inner) for name, inner in keys.items()},
+        schema |= {
+            "properties": {name: _variable(inner) for name, inner in keys.items()},
             "required": [name for name, inner in keys.items() if inner.get("required")],
             "additionalProperties": False,
         }
-    return dict(_TYPES[kind])
+    return schema
 
 
 def _element(spec: Spec) -> Spec:
     """What a list's specification says of its elements."""
-    return {
-        "type": spec.get("elements", "raw"),
-        "options": spec.get("options"),
-        "choices": spec.get("choices"),
-    }
+    return {"type": spec.get("elements", "raw"), **{k: spec[k] for k in ("options", "choices") if k in spec}}

@@ -1,3 +1,4 @@
+from collections.abc import Iterator
 from pathlib import Path
 
 import yaml
@@ -10,17 +11,22 @@ EXAMPLE = Path(__file__).parents[3] / "inventory" / "example"
 
 
 def test_the_example_site_is_healthy() -> None:
-    check_site(read_site(EXAMPLE / "inventory.ini"))
+    site = read_site(EXAMPLE / "inventory.ini")
+    assert [host.name for host in site.nodes] == ["node1", "node2"]
+    assert check_site(site) == []
 
 
 def test_every_commented_default_is_a_valid_value(tmp_path: Path) -> None:
-    text = (EXAMPLE / "group_vars" / "all.yml").read_text()
-    values = yaml.safe_load("\n".join(line[1:] for line in text.splitlines() if _is_setting(line)))
+    values = yaml.safe_load("\n".join(settings((EXAMPLE / "group_vars" / "all.yml").read_text())))
     assert len(values) > 30
     path = write_site(tmp_path, files={"group_vars/all.yml": yaml.safe_dump(values)})
     check_site(read_site(path))
 
 
-def _is_setting(line: str) -> bool:
-    """Settings follow the mark at once, their nested lines by two spaces or a dash; prose by one space."""
-    return line.startswith("#") and (line[1:2] != " " or line.startswith("#  "))
+def settings(text: str) -> Iterator[str]:
+    """Settings follow the mark at once; their nested lines are indented and follow them."""
+    nested = False
+    for line in text.splitlines():
+        nested = line.startswith("#") and (line[1:2] != " " or (nested and line.startswith("#  ")))
+        if nested:
+            yield line[1:]
