@@ -12,8 +12,8 @@ from deploy.errors import DeployError, Finding, Severity
 from deploy.site.hardware import check_hardware
 from deploy.site.inventory import MASTER, NODE, Host, Site
 from deploy.site.origin import host_origin
-from deploy.site.schema import check_variables
 from deploy.site.secrets import check_secrets
+from deploy.site.variables_check import check_variables
 
 _NODE_NAME = re.compile(r"^[A-Za-z][A-Za-z0-9_-]{0,62}$")
 

@@ -41,7 +41,7 @@ def test_a_healthy_site_has_no_finding(tmp_path: Path) -> None:
         (("10.0.0.12", "10.0.0.11"), {}, "duplicate-address", "node1 and node2"),
         (("login1", "log.in1"), {}, "invalid-host-name", "log.in1"),
         (("", ""), {ALL: "users_create_hom: true\n"}, "unknown-variable", "did you mean 'users_create_home'"),
-        (("", ""), {ALL: "\nslurm_version: 1\n"}, "unknown-variable", "all.yml:2"),
+        (("", ""), {ALL: "\nslurm_version: 1\n"}, "deepops-renamed", "all.yml:2"),
         (("", ""), {ALL: "slurmctld_slurmd_timeout: soon\n"}, "invalid-value", "slurmctld_slurmd_timeout"),
         (("", ""), {ALL: "slurmctld_return_to_service: 7\n"}, "invalid-value", "one of"),
         (("", ""), {ALL: "slurmctld_partitions: [{nam: x}]\n"}, "invalid-value", "did you mean 'name'"),

@@ -1,0 +1,231 @@
+"""What became of DeepOps's variables and groups: a site that comes from there is told line by line."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from deploy.errors import Finding, Severity
+from deploy.site.inventory import Site
+
+_OFF: tuple[object, ...] = (False, None, "", 0, "no", "off", "false", [], {})
+
+
+@dataclass(frozen=True)
+class Renamed:
+    """A variable with a counterpart here: what it is now, and what to write. ``same`` values need nothing."""
+
+    now: str
+    write: str
+    same: tuple[object, ...] = ()
+
+
+@dataclass(frozen=True)
+class Missing:
+    """Variables of something that is not done here: what happens instead.
+
+    To ignore them is harmless where nobody would miss anything, and where they turn something off.
+    """
+
+    names: str
+    instead: str
+    harmless: bool = False
+
+
+RENAMED = {
+    "chrony_config_server": Renamed("time_sync_servers", "time_sync_servers: [ADDRESS, …]"),
+    "hosts_add_ansible_managed_hosts_groups": Renamed(
+        "always the whole cluster: every host has all names in /etc/hosts", "nothing", (["slurm-cluster"],)
+    ),
+    "slurm_autodetect_nvml": Renamed(
+        "slurmctld_gres_autodetect", "slurmctld_gres_autodetect: nvml", (True, "yes")
+    ),
+    "slurm_cgroup_conf_template": Renamed("slurmctld_cgroup_parameters", "slurmctld_cgroup_parameters: {…}"),
+    "slurm_cluster_name": Renamed("slurmctld_cluster_name", "slurmctld_cluster_name: NAME"),
+    "slurm_conf_template": Renamed(
+        "slurmctld_parameters and slurmctld_partitions", "slurmctld_parameters: {NAME: VALUE}"
+    ),
+    "slurm_configure_etc_hosts": Renamed("always on", "nothing", (True, "yes")),
+    "slurm_db_password": Renamed(
+        "slurmdbd_database_password", "nothing: deploy generates it, and sets it in the database"
+    ),
+    "slurm_db_username": Renamed("slurmdbd_database_user", "slurmdbd_database_user: NAME"),
+    "slurm_dbd_conf_template": Renamed("slurmdbd_parameters", "slurmdbd_parameters: {NAME: VALUE}"),
+    "slurm_default_job_timelimit": Renamed(
+        "default_time of a partition",
+        'slurmctld_partitions: [{name: batch, default: true, default_time: "1:00:00"}]',
+    ),
+    "slurm_enable_ha": Renamed(
+        "the number of hosts in [slurm-master]", "one host there; a second controller is not supported yet"
+    ),
+    "slurm_gres_conf_template": Renamed(
+        "slurmd_hardware", "slurmd_hardware: {gpus: [{type: a100, count: 8}]}, or nothing: it is discovered"
+    ),
+    "slurm_ha_state_save_location": Renamed(
+        "slurmctld_state_save_location", "slurmctld_state_save_location: /DIRECTORY"
+    ),
+    "slurm_health_check_program": Renamed(
+        "a parameter of slurmctld_parameters", "slurmctld_parameters: {HealthCheckProgram: /PATH}"
+    ),
+    "slurm_login_on_compute": Renamed("membership in two groups", "the node also below [slurm-login]"),
+    "slurm_manage_gpus": Renamed("always on: GPUs are discovered", "nothing", (True, "yes")),
+    "slurm_max_job_timelimit": Renamed(
+        "max_time of a partition",
+        'slurmctld_partitions: [{name: batch, default: true, max_time: "1-00:00:00"}]',
+        ("INFINITE", "UNLIMITED"),
+    ),
+    "slurm_oversubscribe": Renamed(
+        "sharing of a partition",
+        "slurmctld_partitions: [{name: batch, default: true, sharing: shared}]",
+        ("NO",),
+    ),
+    "slurm_return_to_service": Renamed("slurmctld_return_to_service", "slurmctld_return_to_service: 2"),
+    "slurm_user_uid": Renamed("users_slurm_uid", "users_slurm_uid: NUMBER, and users_slurm_gid: NUMBER"),
+    "slurm_username": Renamed("always slurm", "nothing", ("slurm",)),
+    "slurm_version": Renamed(
+        "slurm_packages_source: Slurm comes from the distribution's packages", "nothing"
+    ),
+    "users": Renamed(
+        "users_accounts, without passwords", "users_accounts: [{name: NAME, uid: NUMBER, ssh_keys: [KEY]}]"
+    ),
+}
+
+MISSING = (
+    Missing(
+        "nfs_exports nfs_mounts nfs_server_group nfs_client_group slurm_enable_nfs_*",
+        "NFS is not set up: mount shared directories by other means",
+    ),
+    Missing(
+        "autofs_* nis_* kerberos_client_* nfs_idmapd_domain",
+        "directory services are not set up: configure the hosts by other means",
+    ),
+    Missing(
+        "slurm_restrict_node_access slurm_allow_ssh_user slurm_enable_pam_slurm_adopt slurm_contain_ssh",
+        "who may log in on compute nodes is not restricted: pam_slurm_adopt is not set up",
+    ),
+    Missing(
+        "slurm_install_enroot slurm_install_pyxis slurm_pyxis_version pyxis_* resize_run_partition",
+        "enroot and pyxis are not set up",
+    ),
+    Missing("enroot_*", "enroot is not set up", harmless=True),
+    Missing("slurm_install_nhc nhc_*", "node health checks are not set up"),
+    Missing(
+        "slurm_enable_prolog_epilog prolog_fileglob epilog_fileglob", "prologs and epilogs are not set up"
+    ),
+    Missing(
+        "slurm_enable_monitoring slurm_monitoring_group prometheus_* grafana_* alertmanager_*",
+        "monitoring is not set up",
+    ),
+    Missing("slurm_enable_rsyslog_* rsyslog_*", "logs stay on their hosts: see journalctl there"),
+    Missing(
+        "slurm_enable_container_registry standalone_container_registry_*", "no container registry is set up"
+    ),
+    Missing(
+        "slurm_cluster_install_nvidia_driver nvidia_driver_* slurm_cluster_install_cuda cuda_*",
+        "the NVIDIA driver and CUDA are not installed: they must be there before",
+    ),
+    Missing("install_dcgm", "DCGM is not installed"),
+    Missing("gpu_clock_* allow_user_set_gpu_clocks", "GPU clocks are left as they are"),
+    Missing("mig_manager_*", "MIG is left as it is", harmless=True),
+    Missing(
+        "slurm_install_lmod sm_* spack_*",
+        "no software modules are set up: EasyBuild, Spack and Lmod are not used",
+    ),
+    Missing("slurm_install_hpcsdk hpcsdk_*", "the HPC SDK is not installed"),
+    Missing("slurm_cluster_install_openmpi openmpi_*", "no MPI is built"),
+    Missing(
+        "http_proxy https_proxy no_proxy proxy_env",
+        "proxies are not passed on: set apt's in /etc/apt/apt.conf.d on the hosts",
+    ),
+    Missing("dns_config_*", "name servers are left as they are"),
+    Missing(
+        "software_extra_packages software_remove_packages", "only the cluster's own packages are installed"
+    ),
+    Missing("rc_local_contents", "/etc/rc.local is left as it is"),
+    Missing(
+        "docker_* containerd_* crio_* nerdctl_*", "no container runtime is set up for users", harmless=True
+    ),
+    Missing(
+        "chrony_*", "chrony always runs, and the time zone is left as it is; see time_sync_*", harmless=True
+    ),
+    Missing(
+        "deepops_set_hostname", "host names are left as they are; they must be the inventory's", harmless=True
+    ),
+    Missing("deepops_*", "DeepOps's own directories and settings are not used", harmless=True),
+    Missing(
+        "slurm_install_prefix slurm_build_* slurm_src_url slurm_config* slurm_force_rebuild slurm_include_*"
+        " slurm_workflow_build slurm_cuda_prefix slurm_sysconf_dir slurmctl_config_dir pmix_* hwloc_*",
+        "nothing is built: Slurm comes as packages",
+        harmless=True,
+    ),
+    Missing(
+        "slurm_password slurm_user_home slurm_conf_symlink slurm_fix_shm slurm_clear_old_prolog_epilog"
+        " slurm_node_reboot_timeout slurm_reboot_program slurm_resume_timeout is_controller is_compute",
+        "nothing here needs it",
+        harmless=True,
+    ),
+    Missing(
+        "ssh_client_hardening ssh_server_password_login ssh_use_pam ssh_max_auth_retries sftp_enabled"
+        " sftp_chroot",
+        "sshd is left as it is",
+        harmless=True,
+    ),
+    Missing("collectd_* with_dcgm_collectd", "collectd is not set up", harmless=True),
+    Missing(
+        "epel_package epel_key_url", "it is for another distribution than those supported", harmless=True
+    ),
+    Missing("maas_*", "machines are not provisioned", harmless=True),
+    Missing("ngc_ready_*", "no NGC-Ready tests are run", harmless=True),
+    Missing(
+        "kube_* kubeadm_* kubectl_* kubeconfig_* kubelet_* k8s_* helm_* tiller_* container_manager dns_mode"
+        " dns_late dashboard_* podsecuritypolicy_enabled gpu_operator_* image_command_tool artifacts_dir"
+        " trident_* tridentctl_* copy_tridentctl_* create_backends create_StorageClasses backends_to_create"
+        " storageClasses_to_create enable_volume_snapshots volume_snapshot_* snapshot_controller_*",
+        "Kubernetes is not set up",
+        harmless=True,
+    ),
+)
+
+_GROUPS = (
+    ("slurm-nfs slurm-nfs-client", "NFS is not set up: mount shared directories by other means"),
+    ("slurm-cache", "no caches are set up"),
+    (
+        "kube_control_plane kube-master kube_node kube-node etcd k8s_cluster k8s-cluster",
+        "Kubernetes is not set up",
+    ),
+)
+
+
+def deepops_finding(where: str, name: str, value: object) -> Finding | None:
+    """What to do about a variable of DeepOps; None for any other."""
+    if renamed := RENAMED.get(name):
+        return Finding(
+            where,
+            "deepops-renamed",
+            f"{name} is a variable of DeepOps; {name} is now {renamed.now}",
+            f"remove the line, and write: {renamed.write}",
+            Severity.WARNING if value in (*renamed.same, *_OFF) else Severity.ERROR,
+        )
+    for missing in MISSING:
+        if any(fnmatchcase(name, pattern) for pattern in missing.names.split()):
+            return Finding(
+                where,
+                "deepops-not-here",
+                f"{name} is a variable of DeepOps; {missing.instead}",
+                "remove the line: nothing reads it",
+                Severity.WARNING if missing.harmless or value in _OFF else Severity.ERROR,
+            )
+    return None
+
+
+def check_deepops_groups(site: Site) -> Iterator[Finding]:
+    """Groups of DeepOps that have hosts and mean nothing here: said, because the rest of them is used."""
+    for names, instead in _GROUPS:
+        used = [name for name in names.split() if site.groups.get(name)]
+        if used:
+            yield Finding(
+                str(site.inventory),
+                "deepops-group",
+                f"{', '.join(f'[{name}]' for name in used)}: {instead}",
+                "leave it, or remove it: it makes no difference",
+                Severity.WARNING,
+            )

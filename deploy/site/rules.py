@@ -1,0 +1,152 @@
+"""What argument_specs cannot say of a value: its range, or how it is written.
+
+Named by path, as docs/variables.md does: ``slurmctld_partitions[].max_time``. A whole number that is not
+listed must not be negative.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+_PORTS = 65535
+_SLURM_NUMBER = 0xFFFFFFFD
+"""Slurm keeps numbers in 32 bits, of which the last values mean something else."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """A whole number from ``low`` to ``high``, both included."""
+
+    low: int
+    high: int | None = None
+
+    @property
+    def expected(self) -> str:
+        """In words."""
+        end = f"to {self.high}" if self.high else "on"
+        return f"a number from {self.low} {end}"
+
+    def fits(self, value: object) -> bool:
+        """Whether a value is such a number; a text of digits is one, too."""
+        try:
+            number = int(str(value))
+        except ValueError:
+            return False
+        return self.low <= number and (self.high is None or number <= self.high)
+
+
+@dataclass(frozen=True)
+class Form:
+    """A text that a pattern matches whole; ``quoted`` where YAML makes another number of it."""
+
+    pattern: str
+    expected: str
+    quoted: bool = False
+
+    def fits(self, value: object) -> bool:
+        """Whether a value is such a text."""
+        if self.quoted and not isinstance(value, str):
+            return False
+        return bool(re.fullmatch(self.pattern, str(value)))
+
+
+Rule = Range | Form
+
+_NOT_NEGATIVE = Range(0)
+_UNLIMITED = Range(-1)
+_COUNT = Range(1)
+_PORT = Range(1, _PORTS)
+_TIME = Form(
+    r"(?i)(\d+-\d+(:\d+){0,2}|\d+(:\d+){0,2}|UNLIMITED|INFINITE|-1)",
+    'a time in quotes: "minutes", "hours:minutes:seconds", "days-hours:minutes:seconds" or UNLIMITED',
+    quoted=True,
+)
+_SIZE = Form(r"\d+[KMGT]?", "a size, as in 512M or 4G")
+_DIRECTORY = Form(r"/[^\s]*", "an absolute path without spaces")
+_AGE = Form(r"(?i)\d+\s?(hour|day|month)s?", "an age with its unit, as in 12months, 30days or 48hours")
+_MODE = Form(r"0?[0-7]{3,4}", 'a file mode in quotes, as in "0700"', quoted=True)
+_GPU_TYPE = Form(r"|[A-Za-z0-9_][A-Za-z0-9_.-]*", "a GPU's type: letters, digits, _ . and -")
+_DATABASE_WORD = Form(r"[A-Za-z0-9_$-]{1,64}", "a name of at most 64 letters, digits, _ $ and -")
+_ONE_LINE = Form(r"[^\r\n]*", "one line")
+_ADDRESS_WORD = Form(r"[A-Za-z0-9_.:-]+", "an address or a host name")
+
+RULES: Mapping[str, Rule] = {
+    "hosts_file_address": Form(
+        r"(\d{1,3}\.){3}\d{1,3}|[0-9a-fA-F:.]*:[0-9a-fA-F:.]*", "an IPv4 or IPv6 address"
+    ),
+    "mariadb_databases[]": _DATABASE_WORD,
+    "mariadb_innodb_buffer_pool_size": _SIZE,
+    "mariadb_innodb_lock_wait_timeout": _COUNT,
+    "mariadb_innodb_log_file_size": _SIZE,
+    "mariadb_max_allowed_packet": _SIZE,
+    "slurm_accounts_database_port": _PORT,
+    "slurmctld_accounting_enforce[]": Form(
+        r"(?i)associations|limits|nojobs|nosteps|qos|safe|wckeys|all|none",
+        "one of associations, limits, nojobs, nosteps, qos, safe, wckeys, all, none",
+    ),
+    "slurmctld_cluster_name": Form(
+        r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,39}", "a name of at most 40 letters, digits, _ . and -"
+    ),
+    "slurmctld_partitions[].default_time": _TIME,
+    "slurmctld_partitions[].max_cpus_per_node": _COUNT,
+    "slurmctld_partitions[].max_nodes": _COUNT,
+    "slurmctld_partitions[].max_time": _TIME,
+    "slurmctld_partitions[].name": Form(
+        r"(?i)(?!default$)[a-z0-9_][a-z0-9_.-]*",
+        "a partition's name: letters, digits, _ . and -, and not DEFAULT",
+    ),
+    "slurmctld_partitions[].priority_job_factor": Range(0, 65533),
+    "slurmctld_partitions[].priority_tier": Range(0, 65533),
+    "slurmctld_partitions[].tres_billing_weights": Form(
+        r"[\w/:.-]+=\d+(\.\d+)?[KMGTP]?(,[\w/:.-]+=\d+(\.\d+)?[KMGTP]?)*",
+        "a list of resources with weights, as in CPU=1.0,Mem=0.25G,GRES/gpu=16",
+    ),
+    "slurmctld_plugstack[]": _ONE_LINE,
+    "slurmctld_priority_weights.age": Range(0, _SLURM_NUMBER),
+    "slurmctld_priority_weights.fairshare": Range(0, _SLURM_NUMBER),
+    "slurmctld_priority_weights.job_size": Range(0, _SLURM_NUMBER),
+    "slurmctld_priority_weights.partition": Range(0, _SLURM_NUMBER),
+    "slurmctld_priority_weights.qos": Range(0, _SLURM_NUMBER),
+    "slurmctld_slurmd_timeout": Range(0, 65533),
+    "slurmctld_state_save_location": _DIRECTORY,
+    "slurmd_features[]": Form(r"[A-Za-z0-9_][\w.=/-]*", "a feature: letters, digits, _ . = / and -"),
+    "slurmd_hardware.cores_per_socket": _COUNT,
+    "slurmd_hardware.cpus": _COUNT,
+    "slurmd_hardware.gpus[].type": _GPU_TYPE,
+    "slurmd_hardware.memory_mb": _COUNT,
+    "slurmd_hardware.sockets": _COUNT,
+    "slurmd_hardware.threads_per_core": _COUNT,
+    "slurmd_options": _ONE_LINE,
+    "slurmd_weight": Range(0, 0xFFFFFFF0),
+    "slurmdbd_archive_dir": Form(r"|/[^\s]*", "an absolute path without spaces, or empty"),
+    "slurmdbd_database_name": _DATABASE_WORD,
+    "slurmdbd_database_port": _PORT,
+    "slurmdbd_database_user": _DATABASE_WORD,
+    "slurmdbd_port": _PORT,
+    "slurmdbd_purge.event": _AGE,
+    "slurmdbd_purge.job": _AGE,
+    "slurmdbd_purge.resv": _AGE,
+    "slurmdbd_purge.step": _AGE,
+    "slurmdbd_purge.suspend": _AGE,
+    "slurmdbd_purge.txn": _AGE,
+    "slurmdbd_purge.usage": _AGE,
+    "slurmdbd_start_timeout": _COUNT,
+    "time_sync_allow[]": Form(r"[0-9a-fA-F.:]+(/\d{1,3})?", "an address or a network, as in 10.0.0.0/16"),
+    "time_sync_local_stratum": Range(0, 15),
+    "time_sync_options": _ONE_LINE,
+    "time_sync_servers[]": _ADDRESS_WORD,
+    "users_home_mode": _MODE,
+    "users_slurm_gid": Range(1, 0xFFFFFFFE),
+    "users_slurm_uid": Range(1, 0xFFFFFFFE),
+}
+
+
+def rule_of(path: str, spec: Mapping[str, Any]) -> Rule | None:
+    """What a value at a path must keep to, besides its type."""
+    if path in RULES:
+        return RULES[path]
+    if spec.get("type") != "int":
+        return None
+    # -1 takes a limit of an account, user or QOS back.
+    return _UNLIMITED if path.startswith("slurm_accounts_") else _NOT_NEGATIVE

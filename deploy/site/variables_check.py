@@ -1,0 +1,185 @@
+"""The variables of all hosts held against the schema, and whether anything reads them."""
+
+import json
+from collections.abc import Iterator, Mapping
+
+from deploy.errors import Finding
+from deploy.site.deepops import deepops_finding
+from deploy.site.inventory import MASTER, NODE, Host, Site
+from deploy.site.schema import OWN_PREFIX, Option, options
+from deploy.site.values import faults, suggestion
+from deploy.site.wording import is_computed
+
+_ANSIBLE_PREFIXES = ("ansible_", "inventory_")
+_CONNECTION = frozenset(
+    f"ansible_{name}"
+    for name in (
+        "become",
+        "become_exe",
+        "become_flags",
+        "become_method",
+        "become_pass",
+        "become_password",
+        "become_user",
+        "connection",
+        "host",
+        "host_key_checking",
+        "password",
+        "pipelining",
+        "port",
+        "private_key_file",
+        "python_interpreter",
+        "remote_tmp",
+        "scp_extra_args",
+        "sftp_extra_args",
+        "shell_executable",
+        "shell_type",
+        "ssh_args",
+        "ssh_common_args",
+        "ssh_executable",
+        "ssh_extra_args",
+        "ssh_host",
+        "ssh_host_key_checking",
+        "ssh_pass",
+        "ssh_password",
+        "ssh_pipelining",
+        "ssh_port",
+        "ssh_private_key_file",
+        "ssh_retries",
+        "ssh_timeout",
+        "ssh_transfer_method",
+        "ssh_use_tty",
+        "ssh_user",
+        "timeout",
+        "user",
+    )
+)
+"""Ansible's own variables, for a name that is nearly one of them: Ansible would ignore it in silence."""
+
+_READERS: Mapping[str, str] = {
+    "mariadb": MASTER,
+    "slurm_accounts": MASTER,
+    "slurmctld": MASTER,
+    "slurmdbd": MASTER,
+    "slurmd": NODE,
+}
+"""The group whose hosts read a role's variables; those of other roles are read on every host."""
+
+_ALIKE = ("munge_key", "users_slurm_gid", "users_slurm_uid")
+"""What must be the same on every host of a cluster."""
+
+
+def check_variables(site: Site) -> Iterator[Finding]:
+    """Each value of each variable once, wherever it is set."""
+    seen: set[tuple[str, str, str]] = set()
+    for host in site.cluster:
+        for name, value in host.variables.items():
+            key = (name, host.where(name), json.dumps(value, sort_keys=True, default=str))
+            if key not in seen and not name.startswith(OWN_PREFIX):
+                seen.add(key)
+                yield from _check(host, name, value)
+    yield from _unread(site)
+    yield from _unlike(site)
+
+
+def _check(host: Host, name: str, value: object) -> Iterator[Finding]:
+    option = options().get(name)
+    if option:
+        yield from _check_known(host, option, value)
+    elif name.startswith(_ANSIBLE_PREFIXES):
+        yield from _check_connection(host, name, value)
+    elif finding := deepops_finding(host.where(name), name, value):
+        yield finding
+    else:
+        yield Finding(
+            host.where(name),
+            "unknown-variable",
+            f"no role knows the variable {name!r}",
+            f"{suggestion(name, options())}; your own helper variables start with {OWN_PREFIX!r}",
+        )
+
+
+def _check_known(host: Host, option: Option, value: object) -> Iterator[Finding]:
+    if is_computed(option.spec):
+        yield Finding(
+            host.where(option.name),
+            "computed-variable",
+            f"{option.name} follows from the inventory; what is set here would contradict it",
+            "remove it",
+        )
+        return
+    for message, hint in faults(option.name, value):
+        shown = f"{option.name}: the value is wrong (not shown: it is secret)" if option.secret else message
+        yield Finding(host.where(option.name), "invalid-value", shown, hint)
+
+
+def _check_connection(host: Host, name: str, value: object) -> Iterator[Finding]:
+    if name not in _CONNECTION and "did you mean" in (hint := suggestion(name, _similar(name))):
+        message = f"Ansible knows no variable {name!r} and would ignore it"
+        yield Finding(host.where(name), "unknown-variable", message, hint)
+    if name in {"ansible_port", "ansible_ssh_port"} and not _is_port(value):
+        yield Finding(
+            host.where(name),
+            "invalid-value",
+            f"{name} is {value!r}, not a port from 1 to 65535",
+            "write the port of sshd, or remove it for 22",
+        )
+
+
+def _similar(name: str) -> dict[str, object]:
+    """Names that differ from this one in a letter or two: facts and other plugins' names stay out."""
+    return {known: None for known in _CONNECTION if abs(len(known) - len(name)) <= 1 and _near(known, name)}
+
+
+def _near(one: str, other: str) -> bool:
+    """Whether a single letter was added, left out, changed or swapped with its neighbour."""
+    if len(one) == len(other):
+        places = [index for index in range(len(one)) if one[index] != other[index]]
+        swapped = len(places) == 2 and sorted(one[i] for i in places) == sorted(other[i] for i in places)  # noqa: PLR2004
+        return len(places) == 1 or (swapped and places[1] == places[0] + 1)
+    short, long = sorted((one, other), key=len)
+    return any(long[:index] + long[index + 1 :] == short for index in range(len(long)))
+
+
+def _is_port(value: object) -> bool:
+    text = str(value)
+    return "{{" in text or (text.isascii() and text.isdigit() and 1 <= int(text) <= 65535)  # noqa: PLR2004
+
+
+def _unread(site: Site) -> Iterator[Finding]:
+    """Variables that no host which would read them has."""
+    for name, hosts in _setters(site).items():
+        group = _READERS.get(options()[name].role, "")
+        readers = site.group(group)
+        if readers and not any(name in host.variables for host in readers):
+            yield Finding(
+                hosts[0].where(name),
+                "unread-variable",
+                f"{name} is read on the hosts of [{group}], and none of them has it: it is set for "
+                f"{', '.join(host.name for host in hosts[:3])}{' …' if len(hosts) > 3 else ''}",  # noqa: PLR2004
+                f"move it to group_vars/{group}.yml",
+            )
+
+
+def _unlike(site: Site) -> Iterator[Finding]:
+    """Variables with different values where all hosts must have the same."""
+    setters = _setters(site)
+    for name in _ALIKE:
+        values = {json.dumps(host.variables[name], default=str): host for host in setters.get(name, [])}
+        if len(values) > 1:
+            first, second = list(values.values())[:2]
+            yield Finding(
+                second.where(name),
+                "differing-values",
+                f"{name} must be the same on every host, and {first.name} has another one than {second.name}",
+                "set it once, in group_vars/all.yml",
+            )
+
+
+def _setters(site: Site) -> dict[str, list[Host]]:
+    """The hosts that have each variable of a role."""
+    found: dict[str, list[Host]] = {}
+    for host in site.cluster:
+        for name in host.variables.keys() & options().keys():
+            found.setdefault(name, []).append(host)
+    return found
