@@ -3,8 +3,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from deploy.cli import app
+from deploy.cli.displays import Output, choose_display
+from deploy.cli.options import Options
+from deploy.show.live import LiveDisplay
 
 
 def deploy(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -52,3 +56,14 @@ def test_an_internal_error_is_kept_in_a_file_and_said(
     assert "internal-error" in said
     assert "Traceback" not in said
     assert "a fault" in next(tmp_path.glob("deploy-error-*.txt")).read_text()
+
+
+@pytest.mark.parametrize(("option", "without"), [([], False), (["--no-color"], True)])
+def test_no_color_reaches_the_live_view(
+    monkeypatch: pytest.MonkeyPatch, option: list[str], *, without: bool
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "")
+    assert CliRunner().invoke(app.app, [*option, "schema"]).exit_code == 0
+    display = choose_display(Output.LIVE, Options())
+    assert isinstance(display, LiveDisplay)
+    assert display._console.no_color is without
