@@ -17,6 +17,7 @@ from deploy.errors import DeployError, ExitCode, Finding
 VERBS = (
     Verb("init", "deploy.cli.init:init", "Make a new site."),
     Verb("cluster", "deploy.cli.cluster:cluster", "Make the machines of an inventory a cluster."),
+    Verb("status", "deploy.cli.status:status", "Show what the cluster is like now."),
     Verb("report", "deploy.cli.report:report", "Show what a run did."),
     Verb("schema", "deploy.cli.schema:schema", "Print the JSON Schema of all variables."),
     Verb("demo", "deploy.cli.demo:demo", "Boot a lab, deploy a cluster on it, run a job."),

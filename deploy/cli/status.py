@@ -1,0 +1,132 @@
+"""``deploy status``: what the cluster is like now."""
+
+import getpass
+import json
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from deploy.cli.options import Options
+from deploy.cli.parameters import (
+    AskPass,
+    ExtraVariables,
+    Forks,
+    Inventory,
+    PrivateKey,
+    User,
+    VaultPasswordFile,
+)
+from deploy.cli.playbook_run import limited, run_request, shown_path
+from deploy.errors import error
+from deploy.plan.questions import asked_hosts, write_questions
+from deploy.run.cancellation import signals_cancel
+from deploy.run.convergence import last_convergences
+from deploy.run.events import Event, HostResult
+from deploy.run.execute import execute
+from deploy.run.journal import recorded_runs
+from deploy.run.settings import Settings
+from deploy.run.site_status import SiteStatus, site_status
+from deploy.show.status import as_json, lines
+from deploy.show.summary import Outcome, summarize
+from deploy.site.checks import check_site
+from deploy.site.hardware import read_contract
+from deploy.site.inventory import Site, read_site
+from deploy.site.variables import read_extra_variables
+
+_CONNECTION_SECONDS = 5
+
+
+def status(
+    inventory: Inventory,
+    *,
+    limit: Annotated[str | None, typer.Option("--limit", "-l", help="Only these hosts.")] = None,
+    as_data: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    user: User = None,
+    private_key: PrivateKey = None,
+    ask_pass: AskPass = False,
+    forks: Forks = None,
+    extra: ExtraVariables = None,
+    vault_password_file: VaultPasswordFile = None,
+) -> None:
+    """Show every host on a line: Slurm's state, services, hardware, clock, when it converged.
+
+    Nothing is changed, and it may be asked while `deploy cluster` runs. What is wrong comes first, with the
+    next command to type. Exit code 0: all is well; 1: something is wrong on a host; 4: a host is unreachable.
+
+    Examples:
+      deploy status inventory.ini
+      deploy status inventory.ini --limit 'node[1:4]' --json
+
+    """
+    options = Options(
+        limit=limit,
+        user=user,
+        private_key=private_key,
+        forks=forks,
+        extra=tuple(extra or ()),
+        vault_password_file=vault_password_file,
+        connection_password=getpass.getpass("SSH password: ") if ask_pass else None,
+    )
+    found = _status(inventory, options)
+    if as_data:
+        typer.echo(json.dumps(as_json(found), indent=1))
+    else:
+        _show(found)
+    raise typer.Exit(found.exit_code)
+
+
+def _status(inventory: Path, options: Options) -> SiteStatus:
+    variables = read_extra_variables(options.extra)
+    site = read_site(inventory, vault_password_file=options.vault_password_file, extra_variables=variables)
+    check_site(site, options.vault_password_file)
+    limit = limited(site, options)
+    asked = asked_hosts(site, limit)
+    return site_status(
+        site,
+        _results(site, options, asked),
+        last_convergences(recorded_runs(site.directory)),
+        asked=asked,
+        limit=limit,
+        command=f"deploy cluster {shown_path(site.inventory)}",
+        at=time.time(),
+    )
+
+
+def _results(site: Site, options: Options, asked: tuple[str, ...]) -> dict[str, HostResult]:
+    """What the hosts answered. Raises DeployError when Ansible could not ask them."""
+    events: list[Event] = []
+    settings = Settings(hosts=len(asked), forks=options.forks, connection_seconds=_CONNECTION_SECONDS)
+    with tempfile.TemporaryDirectory(prefix="deploy-") as place, signals_cancel() as cancellation:
+        questions = Path(place) / "questions.json"
+        write_questions(questions, site, asked, read_contract(site))
+        request = run_request("status", questions, site=site, options=options, settings=settings)
+        execute(request, events.append, cancellation)
+    summary = summarize(events, asked)
+    if summary.outcome is Outcome.INTERRUPTED:
+        raise KeyboardInterrupt
+    if summary.trouble:
+        raise error(
+            "status-not-asked",
+            "Ansible could not ask the hosts: " + " ".join(summary.trouble),
+            where=str(site.inventory),
+            hint=f"ansible -i {shown_path(site.inventory)} all -m ping",
+            exit_code=summary.exit_code,
+        )
+    return {event.host: event for event in events if isinstance(event, HostResult)}
+
+
+def _show(found: SiteStatus) -> None:
+    if sys.stdout.isatty():
+        # Only a terminal needs it, and it costs a tenth of the start.
+        from rich.console import Console  # noqa: PLC0415
+
+        from deploy.show.status_table import print_status  # noqa: PLC0415
+
+        print_status(Console(), found)
+        return
+    for line in lines(found):
+        typer.echo(line)

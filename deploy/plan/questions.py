@@ -1,0 +1,58 @@
+"""What ``deploy status`` asks each host: the inventory source of playbooks/status.yml."""
+
+import json
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+from deploy.plan.catalog import PHASES
+from deploy.site.hardware import Hardware, hardware_of
+from deploy.site.inventory import Site
+
+_SERVICES: Mapping[str, str] = {
+    "time_sync": "chrony",
+    "munge": "munge",
+    "mariadb": "mariadb",
+    "slurmdbd": "slurmdbd",
+    "slurmctld": "slurmctld",
+    "slurmd": "slurmd",
+    "slurm_client": "sackd",
+}
+"""The daemons that roles leave running."""
+
+SERVICES_OF_SOME_RELEASES = frozenset({"sackd"})
+"""Daemons that not every distribution has; where one is missing, its host works without."""
+
+
+def asked_hosts(site: Site, limit: Collection[str] | None = None) -> tuple[str, ...]:
+    """The hosts of ``limit`` (all without it), and the controllers: only they know of the nodes' state."""
+    masters = {host.name for host in site.masters}
+    return tuple(
+        host.name for host in site.cluster if limit is None or host.name in limit or host.name in masters
+    )
+
+
+def services_by_host(site: Site) -> dict[str, tuple[str, ...]]:
+    """The daemons that each host of the cluster should run, in the order of the phases."""
+    services: dict[str, tuple[str, ...]] = {host.name: () for host in site.cluster}
+    for phase in PHASES:
+        own = tuple(_SERVICES[role] for role in phase.roles if role in _SERVICES)
+        for host in phase.hosts(site):
+            services[host.name] += own
+    return services
+
+
+def write_questions(path: Path, site: Site, asked: Collection[str], contract: Mapping[str, Hardware]) -> None:
+    """Writes the inventory source: who is asked, and what. None of it needs root, which would take time."""
+    services = services_by_host(site)
+    masters, nodes = ({host.name for host in hosts} for hosts in (site.masters, site.nodes))
+    hosts: dict[str, dict[str, Any]] = {}
+    for name in asked:
+        hosts[name] = {
+            "ansible_become": False,
+            "status_services": services[name],
+            "status_asks_slurm": name in masters,
+        }
+        if name in nodes:
+            hosts[name]["status_contract"] = hardware_of(site.hosts[name], contract)
+    path.write_text(json.dumps({"all": {"children": {"phase_status": {"hosts": hosts}}}}), encoding="utf-8")

@@ -1,0 +1,139 @@
+"""What is wrong with a host of the cluster, from what it and a controller say of it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from deploy.errors import Finding, Severity
+from deploy.run.age import age
+from deploy.run.node_status import NodeStatus, Reach, Service
+
+_CLOCK_SECONDS = 1.0
+_SECONDS_TO_SYNCHRONIZE = 300.0
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What the site says of a host.
+
+    ``again`` is the command that converges it, ``controller`` the host to type scontrol on. Its ``optional``
+    services may be missing.
+    """
+
+    address: str
+    again: str
+    controller: str
+    is_node: bool
+    optional: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Judge:
+    """Holds a host against what was promised, ``now``; ``is_slurm_known`` says whether a controller told."""
+
+    status: NodeStatus
+    promise: Promise
+    now: float
+    is_slurm_known: bool
+
+    def findings(self) -> list[Finding]:
+        """Everything that is wrong, without what only follows from it."""
+        return [*self._answer(), *self._slurm(), *self._convergence()]
+
+    def down(self) -> tuple[Service, ...]:
+        """The services that should run and do not."""
+        return tuple(
+            service
+            for service in self.status.services
+            if not service.is_up and (service.is_installed or service.name not in self.promise.optional)
+        )
+
+    def _answer(self) -> Iterator[Finding]:
+        match self.status.reach:
+            case Reach.UNREACHABLE:
+                yield self._error("host-unreachable", self.status.trouble, f"ssh {self.promise.address}")
+            case Reach.FAILED:
+                yield self._error("status-unknown", self.status.trouble, f"{self.promise.again} --check")
+            case Reach.ANSWERED:
+                yield from self._services()
+                yield from self._hardware()
+                yield from self._clock()
+
+    def _services(self) -> Iterator[Finding]:
+        down = self.down()
+        if down:
+            names = " ".join(service.name for service in down)
+            why = self._there(f"why: systemctl status {names}")
+            yield self._error("service-down", ", ".join(map(_described, down)), self.promise.again + why)
+        elif self.status.slurm_silence:
+            message = f"Slurm does not tell of its nodes: {self.status.slurm_silence}"
+            yield self._error("slurm-silent", message, "scontrol ping" + self._there())
+        mine = {f"{service.name}.service" for service in down}
+        others = [unit for unit in self.status.failed_units if unit not in mine]
+        if others:
+            message = f"{len(others)} other unit{'s' * (len(others) > 1)} failed: {', '.join(others)}"
+            yield self._warning("unit-failed", message, "systemctl --failed" + self._there())
+
+    def _hardware(self) -> Iterator[Finding]:
+        if self.status.shortfalls:
+            hint = f"mend the node, or write into hardware.yml what it has, then: {self.promise.again}"
+            yield self._error("hardware-below-contract", "; ".join(self.status.shortfalls), hint)
+
+    def _clock(self) -> Iterator[Finding]:
+        clock, chrony = self.status.clock, self.status.service("chrony")
+        if clock is None:
+            return
+        if abs(clock.certain) > _CLOCK_SECONDS:
+            direction = "ahead of" if clock.certain > 0 else "behind"
+            message = f"the clock is {abs(clock.certain):.1f} s {direction} this machine's"
+            yield self._error("clock-off", message, "chronyc makestep" + self._there())
+        if clock.synchronized is False and chrony and (chrony.seconds or 0.0) > _SECONDS_TO_SYNCHRONIZE:
+            message = "chrony has found no time server that answers"
+            yield self._warning("clock-unsynchronized", message, "chronyc sources" + self._there())
+
+    def _slurm(self) -> Iterator[Finding]:
+        node = self.status.slurm
+        resume = f"scontrol update nodename={self.status.name} state=resume   (on {self.promise.controller}"
+        if node is None:
+            if self.promise.is_node and self.is_slurm_known:
+                yield self._error("node-not-in-slurm", "slurmctld does not know it", self.promise.again)
+        elif node.is_drained:
+            yield self._error("node-drained", self._out_of_service("drained"), f"{resume}, when it is fit)")
+        elif node.is_down and not self._is_loss_explained():
+            yield self._error("node-down", self._out_of_service(f"Slurm says {node.word}"), f"{resume})")
+
+    def _out_of_service(self, state: str) -> str:
+        """A state of Slurm's with its reason: ``drained: bad disk (root, 3 days ago)``."""
+        node = self.status.slurm
+        if node is None or not node.reason:
+            return state
+        details = [node.by] * bool(node.by)
+        details += [] if node.since is None else [f"{age(self.now - node.since)} ago"]
+        return f"{state}: {node.reason}" + (f" ({', '.join(details)})" if details else "")
+
+    def _is_loss_explained(self) -> bool:
+        """Whether Slurm has lost the node because of something that is said of it already."""
+        return self.status.reach is not Reach.ANSWERED or bool(
+            {"slurmd", "munge"} & {service.name for service in self.down()}
+        )
+
+    def _convergence(self) -> Iterator[Finding]:
+        if self.status.convergence is None:
+            message = "no recorded run has converged it"
+            yield self._warning("never-converged", message, self.promise.again)
+
+    def _there(self, what: str = "") -> str:
+        return f"   (on {self.status.name}{', ' * bool(what)}{what})"
+
+    def _error(self, reference: str, message: str, hint: str) -> Finding:
+        return Finding(self.status.name, reference, message, hint)
+
+    def _warning(self, reference: str, message: str, hint: str) -> Finding:
+        return Finding(self.status.name, reference, message, hint, Severity.WARNING)
+
+
+def _described(service: Service) -> str:
+    if not service.is_installed:
+        return f"{service.name} is not installed"
+    since = "" if service.seconds is None else f" for {age(service.seconds)}"
+    result = "" if service.result in {"", "success"} else f" ({service.result})"
+    return f"{service.name} {service.active}{since}{result}"

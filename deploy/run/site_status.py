@@ -1,0 +1,118 @@
+"""All hosts of a site with what is wrong with each, the most important first."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+
+from deploy.errors import ExitCode, Finding, Severity
+from deploy.plan.questions import SERVICES_OF_SOME_RELEASES
+from deploy.run.convergence import Convergence
+from deploy.run.events import HostResult
+from deploy.run.judgement import Judge, Promise
+from deploy.run.node_status import NodeStatus, Reach, Service, SlurmNode, answer_of, slurm_nodes
+from deploy.site.inventory import Host, Site
+
+
+@dataclass(frozen=True)
+class JudgedHost:
+    """A host, what is wrong with it, and which of its services are down."""
+
+    status: NodeStatus
+    findings: tuple[Finding, ...]
+    down: tuple[Service, ...] = ()
+
+    @property
+    def is_bad(self) -> bool:
+        """Whether something is wrong, rather than only worth knowing."""
+        return any(finding.severity is Severity.ERROR for finding in self.findings)
+
+
+@dataclass(frozen=True)
+class SiteStatus:
+    """The hosts as they were ``at`` that time, in seconds since the epoch."""
+
+    at: float
+    hosts: tuple[JudgedHost, ...]
+
+    @property
+    def unreachable(self) -> tuple[JudgedHost, ...]:
+        """The hosts that could not be asked."""
+        return tuple(host for host in self.hosts if host.status.reach is Reach.UNREACHABLE)
+
+    @property
+    def bad(self) -> tuple[JudgedHost, ...]:
+        """The other hosts with something wrong."""
+        return tuple(h for h in self.hosts if h.is_bad and h.status.reach is not Reach.UNREACHABLE)
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """What is wrong on a host that answers comes before hosts that do not."""
+        if self.bad:
+            return ExitCode.FAILED
+        return ExitCode.UNREACHABLE if self.unreachable else ExitCode.OK
+
+
+def site_status(
+    site: Site,
+    results: Mapping[str, HostResult],
+    convergences: Mapping[str, Convergence],
+    *,
+    asked: Collection[str],
+    limit: Collection[str] | None,
+    command: str,
+    at: float,
+) -> SiteStatus:
+    """The judged hosts of ``limit`` (all without it), of ``asked`` with their ``results``.
+
+    A controller that was asked for the sake of the others appears when something is wrong with it.
+    ``command`` converges the site.
+    """
+    told = [nodes for host in site.masters if (nodes := slurm_nodes(results.get(host.name))) is not None]
+    nodes = told[0] if told else {}
+    judged = []
+    for name in asked:
+        status = replace(
+            answer_of(name, results.get(name)), slurm=nodes.get(name), convergence=convergences.get(name)
+        )
+        judge = Judge(status, _promise(site, site.hosts[name], command), at, is_slurm_known=bool(told))
+        host = JudgedHost(status, tuple(judge.findings()), judge.down())
+        if limit is None or name in limit or host.is_bad:
+            judged.append(host)
+    if limit is None:
+        judged += _strangers(site, nodes, command)
+    masters = {host.name for host in site.masters}
+    return SiteStatus(at, tuple(sorted(judged, key=lambda host: _rank(host, masters))))
+
+
+def _promise(site: Site, host: Host, command: str) -> Promise:
+    return Promise(
+        address=host.address,
+        again=f"{command} --limit {host.name}",
+        controller=site.masters[0].name,
+        is_node=host in site.nodes,
+        optional=SERVICES_OF_SOME_RELEASES,
+    )
+
+
+def _strangers(site: Site, nodes: Mapping[str, SlurmNode], command: str) -> list[JudgedHost]:
+    """The nodes that Slurm has and the inventory has not."""
+    known = {host.name for host in site.nodes}
+    message, hint = "Slurm has this node, the group slurm-node has not", f"{command}   (takes it from Slurm)"
+    return [
+        JudgedHost(
+            NodeStatus(name, Reach.NOT_ASKED, slurm=node),
+            (Finding(name, "node-not-in-inventory", message, hint),),
+        )
+        for name, node in nodes.items()
+        if name not in known
+    ]
+
+
+def _rank(host: JudgedHost, masters: Collection[str]) -> int:
+    """A controller's trouble is everybody's; then who cannot be reached, is wrong, has warnings, is well."""
+    if not host.findings:
+        return 4
+    if not host.is_bad:
+        return 3
+    if host.status.name in masters:
+        return 0
+    return 1 if host.status.reach is Reach.UNREACHABLE else 2

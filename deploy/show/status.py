@@ -1,0 +1,157 @@
+"""The state of a site: as a table of plain cells, and as data for programs."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any
+
+from deploy.run.age import age
+from deploy.run.node_status import NodeStatus, Reach
+from deploy.run.site_status import JudgedHost, SiteStatus
+
+HEADER = ("host", "slurm", "services", "hardware", "clock", "converged")
+_NOTHING = "-"
+_UNKNOWN = "?"
+
+
+class Mood(StrEnum):
+    """How a cell is meant: QUIET is nothing to look at."""
+
+    QUIET = "quiet"
+    WARNING = "warning"
+    BAD = "bad"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A word of the table."""
+
+    text: str
+    mood: Mood = Mood.QUIET
+
+
+def rows(status: SiteStatus) -> list[tuple[Cell, ...]]:
+    """A row per host, under HEADER, the most important first."""
+    return [tuple(_row(host, status.at)) for host in status.hosts]
+
+
+def lines(status: SiteStatus) -> Iterator[str]:
+    """Everything as plain lines: the table, what is wrong, the verdict."""
+    table = [HEADER, *(tuple(cell.text for cell in row) for row in rows(status))]
+    widths = [max(len(row[column]) for row in table) for column in range(len(HEADER))]
+    for row in table:
+        yield "  ".join(f"{text:<{width}}" for text, width in zip(row, widths, strict=True)).rstrip()
+    for host in status.hosts:
+        yield from ("", *map(str, host.findings)) if host.findings else ()
+    yield ""
+    yield verdict(status)
+
+
+def verdict(status: SiteStatus) -> str:
+    """The whole site in one line."""
+    count = len(status.hosts)
+    hosts = f"{count} host{'s' * (count != 1)}"
+    bad, unreachable = len(status.bad), len(status.unreachable)
+    wrong = [f"{unreachable} unreachable"] * bool(unreachable) + [f"{bad} with something wrong"] * bool(bad)
+    return f"{hosts}: {', '.join([*wrong, f'{count - bad - unreachable} well'])}"
+
+
+def as_json(status: SiteStatus) -> dict[str, Any]:
+    """The state for programs."""
+    return {
+        "at": _timestamp(status.at),
+        "exit_code": int(status.exit_code),
+        "hosts": {host.status.name: _host_as_json(host) for host in status.hosts},
+    }
+
+
+def _row(host: JudgedHost, now: float) -> Iterator[Cell]:
+    status = host.status
+    moods = {Reach.UNREACHABLE: " unreachable", Reach.FAILED: " gave no answer"}
+    mood = Mood.BAD if host.is_bad else Mood.WARNING if host.findings else Mood.QUIET
+    yield Cell(status.name + moods.get(status.reach, ""), mood)
+    yield _slurm(host)
+    yield _services(host)
+    yield _hardware(status)
+    yield _clock(host)
+    yield _converged(status, now)
+
+
+def _slurm(host: JudgedHost) -> Cell:
+    node = host.status.slurm
+    if node:
+        return Cell(node.word, Mood.BAD if node.is_drained or node.is_down else Mood.QUIET)
+    if _has(host, "node-not-in-slurm"):
+        return Cell("not known", Mood.BAD)
+    return Cell("silent", Mood.BAD) if host.status.slurm_silence else Cell(_NOTHING)
+
+
+def _services(host: JudgedHost) -> Cell:
+    if host.status.reach is not Reach.ANSWERED:
+        return Cell(_NOTHING)
+    if host.down:
+        return Cell("no " + ", ".join(service.name for service in host.down), Mood.BAD)
+    return Cell("others failed", Mood.WARNING) if _has(host, "unit-failed") else Cell("ok")
+
+
+def _hardware(status: NodeStatus) -> Cell:
+    if status.shortfalls is None:
+        return Cell(_NOTHING)
+    names = ", ".join(shortfall.partition(":")[0] for shortfall in status.shortfalls)
+    return Cell(f"less {names}", Mood.BAD) if names else Cell("ok")
+
+
+def _clock(host: JudgedHost) -> Cell:
+    clock = host.status.clock
+    if clock is None:
+        return Cell(_NOTHING)
+    if _has(host, "clock-off"):
+        return Cell(f"{clock.certain:+.1f} s", Mood.BAD)
+    if _has(host, "clock-unsynchronized"):
+        return Cell("not set", Mood.WARNING)
+    return Cell(f"<{max(-clock.least, clock.most, 0.01):.2f} s")
+
+
+def _converged(status: NodeStatus, now: float) -> Cell:
+    if status.reach is Reach.NOT_ASKED:
+        return Cell("not in the inventory", Mood.BAD)
+    end = status.convergence
+    if end is None:
+        return Cell("never", Mood.WARNING)
+    at = datetime.fromtimestamp(end.at, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return Cell(f"{age(now - end.at)} ago ({at}, {end.version})")
+
+
+def _has(host: JudgedHost, reference: str) -> bool:
+    return any(finding.reference == reference for finding in host.findings)
+
+
+def _host_as_json(host: JudgedHost) -> dict[str, Any]:
+    status = host.status
+    return {
+        "reach": status.reach.value,
+        "services": {s.name: {k: v for k, v in asdict(s).items() if k != "name"} for s in status.services},
+        "failed_units": list(status.failed_units),
+        "shortfalls": None if status.shortfalls is None else list(status.shortfalls),
+        "clock": status.clock and asdict(status.clock),
+        "slurm": status.slurm
+        and {
+            "state": status.slurm.word,
+            "flags": list(status.slurm.flags),
+            "reason": status.slurm.reason,
+            "by": status.slurm.by,
+            "since": _timestamp(status.slurm.since),
+        },
+        "converged": status.convergence
+        and {
+            "at": _timestamp(status.convergence.at),
+            "version": status.convergence.version,
+            "run": status.convergence.run,
+        },
+        "findings": [{k: v for k, v in asdict(f).items() if k != "where"} for f in host.findings],
+    }
+
+
+def _timestamp(at: float | None) -> str | None:
+    return None if at is None else datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")
