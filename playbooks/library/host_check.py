@@ -10,9 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.facts.system.distribution import DistributionFactCollector
-from ansible.module_utils.facts.system.pkg_mgr import PkgMgrFactCollector
-from ansible.module_utils.facts.system.service_mgr import ServiceMgrFactCollector
+from ansible.module_utils.common.sys_info import get_distribution, get_distribution_version
 from ansible.module_utils.host_checks import (
     capacity,
     hardware,
@@ -47,7 +45,7 @@ author: [the maintainers of this project]
 
 RETURN = r"""
 ansible_facts:
-  description: distribution, distribution_major_version, pkg_mgr and service_mgr, as Ansible's setup has them.
+  description: The facts that roles read, with the values that Ansible's setup has on supported systems.
   type: dict
   returned: always
 deploy_answer:
@@ -70,16 +68,15 @@ class Host:
     def __init__(self, module: AnsibleModule) -> None:
         self._module = module
         self._expected: Mapping[str, Any] = module.params["expected"]
-        self.facts = self._gather()
+        self.facts = operating_system.facts(_ROOT, get_distribution(), get_distribution_version())
         self.missing = package_sources.missing(self._expected["packages"])
 
     def checks(self) -> Mapping[str, Callable[[], Findings]]:
         """The checks by what is said of them when they find nothing."""
         own_ports = self._expected["ports"]
         numbers = ", ".join(str(port["port"]) for port in own_ports)
-        system = f"{self.facts['distribution']} {self.facts['distribution_version']}"
         found: dict[str, Callable[[], Findings]] = {
-            system: self._system,
+            f"{self.facts['distribution']} {self.facts['distribution_version']}": self._system,
             f"{len(self._module.params['hosts_entries'])} names": self._names,
             "disk space": self._disks,
             "memory": self._memory,
@@ -101,13 +98,6 @@ class Host:
             return ""
         code, out, _ = self._module.run_command(list(command), environ_update={"LC_ALL": "C"})
         return str(out) if code == 0 else ""
-
-    def _gather(self) -> dict[str, Any]:
-        facts: dict[str, Any] = {}
-        for collector in (DistributionFactCollector, PkgMgrFactCollector, ServiceMgrFactCollector):
-            known = {"ansible_system": platform.system(), **{f"ansible_{key}": facts[key] for key in facts}}
-            facts.update(collector().collect(module=self._module, collected_facts=known))
-        return facts
 
     def _system(self) -> Findings:
         return operating_system.check_system(self.facts, self._expected["systems"])
@@ -200,11 +190,10 @@ def main() -> None:
     began = time.time()
     host = Host(module)
     found = {subject: _findings(subject, check) for subject, check in host.checks().items()}
-    wanted = ("distribution", "distribution_major_version", "pkg_mgr", "service_mgr")
     service = host.time_service() if module.params["expected"]["clock"]["is_steered"] else ""
     module.exit_json(
         changed=False,
-        ansible_facts={name: host.facts[name] for name in wanted if name in host.facts},
+        ansible_facts=host.facts,
         deploy_answer={
             "findings": [finding for findings in found.values() for finding in findings],
             "checked": [subject for subject, findings in found.items() if not findings],
