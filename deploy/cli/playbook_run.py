@@ -1,12 +1,17 @@
 """What the verbs that run a playbook on a site have in common: whom it is for, and what Ansible is told."""
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 from deploy.cli.options import Options
 from deploy.content import playbook
-from deploy.run.execute import RunRequest
+from deploy.errors import error
+from deploy.run.cancellation import signals_cancel
+from deploy.run.events import Event, HostResult
+from deploy.run.execute import RunRequest, execute
 from deploy.run.settings import Settings, ansible_environment
+from deploy.show.summary import Outcome, summarize
 from deploy.site.inventory import Site, read_site
 
 
@@ -43,6 +48,28 @@ def run_request(
         connection_password=options.connection_password,
         become_password=options.become_password,
     )
+
+
+def answers(request: RunRequest, asked: Iterable[str], site: Site) -> dict[str, HostResult]:
+    """The result of every host in a playbook of one task that only looks; nothing is shown or recorded.
+
+    Raises DeployError ``hosts-not-asked`` when Ansible itself cannot run it.
+    """
+    events: list[Event] = []
+    with signals_cancel() as cancellation:
+        execute(request, events.append, cancellation)
+    summary = summarize(events, asked)
+    if summary.outcome is Outcome.INTERRUPTED:
+        raise KeyboardInterrupt
+    if summary.trouble:
+        raise error(
+            "hosts-not-asked",
+            "Ansible could not ask the hosts: " + " ".join(summary.trouble),
+            where=str(site.inventory),
+            hint=f"ansible -i {shown_path(site.inventory)} all -m ping",
+            exit_code=summary.exit_code,
+        )
+    return {event.host: event for event in events if isinstance(event, HostResult)}
 
 
 def shown_path(path: Path) -> str:

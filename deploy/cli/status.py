@@ -20,18 +20,14 @@ from deploy.cli.parameters import (
     User,
     VaultPasswordFile,
 )
-from deploy.cli.playbook_run import limited, run_request, shown_path
-from deploy.errors import error
+from deploy.cli.playbook_run import answers, limited, run_request, shown_path
 from deploy.plan.questions import asked_hosts, write_questions
-from deploy.run.cancellation import signals_cancel
 from deploy.run.convergence import last_convergences
-from deploy.run.events import Event, HostResult
-from deploy.run.execute import execute
+from deploy.run.events import HostResult
 from deploy.run.journal import recorded_runs
 from deploy.run.settings import Settings
 from deploy.run.site_status import SiteStatus, site_status
 from deploy.show.status import as_json, lines
-from deploy.show.summary import Outcome, summarize
 from deploy.site.checks import check_site
 from deploy.site.hardware import read_contract
 from deploy.site.inventory import Site, read_site
@@ -97,26 +93,12 @@ def _status(inventory: Path, options: Options) -> SiteStatus:
 
 
 def _results(site: Site, options: Options, asked: tuple[str, ...]) -> dict[str, HostResult]:
-    """What the hosts answered. Raises DeployError when Ansible could not ask them."""
-    events: list[Event] = []
     settings = Settings(hosts=len(asked), forks=options.forks, connection_seconds=_CONNECTION_SECONDS)
-    with tempfile.TemporaryDirectory(prefix="deploy-") as place, signals_cancel() as cancellation:
+    with tempfile.TemporaryDirectory(prefix="deploy-") as place:
         questions = Path(place) / "questions.json"
         write_questions(questions, site, asked, read_contract(site))
         request = run_request("status", questions, site=site, options=options, settings=settings)
-        execute(request, events.append, cancellation)
-    summary = summarize(events, asked)
-    if summary.outcome is Outcome.INTERRUPTED:
-        raise KeyboardInterrupt
-    if summary.trouble:
-        raise error(
-            "status-not-asked",
-            "Ansible could not ask the hosts: " + " ".join(summary.trouble),
-            where=str(site.inventory),
-            hint=f"ansible -i {shown_path(site.inventory)} all -m ping",
-            exit_code=summary.exit_code,
-        )
-    return {event.host: event for event in events if isinstance(event, HostResult)}
+        return answers(request, asked, site)
 
 
 def _show(found: SiteStatus) -> None:
