@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from deploy.cli.consent import ask_to_go_on, go_on
 from deploy.cli.converge import deploy_cluster
 from deploy.cli.displays import Output, choose_display
 from deploy.cli.options import Options
@@ -40,13 +41,17 @@ def cluster(
     extra: ExtraVariables = None,
     verbose: Annotated[int, typer.Option("--verbose", "-v", count=True, help="More; repeat for more.")] = 0,
     vault_password_file: VaultPasswordFile = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Go on although running jobs would be lost.")
+    ] = False,
     output: Annotated[
         Output | None, typer.Option(help="live on a terminal, else plain; jsonl for programs.")
     ] = None,
 ) -> None:
     """Turn the machines of an inventory into a cluster, or bring it up to date.
 
-    Running it again is always safe: what is as it should be stays untouched, and so do running jobs.
+    Running it again is always safe: what is as it should be stays untouched, and so do running jobs. A change
+    that would lose jobs is named with the jobs, and made only after a typed yes, or with --yes.
 
     Examples:
       deploy cluster inventory.ini
@@ -69,4 +74,5 @@ def cluster(
         connection_password=getpass.getpass("SSH password: ") if ask_pass else None,
         become_password=getpass.getpass("sudo password: ") if ask_become_pass else None,
     )
-    raise typer.Exit(deploy_cluster(inventory, options, choose_display(output, options)).exit_code)
+    display = choose_display(output, options)
+    raise typer.Exit(deploy_cluster(inventory, options, display, go_on if yes else ask_to_go_on).exit_code)

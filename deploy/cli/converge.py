@@ -1,10 +1,11 @@
-"""A site becomes a cluster: read, check, plan, run, show."""
+"""A site becomes a cluster: read, check, foretell, ask where jobs would be lost, run, show."""
 
 import sys
 import tempfile
-from collections.abc import Callable
-from contextlib import closing
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,10 @@ from deploy.cli.options import Options
 from deploy.cli.playbook_run import limited, run_request, shown_path
 from deploy.plan.build import build_plan
 from deploy.plan.wiring import write_discovery, write_wiring
-from deploy.run.cancellation import signals_cancel
-from deploy.run.events import Event, HostResult
-from deploy.run.execute import Execution, RunRequest, execute
+from deploy.run.cancellation import Cancellation, signals_cancel
+from deploy.run.events import Event, HostResult, PlayStarted, TaskStarted
+from deploy.run.execute import RunRequest, execute
+from deploy.run.forecast import Forecast, asked_slurm, forecast_of
 from deploy.run.journal import Journal, state_directory
 from deploy.run.lock import site_lock
 from deploy.run.settings import Settings
@@ -27,60 +29,144 @@ from deploy.site.inventory import Site, read_site
 from deploy.site.secrets import fill_secrets, secrets_file
 from deploy.site.variables import read_extra_variables
 
+Agree = Callable[[Forecast, str], None]
+"""Asks whoever may decide; raises DeployError ``would-lose-jobs`` when the answer is not yes."""
 
-def deploy_cluster(inventory: Path, options: Options, display: Display) -> Summary:
+# In a plan that is about to be carried out, what check mode needs may be put in place already.
+_PREPARES = '{"bootstrap_check_mode_prepares": true}'
+
+
+def deploy_cluster(inventory: Path, options: Options, display: Display, agree: Agree) -> Summary:
     """Everything behind the verb; raises DeployError before anything changes when the site is wrong."""
+    with _site_run(inventory, options) as run, site_lock(state_directory(run.site.directory)):
+        return run.converge(display, agree)
+
+
+def plan_cluster(inventory: Path, options: Options, display: Display) -> tuple[Forecast, Summary]:
+    """What ``deploy_cluster`` would do; changes nothing, neither on hosts nor in the site."""
+    with _site_run(inventory, options) as run:
+        return run.foretell(display)
+
+
+@contextmanager
+def _site_run(inventory: Path, options: Options) -> Iterator["ClusterRun"]:
     variables = read_extra_variables(options.extra)
     site = read_site(inventory, vault_password_file=options.vault_password_file, extra_variables=variables)
     for warning in check_site(site, options.vault_password_file):
         sys.stderr.write(f"deploy: {warning}\n")
     limit = limited(site, options)
-    with site_lock(state_directory(site.directory)), tempfile.TemporaryDirectory(prefix="deploy-") as name:
-        run = ClusterRun(site, options, Path(name), limit)
-        return run.run(display)
+    with tempfile.TemporaryDirectory(prefix="deploy-") as name:
+        yield ClusterRun(site, options, Path(name), limit)
 
 
 @dataclass(frozen=True)
 class ClusterRun:
-    """One run of ``deploy cluster``; ``place`` is a private directory that vanishes with it."""
+    """One run on a site; ``place`` is a private directory that vanishes with it."""
 
     site: Site
     options: Options
     place: Path
     limit: frozenset[str] | None
 
-    def run(self, display: Display) -> Summary:
-        """Completes secrets and contract, then runs the plan, journalled and shown."""
+    def converge(self, display: Display, agree: Agree) -> Summary:
+        """Completes secrets and contract; then runs what is to be done, journalled and shown."""
         variable_files = self._secrets()
-        plan = build_plan(self.site, limit=self.limit)
-        metadata = {
-            "verb": "cluster",
-            "version": __version__,
-            "inventory": str(self.site.inventory),
-            "arguments": sys.argv[1:],
-            "hosts": list(plan.hosts),
-            "check": self.options.check,
-        }
-        journal = Journal.create(self.site.directory, metadata)
+        hosts = build_plan(self.site, limit=self.limit).hosts
+        command = f"deploy cluster {shown_path(self.site.inventory)}"
+        events: list[Event] = []
+
+        def on_answer(event: Event) -> None:
+            events.append(event)
+            display.event(event)
+
+        started = time.time()
+        with signals_cancel() as cancellation, closing(display):
+            display.start(command, hosts)
+            contract, is_new = self._contract(on_answer, cancellation)
+            wiring = self.place / "wiring.json"
+            hosts = self._wire(wiring, contract)
+            passed: list[Event] = []
+            # A controller that never had a slurm.conf has no jobs that could be lost.
+            if not is_new and not self.options.check:
+                options = replace(self.options, extra=(*self.options.extra, _PREPARES))
+                forecast, passed = self._foretell(options, wiring, variable_files, display, cancellation)
+                if not _is_nothing_to_do(passed, hosts) and not cancellation.is_asked:
+                    passed = []
+                    display.plan(forecast)
+                    if forecast.needs_consent:
+                        display.close()
+                        agree(forecast, command)
+                        display.start(command, hosts)
+            # Only now: what was refused never was a run.
+            journal = Journal.create(self.site.directory, self._metadata(hosts, started))
+            (journal.path / wiring.name).write_bytes(wiring.read_bytes())
+            events += passed
+            for event in events:
+                journal.append(event)
+
+            def on_event(event: Event) -> None:
+                journal.append(event)
+                on_answer(event)
+
+            if not passed:
+                execute(self._request("cluster", wiring, variable_files), on_event, cancellation)
+            summary = summarize(events, hosts, started=started)
+            journal.finish(converged=self._converged(summary))
+            display.finish(summary, self._hint(summary))
+        return summary
+
+    def foretell(self, display: Display) -> tuple[Forecast, Summary]:
+        """What ``converge`` would do."""
+        started = time.time()
+        variable_files = self._borrowed_secrets()
+        hosts = build_plan(self.site, limit=self.limit).hosts
+        asked: list[Event] = []
+        with signals_cancel() as cancellation, closing(display):
+            display.start(f"deploy plan {shown_path(self.site.inventory)}", hosts)
+            contract, _ = self._contract(asked.append, cancellation, keeps=False)
+            wiring = self.place / "wiring.json"
+            hosts = self._wire(wiring, contract)
+            foretold, events = self._foretell(self.options, wiring, variable_files, display, cancellation)
+        return foretold, summarize([*asked, *events], hosts, started=started)
+
+    def _foretell(
+        self,
+        options: Options,
+        wiring: Path,
+        variable_files: tuple[Path, ...],
+        display: Display,
+        cancellation: Cancellation,
+    ) -> tuple[Forecast, list[Event]]:
+        """Runs the plan in check mode; of its events only the progress is shown."""
         events: list[Event] = []
 
         def on_event(event: Event) -> None:
             events.append(event)
-            journal.append(event)
-            display.event(event)
+            if isinstance(event, TaskStarted | PlayStarted):
+                display.progress(event)
 
-        with signals_cancel() as cancellation, closing(display):
-            display.start(f"deploy cluster {shown_path(self.site.inventory)}", plan.hosts)
-            contract = self._contract(events, lambda request: execute(request, on_event, cancellation))
-            unknown = {node.name for node in undiscovered(self.site, contract)}
-            plan = build_plan(self.site, limit=self.limit, unknown=unknown)
-            wiring = journal.path / "wiring.json"
-            write_wiring(wiring, self.site, plan, contract)
-            execute(self._request("cluster", wiring, len(plan.hosts), variable_files), on_event, cancellation)
-            summary = summarize(events, plan.hosts, started=journal.started)
-            journal.finish(converged=self._converged(summary))
-            display.finish(summary, self._hint(summary))
-        return summary
+        looking = replace(options, check=True, diff=True)
+        request = self._request("plan", wiring, variable_files, looking)
+        execute(request, on_event, cancellation)
+        return forecast_of(events), events
+
+    def _metadata(self, hosts: tuple[str, ...], started: float) -> dict[str, Any]:
+        return {
+            "started": started,
+            "verb": "cluster",
+            "version": __version__,
+            "inventory": str(self.site.inventory),
+            "arguments": sys.argv[1:],
+            "hosts": list(hosts),
+            "check": self.options.check,
+        }
+
+    def _wire(self, path: Path, contract: dict[str, dict[str, Any]]) -> tuple[str, ...]:
+        """Writes the wiring; returns the hosts that take part."""
+        unknown = {node.name for node in undiscovered(self.site, contract)}
+        plan = build_plan(self.site, limit=self.limit, unknown=unknown)
+        write_wiring(path, self.site, plan, contract)
+        return plan.hosts
 
     def _converged(self, summary: Summary) -> list[str]:
         """The hosts on which every task of the whole cluster succeeded."""
@@ -93,41 +179,61 @@ class ClusterRun:
         ]
 
     def _secrets(self) -> tuple[Path, ...]:
-        """Files that hold the secrets; a check makes none, so a site without them borrows some."""
+        """The file that holds the site's secrets, completed."""
+        if self.options.check:
+            return self._borrowed_secrets()
         path = secrets_file(self.site)
-        if not self.options.check:
-            fill_secrets(self.site, self.options.vault_password_file)
-            return (path,) if path.exists() else ()
-        borrowed = self.place / "secrets.yml"
+        fill_secrets(self.site, self.options.vault_password_file)
+        return (path,) if path.exists() else ()
+
+    def _borrowed_secrets(self) -> tuple[Path, ...]:
+        """The site's secrets; what is missing there is made up, and forgotten with this run."""
+        path, borrowed = secrets_file(self.site), self.place / "secrets.yml"
         fill_secrets(self.site, self.options.vault_password_file, borrowed)
         return tuple(file for file in (borrowed, path) if file.exists())
 
     def _contract(
-        self, events: list[Event], run: Callable[[RunRequest], Execution]
-    ) -> dict[str, dict[str, Any]]:
-        """The hardware contract, completed by asking the nodes it says nothing of yet."""
+        self, on_event: Callable[[Event], None], cancellation: Cancellation, *, keeps: bool = True
+    ) -> tuple[dict[str, dict[str, Any]], bool]:
+        """The hardware contract, completed by asking the nodes it says nothing of yet.
+
+        Also whether the controller was asked and has no cluster yet.
+        """
         contract = read_contract(self.site)
         missing = [n for n in undiscovered(self.site, contract) if self.limit is None or n.name in self.limit]
         if not missing:
-            return contract
+            return contract, False
+        results: list[HostResult] = []
+
+        def on_answer(event: Event) -> None:
+            results.extend([event] if isinstance(event, HostResult) else [])
+            on_event(event)
+
         source = self.place / "discover.json"
-        write_discovery(source, missing)
-        run(self._request("discover", source, len(missing)))
-        found = {e.host: e.answer for e in events if isinstance(e, HostResult) and e.answer is not None}
-        if self.options.check:
-            return {**contract, **{name: dict(hardware) for name, hardware in found.items()}}
+        write_discovery(source, missing, self.site.masters)
+        execute(self._request("discover", source), on_answer, cancellation)
+        found = {r.host: r.answer["hardware"] for r in results if r.answer and "hardware" in r.answer}
+        is_new = asked_slurm(results).get("configured") is False
+        if self.options.check or not keeps:
+            return {**contract, **{name: dict(hardware) for name, hardware in found.items()}}, is_new
         keep(self.site, found)
-        return read_contract(self.site)
+        return read_contract(self.site), is_new
 
     def _request(
-        self, name: str, generated: Path, hosts: int, variable_files: tuple[Path, ...] | None = None
+        self,
+        name: str,
+        generated: Path,
+        variable_files: tuple[Path, ...] | None = None,
+        options: Options | None = None,
     ) -> RunRequest:
+        """A run of ``playbooks/<name>.yml``; without variable files it looks, and never changes."""
+        options = options or self.options
         return run_request(
             name,
             generated,
             site=self.site,
-            options=self.options,
-            settings=Settings(hosts=hosts, forks=self.options.forks),
+            options=options,
+            settings=Settings(hosts=len(self.site.cluster), forks=options.forks),
             variable_files=variable_files,
         )
 
@@ -144,3 +250,9 @@ class ClusterRun:
                 return f"{again} --limit {','.join(lost)}   (when they answer again)"
             case Outcome.FAILED | Outcome.INTERRUPTED:
                 return f"{again}   (run it again; what happened: deploy report {inventory})"
+
+
+def _is_nothing_to_do(foretold: list[Event], hosts: tuple[str, ...]) -> bool:
+    """Whether a run in check mode came to its end and would change nothing; hosts may be unreachable."""
+    summary = summarize(foretold, hosts)
+    return summary.changed == 0 and summary.outcome in {Outcome.CONVERGED, Outcome.UNREACHABLE}

@@ -219,7 +219,8 @@ def _memory_per_cpu(hardware: Hardware) -> int:
     return int(hardware["memory_mb"]) // int(hardware["cpus"])
 
 
-def write_discovery(path: Path, nodes: Iterable[Host]) -> None:
+def write_discovery(path: Path, nodes: Iterable[Host], controllers: Iterable[Host]) -> None:
     """Writes the inventory source of playbooks/discover.yml: who is asked."""
-    group = {"hosts": {node.name: None for node in nodes}}
-    path.write_text(json.dumps({"all": {"children": {"phase_discover": group}}}), encoding="utf-8")
+    asked = {"phase_discover": nodes, "phase_controller": controllers}
+    groups = {group: {"hosts": {host.name: None for host in hosts}} for group, hosts in asked.items()}
+    path.write_text(json.dumps({"all": {"children": groups}}), encoding="utf-8")

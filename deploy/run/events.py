@@ -65,7 +65,8 @@ class HostResult:
 
     ``ignored`` and ``rescued`` are true of failures (``ignored`` of unreachable hosts too) that the
     playbook takes care of itself: they fail nobody. ``answer`` is what a module that asks on deploy's behalf
-    found out, under the key ``deploy_answer`` of its result.
+    found out, under the key ``deploy_answer`` of its result; ``impact``, what a module says its change does to
+    what runs (``deploy_impact``: kind, service, reasons, guarded).
     """
 
     at: float
@@ -81,6 +82,7 @@ class HostResult:
     rescued: bool = False
     diff: tuple[Diff, ...] = ()
     answer: Mapping[str, Any] | None = None
+    impact: Mapping[str, Any] | None = None
 
     @property
     def is_trouble(self) -> bool:
@@ -211,7 +213,7 @@ def _host_result(status: Status, at: float, data: RawMapping) -> HostResult:
     if status is Status.OK and (result.get("changed") is True or data.get("deploy_changed") is True):
         status = Status.CHANGED
     play, role, task, path = _place(data)
-    answer = result.get("deploy_answer")
+    answer, impact = result.get("deploy_answer"), result.get("deploy_impact")
     return HostResult(
         at=at,
         host=one_line(data["host"]),
@@ -226,6 +228,7 @@ def _host_result(status: Status, at: float, data: RawMapping) -> HostResult:
         rescued=data.get("deploy_rescued") is True,
         diff=diffs(result),
         answer=answer if isinstance(answer, Mapping) else None,
+        impact=impact if isinstance(impact, Mapping) else None,
     )
 
 

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from deploy.run.events import Event
+from deploy.run.events import Event, PlayStarted, TaskStarted
+from deploy.run.forecast import Forecast
 from deploy.show.summary import Summary
 
 
@@ -15,6 +16,12 @@ class Display(Protocol):
 
     def event(self, event: Event) -> None:
         """Something happened."""
+
+    def progress(self, event: PlayStarted | TaskStarted) -> None:
+        """A step of what is foretold; nothing is done yet."""
+
+    def plan(self, forecast: Forecast) -> None:
+        """What is about to be done."""
 
     def finish(self, summary: Summary, hint: str) -> None:
         """The run is over; ``hint`` is the next thing to type."""

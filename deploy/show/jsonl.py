@@ -3,7 +3,9 @@
 import json
 from collections.abc import Callable, Sequence
 
-from deploy.run.events import Event, to_json
+from deploy.run.events import Event, PlayStarted, TaskStarted, to_json
+from deploy.run.forecast import Forecast
+from deploy.show.forecast import as_json
 from deploy.show.summary import Summary
 
 
@@ -20,6 +22,13 @@ class JsonlDisplay:
     def event(self, event: Event) -> None:
         """The event as the journal has it."""
         self._write(to_json(event))
+
+    def progress(self, event: PlayStarted | TaskStarted) -> None:
+        """The plan comes whole."""
+
+    def plan(self, forecast: Forecast) -> None:
+        """The plan, before anything is done."""
+        self._write(json.dumps({"event": "plan", **as_json(forecast)}))
 
     def finish(self, summary: Summary, hint: str) -> None:
         """The figures, and what to type next."""

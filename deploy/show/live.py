@@ -3,7 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -12,6 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from deploy.run.events import Event, HostResult, Level, Notice, PlayStarted, Retry, Status, TaskStarted
+from deploy.run.forecast import Forecast
+from deploy.show.forecast import plan_lines
 from deploy.show.summary import HostSummary, Outcome, Summary, task_title
 from deploy.show.text import diff_lines, failure_lines, message_lines, result_line, verdict_line
 
@@ -84,6 +86,17 @@ class LiveDisplay:
                 self._print(event.text, "dim")
             case Notice(level=Level.ERROR):
                 self._print(event.text, "red")
+
+    def progress(self, event: PlayStarted | TaskStarted) -> None:
+        """The same view, named a plan."""
+        self.event(replace(event, play=f"Plan: {event.play}"))
+
+    def plan(self, forecast: Forecast) -> None:
+        """What disturbs anything, what is lost, and the whole in a line."""
+        style = "bold red" if forecast.needs_consent else "bold"
+        *lines, last = plan_lines(forecast)
+        self._print("\n".join(lines), "red" if forecast.losses else "yellow")
+        self._print(last, style)
 
     def _result(self, result: HostResult) -> None:
         state = self._hosts.setdefault(result.host, _HostState())

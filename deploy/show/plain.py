@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
-from deploy.run.events import Event, HostResult, Level, Notice, PlayStarted, Retry, Status
+from deploy.run.events import Event, HostResult, Level, Notice, PlayStarted, Retry, Status, TaskStarted
+from deploy.run.forecast import Forecast
+from deploy.show.forecast import plan_lines
 from deploy.show.summary import Summary
 from deploy.show.text import diff_lines, failure_lines, host_lines, message_lines, result_line, verdict_line
 
@@ -33,6 +35,13 @@ class PlainDisplay:
                 self._lines(event.text.splitlines())
             case Notice(level=Level.OUTPUT) if self._verbose:
                 self._lines(event.text.splitlines())
+
+    def progress(self, event: PlayStarted | TaskStarted) -> None:
+        """A log needs no progress."""
+
+    def plan(self, forecast: Forecast) -> None:
+        """What disturbs anything, what is lost, and the whole in a line."""
+        self._lines(plan_lines(forecast))
 
     def _result(self, result: HostResult) -> None:
         if result.is_trouble:

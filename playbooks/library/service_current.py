@@ -40,6 +40,10 @@ reasons:
   description: The inputs that are newer than the service's start.
   type: list
   returned: always
+deploy_impact:
+  description: C(kind), the action, and C(service), the unit; how C(deploy plan) knows what a change does.
+  type: dict
+  returned: always
 """
 
 _PROPERTIES = "LoadState,ActiveState,UnitFileState,InactiveExitTimestampMonotonic,NeedDaemonReload"
@@ -98,7 +102,8 @@ def main() -> None:
             systemctl("enable", name)
         if action != "none":
             systemctl(action, name)
-    module.exit_json(changed=enable or action != "none", action=action, reasons=reasons)
+    impact = {"kind": action, "service": name.removesuffix(".service"), "reasons": reasons}
+    module.exit_json(changed=enable or action != "none", action=action, reasons=reasons, deploy_impact=impact)
 
 
 if __name__ == "__main__":

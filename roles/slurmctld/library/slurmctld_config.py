@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.slurm_conf import changed_parameters, guarded
 
 DOCUMENTATION = r"""
 module: slurmctld_config
@@ -52,9 +53,13 @@ reasons:
   description: The parameters that made the action necessary.
   type: list
   returned: always
+deploy_impact:
+  description: C(kind), the action, C(service), C(reasons), and C(guarded), the changes that lose jobs; how
+    C(deploy plan) knows what a change does.
+  type: dict
+  returned: always
 """
 
-Conf = dict[str, str]
 Version = tuple[int, ...]
 
 RECONFIGURES_BY_NEW_PROCESS: Version = (23, 11)
@@ -78,28 +83,6 @@ _NEEDS_DATABASE = frozenset(
 _PARTITION_NEEDS_DATABASE = re.compile(
     r"\s(QOS|AllowQos|DenyQos|AllowAccounts|DenyAccounts)=\S+", re.IGNORECASE
 )
-
-
-def parse_conf(text: str) -> Conf:
-    """The lines of a slurm.conf as lower-case key to value; node and partition lines by their name."""
-    conf: Conf = {}
-    for raw in text.splitlines():
-        line = raw.split("#", 1)[0].strip()
-        if "=" not in line:
-            continue
-        key, value = line.split("=", 1)
-        if key.lower() in {"nodename", "partitionname", "nodeset", "slurmctldhost"}:
-            first, _, rest = value.partition(" ")
-            conf[f"{key.lower()}={first}"] = rest.strip()
-        else:
-            conf[key.strip().lower()] = value.strip()
-    return conf
-
-
-def changed_parameters(before: str, after: str) -> list[str]:
-    """Names of the parameters (or node and partition lines) that differ between two slurm.conf texts."""
-    old, new = parse_conf(before), parse_conf(after)
-    return sorted(key for key in old.keys() | new.keys() if old.get(key) != new.get(key))
 
 
 def decide(applied: dict[str, str], desired: dict[str, str], version: Version) -> tuple[str, list[str]]:
@@ -340,11 +323,15 @@ def main() -> None:
     else:
         action, reasons = decide(applied, daemon.files, version)
     enabled = bool(version) and daemon.enabled()
+    # Of what the daemon runs with, not of what lies there: an interrupted run may have written it already.
+    running_with = (applied or current).get("slurm.conf", "")
+    lost = guarded(running_with, daemon.files.get("slurm.conf", ""))
     result = {
         "changed": to_write or action != "none" or not enabled or bool(daemon.missing_directories()),
         "action": action,
         "reasons": reasons,
         "diff": _diff(current, daemon.files, daemon.directory),
+        "deploy_impact": {"kind": action, "service": "slurmctld", "reasons": reasons, "guarded": lost},
     }
     if to_write and version:
         daemon.judge()

@@ -23,7 +23,7 @@ hardware:
   type: dict
   returned: always
 deploy_answer:
-  description: The same, for C(deploy), which keeps it where the inventory is.
+  description: C(hardware), the same, for C(deploy), which keeps it where the inventory is.
   type: dict
   returned: always
 """
@@ -43,7 +43,7 @@ def main() -> None:
             + ". Repair it, or accept the loss in slurmd_hardware or hardware.yml beside the inventory.",
             hardware=hardware,
         )
-    module.exit_json(changed=False, hardware=hardware, deploy_answer=hardware)
+    module.exit_json(changed=False, hardware=hardware, deploy_answer={"hardware": hardware})
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@ import pytest
 
 from tests.unit.roles.loading import load_module
 
+conf = load_module("roles/slurmctld/module_utils/slurm_conf.py")
 config = load_module("roles/slurmctld/library/slurmctld_config.py")
 
 CONF = """\
@@ -23,7 +24,7 @@ def files(conf: str = CONF, **others: str) -> dict[str, str]:
 
 
 def test_parse_keeps_node_and_partition_lines_apart() -> None:
-    parsed = config.parse_conf(CONF)
+    parsed = conf.parse_conf(CONF)
     assert parsed["slurmdtimeout"] == "300"
     assert parsed["nodename=node1"] == "CPUs=2"
     assert parsed["partitionname=batch"].startswith("Nodes=node1")
@@ -63,7 +64,7 @@ def test_a_comment_alone_is_still_sent_to_the_nodes() -> None:
 
 def test_the_throwaway_daemon_touches_neither_state_nor_database() -> None:
     text = config.isolated(CONF, "/tmp/x")  # noqa: S108 - a made-up path
-    parsed = config.parse_conf(text)
+    parsed = conf.parse_conf(text)
     assert parsed["statesavelocation"] == "/tmp/x/state"  # noqa: S108
     assert not [key for key in parsed if key.startswith("accountingstorage")]
     assert parsed["partitionname=batch"] == "Nodes=node1 Default=YES"

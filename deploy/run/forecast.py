@@ -1,0 +1,134 @@
+"""What a run would do, from the events of its check mode: the changes, what they disturb, the jobs there."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ClusterShell.NodeSet import NodeSet, NodeSetException
+
+from deploy.plan.impact import Impact, impact_of
+from deploy.run.events import Event, HostResult, Status
+
+_PENDING = "PENDING"
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job as the controller knows it; ``nodes`` is empty while it waits."""
+
+    id: str
+    state: str
+    user: str
+    nodes: frozenset[str]
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether it waits for its start."""
+        return self.state == _PENDING
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A change that loses jobs: ``parameter`` goes from ``before`` to ``after``."""
+
+    parameter: str
+    before: str
+    after: str
+    why: str
+    jobs: tuple[Job, ...]
+
+
+@dataclass(frozen=True)
+class Change:
+    """One task that would change one host; ``jobs`` are those that run there now, if it disturbs anything."""
+
+    result: HostResult
+    impact: Impact
+    service: str
+    reasons: tuple[str, ...]
+    jobs: tuple[Job, ...]
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """Everything a run would do. ``jobs`` is None when a configured Slurm did not answer."""
+
+    changes: tuple[Change, ...]
+    losses: tuple[Loss, ...]
+    jobs: tuple[Job, ...] | None
+    failures: tuple[HostResult, ...]
+    is_slurm_configured: bool
+
+    @property
+    def needs_consent(self) -> bool:
+        """Whether jobs would be lost, or nobody can say that none would."""
+        if self.jobs is None:
+            return bool(self.losses)
+        return any(loss.jobs for loss in self.losses)
+
+    @property
+    def impact(self) -> Impact:
+        """The worst impact of all changes."""
+        return max((change.impact for change in self.changes), default=Impact.NONE)
+
+
+def forecast_of(events: Iterable[Event]) -> Forecast:
+    """What the events of a check-mode run of playbooks/plan.yml foretell."""
+    results = [event for event in events if isinstance(event, HostResult)]
+    slurm = asked_slurm(results)
+    jobs = _jobs(slurm)
+    losses = tuple(_losses(results, jobs))
+    return Forecast(
+        changes=tuple(_change(result, jobs or ()) for result in results if result.status is Status.CHANGED),
+        losses=losses,
+        jobs=jobs,
+        failures=tuple(result for result in results if result.is_trouble),
+        is_slurm_configured=bool(slurm.get("configured")),
+    )
+
+
+def asked_slurm(events: Iterable[Event]) -> Mapping[str, Any]:
+    """What the module slurm_jobs answered; empty when the controller was not asked or not reached."""
+    for event in events:
+        if isinstance(event, HostResult) and event.answer is not None and "slurm" in event.answer:
+            answer: Mapping[str, Any] = event.answer["slurm"]
+            return answer
+    return {}
+
+
+def _jobs(slurm: Mapping[str, Any]) -> tuple[Job, ...] | None:
+    if not slurm or (slurm["configured"] and not slurm["answers"]):
+        return None
+    return tuple(Job(job["id"], job["state"], job["user"], _nodes(job["nodes"])) for job in slurm["jobs"])
+
+
+def _nodes(text: str) -> frozenset[str]:
+    try:
+        return frozenset(NodeSet(text)) if text else frozenset()
+    except NodeSetException:
+        return frozenset()
+
+
+def _change(result: HostResult, jobs: Sequence[Job]) -> Change:
+    said = result.impact or {}
+    impact = impact_of(said.get("kind"))
+    if any(_lost(entry, jobs) for entry in said.get("guarded") or ()):
+        impact = Impact.KILLS_JOBS
+    there = tuple(job for job in jobs if result.host in job.nodes) if impact is not Impact.NONE else ()
+    reasons = tuple(str(reason) for reason in said.get("reasons") or ())
+    return Change(result, impact, str(said.get("service", "")), reasons, there)
+
+
+def _losses(results: Iterable[HostResult], jobs: tuple[Job, ...] | None) -> Iterable[Loss]:
+    for result in results:
+        if result.status is not Status.CHANGED or not result.impact:
+            continue
+        for entry in result.impact.get("guarded") or ():
+            lost = tuple(_lost(entry, jobs or ()))
+            yield Loss(entry["parameter"], entry["before"], entry["after"], entry["why"], lost)
+
+
+def _lost(entry: Mapping[str, Any], jobs: Sequence[Job]) -> list[Job]:
+    if node := entry.get("node"):
+        return [job for job in jobs if node in job.nodes]
+    return [job for job in jobs if entry.get("pending") or not job.is_pending]

@@ -1,0 +1,141 @@
+"""What a run would do, as lines and for programs."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from ClusterShell.NodeSet import NodeSet
+
+from deploy.plan.impact import Impact
+from deploy.run.forecast import Change, Forecast, Job, Loss
+from deploy.show.summary import task_title
+from deploy.show.text import diff_lines, failure_lines, message_lines
+
+_SHOWN_JOBS = 20
+
+
+def verdict(forecast: Forecast) -> str:
+    """The whole forecast in one line."""
+    if not forecast.changes:
+        return "plan: nothing to change"
+    hosts = {change.result.host for change in forecast.changes}
+    services = sorted({_disturbed(change) for change in forecast.changes if change.impact > Impact.NONE})
+    count = len(forecast.changes)
+    line = f"plan: {count} change{'s' * (count != 1)} on {_folded(hosts)}; "
+    return line + (f"impact: {', '.join(services)}" if services else "impact: none") + "; " + _jobs(forecast)
+
+
+def _disturbed(change: Change) -> str:
+    return f"{change.impact.words} {change.service}".strip()
+
+
+def _jobs(forecast: Forecast) -> str:
+    if forecast.jobs is None:
+        return "whether jobs run is unknown: Slurm does not answer"
+    running = [job for job in forecast.jobs if not job.is_pending]
+    if not running:
+        return "no job runs"
+    lost = {job.id for loss in forecast.losses for job in loss.jobs}
+    kept = [job for job in running if job.id not in lost]
+    words = [f"{_ids(kept)} not disturbed"] * bool(kept) + [f"{len(lost)} would be lost"] * bool(lost)
+    return "jobs: " + ", ".join(words)
+
+
+def loss_lines(forecast: Forecast) -> list[str]:
+    """What would be lost, and why."""
+    return [line for loss in forecast.losses for line in _loss(loss, is_known=forecast.jobs is not None)]
+
+
+def _loss(loss: Loss, *, is_known: bool) -> Iterator[str]:
+    change = f"{loss.before} -> {loss.after}" if loss.after else f"{loss.before} is removed"
+    yield f"LOSES JOBS  {loss.parameter}: {change}"
+    yield f"    {loss.why}"
+    yield "    jobs: " + (
+        (_ids(loss.jobs) or "none there now") if is_known else "unknown, Slurm does not answer"
+    )
+
+
+def _ids(jobs: Iterable[Job]) -> str:
+    ids = [f"{job.id} ({job.user})" for job in jobs]
+    more = f" and {len(ids) - _SHOWN_JOBS} more" if len(ids) > _SHOWN_JOBS else ""
+    return ", ".join(ids[:_SHOWN_JOBS]) + more
+
+
+def change_lines(forecast: Forecast, *, is_disturbing_only: bool = False) -> list[str]:
+    """Every change with its impact and its difference; hosts with the same change share its lines."""
+    groups: dict[tuple[Any, ...], list[Change]] = {}
+    for change in forecast.changes:
+        if is_disturbing_only and change.impact is Impact.NONE:
+            continue
+        result = change.result
+        key = (result.path, task_title(result), change.impact, change.service, change.reasons, result.diff)
+        groups.setdefault((*key, result.message), []).append(change)
+    return [line for changes in groups.values() for line in _group(changes, short=is_disturbing_only)]
+
+
+def _group(changes: list[Change], *, short: bool) -> Iterator[str]:
+    first = changes[0]
+    hosts = _folded({change.result.host for change in changes})
+    yield f"{_disturbed(first):<24} {hosts}: {task_title(first.result)}"
+    if first.reasons:
+        yield f"    because of {', '.join(first.reasons)}"
+    jobs = {job.id: job for change in changes for job in change.jobs}
+    if jobs:
+        yield f"    jobs there: {_ids(jobs.values())}"
+    if not short:
+        yield from message_lines(first.result)
+        yield from (f"    {line}" for line in diff_lines(first.result))
+
+
+def plan_lines(forecast: Forecast) -> list[str]:
+    """What is said before a run: what disturbs anything, what is lost, and the whole in a line."""
+    disturbing = change_lines(forecast, is_disturbing_only=True)
+    return [*disturbing, *failure_texts(forecast), *loss_lines(forecast), verdict(forecast)]
+
+
+def failure_texts(forecast: Forecast) -> list[str]:
+    """What could not be foretold."""
+    return [line for failure in forecast.failures for line in failure_lines(failure)]
+
+
+def _folded(hosts: Iterable[str]) -> str:
+    return str(NodeSet.fromlist(sorted(hosts)))
+
+
+def as_json(forecast: Forecast) -> dict[str, Any]:
+    """For programs; ``jobs`` is null when a configured Slurm did not answer."""
+    return {
+        "changes": [
+            {
+                "host": change.result.host,
+                "role": change.result.role,
+                "task": change.result.task,
+                "impact": change.impact.words,
+                "service": change.service,
+                "reasons": list(change.reasons),
+                "jobs": [job.id for job in change.jobs],
+                "message": change.result.message,
+                "diff": diff_lines(change.result),
+            }
+            for change in forecast.changes
+        ],
+        "losses": [
+            {
+                "parameter": loss.parameter,
+                "before": loss.before,
+                "after": loss.after,
+                "why": loss.why,
+                "jobs": [job.id for job in loss.jobs],
+            }
+            for loss in forecast.losses
+        ],
+        "jobs": None
+        if forecast.jobs is None
+        else [
+            {"id": job.id, "state": job.state, "user": job.user, "nodes": sorted(job.nodes)}
+            for job in forecast.jobs
+        ],
+        "not_foretold": [
+            {"host": failure.host, "task": failure.task, "message": failure.message}
+            for failure in forecast.failures
+        ],
+    }

@@ -1,0 +1,59 @@
+#!/usr/bin/python
+"""Ansible module: which jobs a controller knows."""
+
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+
+DOCUMENTATION = r"""
+module: slurm_jobs
+short_description: Which jobs a controller knows
+description:
+  - Asks Slurm on the controller for its pending and running jobs. Changes nothing, and never fails because of
+    Slurm. A machine without a slurm.conf has no jobs that it could know.
+options:
+  configuration:
+    description: Where slurm.conf lies.
+    type: path
+    default: /etc/slurm/slurm.conf
+author: [the maintainers of this project]
+"""
+
+RETURN = r"""
+deploy_answer:
+  description:
+    - C(slurm), a dict. C(configured), whether there is a slurm.conf; C(answers), whether the controller
+      answers; C(jobs), a list of C(id), C(state), C(user) and C(nodes), a folded node list.
+  type: dict
+  returned: always
+"""
+
+_FORMAT = "%i|%T|%u|%N"
+_SECONDS = "15"
+
+
+def parse_jobs(text: str) -> list[dict[str, str]]:
+    """The lines of squeue in our format."""
+    rows = (line.strip().split("|") for line in text.splitlines() if line.count("|") == _FORMAT.count("|"))
+    return [{"id": row[0], "state": row[1], "user": row[2], "nodes": row[3]} for row in rows]
+
+
+def main() -> None:
+    """Ask once."""
+    arguments: dict[str, Any] = {"configuration": {"type": "path", "default": "/etc/slurm/slurm.conf"}}
+    module = AnsibleModule(argument_spec=arguments, supports_check_mode=True)
+    slurm: dict[str, Any] = {"configured": False, "answers": False, "jobs": []}
+    squeue = module.get_bin_path("squeue")
+    if squeue and Path(module.params["configuration"]).exists():
+        slurm["configured"] = True
+        # Without its controller squeue would try for minutes.
+        command = ["timeout", _SECONDS, squeue, "--noheader", "--all", "--format", _FORMAT]
+        if module.run_command(["systemctl", "is-active", "--quiet", "slurmctld"])[0] == 0:
+            code, out, _ = module.run_command(command, environ_update={"LC_ALL": "C"})
+            slurm.update(answers=code == 0, jobs=parse_jobs(out) if code == 0 else [])
+    module.exit_json(changed=False, deploy_answer={"slurm": slurm})
+
+
+if __name__ == "__main__":
+    main()

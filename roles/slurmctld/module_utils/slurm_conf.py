@@ -1,0 +1,80 @@
+"""slurm.conf as data: its parameters, what differs between two of them, and what of that loses jobs."""
+
+from collections.abc import Mapping
+from typing import Any
+
+Conf = dict[str, str]
+
+_LOSES_JOBS: Mapping[str, str] = {
+    "StateSaveLocation": "the queue stays behind in the old directory: all jobs, pending ones too, are lost",
+    "SlurmdSpoolDir": "slurmd looks for its running jobs in this directory, and loses those in the old one",
+    "AuthType": "running jobs hold credentials of the old kind",
+    "CredType": "running jobs hold credentials of the old kind",
+    "CryptoType": "running jobs hold credentials of the old kind",
+    "SlurmctldPort": "running jobs report to the old port",
+    "SlurmdPort": "running jobs are known at the old port",
+    "SlurmUser": "the queue belongs to the old user",
+    "ClusterName": "slurmctld refuses the queue of a cluster with another name",
+}
+"""Parameters that must not change under jobs, and why (slurm.conf(5))."""
+_LOSES_PENDING_JOBS = frozenset({"StateSaveLocation", "ClusterName", "SlurmUser"})
+_NODE = "nodename="
+_DEFAULTS: Mapping[str, str] = {
+    "SlurmdSpoolDir": "/var/spool/slurmd",
+    "SlurmctldPort": "6817",
+    "SlurmdPort": "6818",
+    "AuthType": "auth/munge",
+    "CredType": "auth/munge",
+    "CryptoType": "crypto/munge",
+}
+"""What slurmd takes when the parameter is not written: writing it out is no change."""
+
+
+def parse_conf(text: str) -> Conf:
+    """The lines of a slurm.conf as lower-case key to value; node and partition lines by their name."""
+    conf: Conf = {}
+    for raw in text.splitlines():
+        line = raw.split("#", 1)[0].strip()
+        if "=" not in line:
+            continue
+        key, value = line.split("=", 1)
+        if key.lower() in {"nodename", "partitionname", "nodeset", "slurmctldhost"}:
+            first, _, rest = value.partition(" ")
+            conf[f"{key.lower()}={first}"] = rest.strip()
+        else:
+            conf[key.strip().lower()] = value.strip()
+    return conf
+
+
+def changed_parameters(before: str, after: str) -> list[str]:
+    """Names of the parameters (or node and partition lines) that differ between two slurm.conf texts."""
+    old, new = parse_conf(before), parse_conf(after)
+    return sorted(key for key in old.keys() | new.keys() if old.get(key) != new.get(key))
+
+
+def guarded(before: str, after: str) -> list[dict[str, Any]]:
+    """The changes that lose jobs, from one slurm.conf text to another.
+
+    Each has ``parameter``, ``before``, ``after`` and ``why``; ``node`` when only jobs on that node are lost,
+    and ``pending``, whether jobs that wait are lost as well.
+    """
+    if not before.strip():
+        return []
+    old, new = parse_conf(before), parse_conf(after)
+    found: list[dict[str, Any]] = []
+    for key, why in _LOSES_JOBS.items():
+        values = [conf.get(key.lower(), _DEFAULTS.get(key, "")) for conf in (old, new)]
+        if values[0] != values[1]:
+            found.append(
+                {"parameter": key, "before": values[0], "after": values[1], "why": why}
+                | {"pending": key in _LOSES_PENDING_JOBS}
+            )
+    for key in sorted(old.keys() - new.keys()):
+        if key.startswith(_NODE) and key != _NODE + "DEFAULT":
+            name = key.removeprefix(_NODE)
+            why = "a node that is removed takes its jobs along"
+            found.append(
+                {"parameter": "NodeName", "before": name, "after": "", "why": why}
+                | {"node": name, "pending": False}
+            )
+    return found

@@ -1,0 +1,15 @@
+from tests.unit.roles.loading import load_module
+
+module = load_module("playbooks/library/slurm_jobs.py")
+
+
+def test_jobs_of_squeue() -> None:
+    text = "12|RUNNING|alice|node[1-2]\n13_[4-9]|PENDING|bob|\nslurm_load_jobs error: no\n"
+    assert module.parse_jobs(text) == [
+        {"id": "12", "state": "RUNNING", "user": "alice", "nodes": "node[1-2]"},
+        {"id": "13_[4-9]", "state": "PENDING", "user": "bob", "nodes": ""},
+    ]
+
+
+def test_no_jobs() -> None:
+    assert module.parse_jobs("") == []
