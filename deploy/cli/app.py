@@ -16,6 +16,7 @@ from deploy.errors import DeployError, ExitCode, Finding
 
 VERBS = (
     Verb("init", "deploy.cli.init:init", "Make a new site."),
+    Verb("check", "deploy.cli.check:check", "Say what is wrong with a site and its machines."),
     Verb("plan", "deploy.cli.plan:plan", "Show what a run would do, and which jobs it touches."),
     Verb("cluster", "deploy.cli.cluster:cluster", "Make the machines of an inventory a cluster."),
     Verb("status", "deploy.cli.status:status", "Show what the cluster is like now."),

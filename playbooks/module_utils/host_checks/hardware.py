@@ -19,9 +19,10 @@ def judge(contract: Mapping[str, Any], found: Mapping[str, Any]) -> Iterator[dic
     accept = "repair the node, or accept the loss in slurmd_hardware or hardware.yml beside the inventory"
     for shortfall in shortfalls(dict(contract), dict(found)):
         if not shortfall.startswith("gpus"):
-            yield error("hardware-missing", shortfall, accept)
+            yield error("hardware-below-contract", shortfall, accept)
         elif "gpus" in found:
-            yield error("gpu-missing", shortfall, f"on the node: nvidia-smi -L; ls /dev/nvidia*; {accept}")
+            look = "on the node: nvidia-smi -L; ls /dev/nvidia*"
+            yield error("hardware-below-contract", shortfall, f"{look}; {accept}")
         else:
             yield error(
                 "gpu-driver-missing",

@@ -1,0 +1,102 @@
+"""``deploy check``: whether a site and its machines are fit, before anything is changed."""
+
+import getpass
+import json
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from deploy.cli.options import Options
+from deploy.cli.parameters import (
+    AskBecomePass,
+    AskPass,
+    ExtraVariables,
+    Forks,
+    Inventory,
+    PrivateKey,
+    User,
+    VaultPasswordFile,
+)
+from deploy.cli.playbook_run import answers, limited, run_request, shown_path
+from deploy.errors import DeployError, ExitCode
+from deploy.plan.build import build_plan
+from deploy.plan.wiring import write_wiring
+from deploy.run.settings import Settings
+from deploy.run.site_check import SiteCheck, check_hosts
+from deploy.show.check import as_json, lines
+from deploy.site.checks import check_site
+from deploy.site.hardware import read_contract
+from deploy.site.inventory import read_site
+from deploy.site.variables import read_extra_variables
+
+
+def check(
+    inventory: Inventory,
+    *,
+    limit: Annotated[str | None, typer.Option("--limit", "-l", help="Only these hosts.")] = None,
+    as_data: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    user: User = None,
+    private_key: PrivateKey = None,
+    ask_pass: AskPass = False,
+    ask_become_pass: AskBecomePass = False,
+    forks: Forks = None,
+    extra: ExtraVariables = None,
+    vault_password_file: VaultPasswordFile = None,
+) -> None:
+    """Say everything that is wrong with a site and its machines; change nothing, neither there nor here.
+
+    First the inventory and its variables, without any connection. When they are right, every machine once:
+    login and sudo, system, names, clock, disks, memory, ports, package sources, GPUs, another Slurm.
+    `deploy cluster` makes the same checks first. Exit code 0: fit, 1: a machine is not, 2: the site is wrong,
+    4: a machine cannot be reached.
+
+    Examples:
+      deploy check inventory.ini
+      deploy check inventory.ini --limit node3 --json
+
+    """
+    options = Options(
+        limit=limit,
+        user=user,
+        private_key=private_key,
+        forks=forks,
+        extra=tuple(extra or ()),
+        vault_password_file=vault_password_file,
+        connection_password=getpass.getpass("SSH password: ") if ask_pass else None,
+        become_password=getpass.getpass("sudo password: ") if ask_become_pass else None,
+    )
+    found = _check(inventory, options, as_data=as_data)
+    if as_data:
+        typer.echo(json.dumps(as_json(found), indent=1))
+    else:
+        for line in lines(found):
+            typer.echo(line)
+        again = f"deploy check {shown_path(inventory)}   (when this is mended)"
+        typer.echo(f"next: {again if found.exit_code else f'deploy cluster {shown_path(inventory)}'}")
+    raise typer.Exit(found.exit_code)
+
+
+def _check(inventory: Path, options: Options, *, as_data: bool) -> SiteCheck:
+    try:
+        return _check_all(inventory, options)
+    except DeployError as problem:
+        # Programs get what is wrong with the site in the same form as what is wrong with hosts.
+        if as_data and problem.exit_code is ExitCode.BAD_INPUT:
+            return SiteCheck((), problem.findings)
+        raise
+
+
+def _check_all(inventory: Path, options: Options) -> SiteCheck:
+    variables = read_extra_variables(options.extra)
+    site = read_site(inventory, vault_password_file=options.vault_password_file, extra_variables=variables)
+    warnings = check_site(site, options.vault_password_file)
+    plan = build_plan(site, limit=limited(site, options))
+    asked = {name: site.hosts[name].address for name in plan.groups["phase_base"]}
+    with tempfile.TemporaryDirectory(prefix="deploy-") as place:
+        wiring = Path(place) / "wiring.json"
+        write_wiring(wiring, site, plan, read_contract(site))
+        settings = Settings(hosts=len(asked), forks=options.forks)
+        request = run_request("check", wiring, site=site, options=options, settings=settings)
+        return SiteCheck(check_hosts(answers(request, asked, site), asked), tuple(warnings))
