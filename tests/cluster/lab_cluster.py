@@ -39,6 +39,14 @@ class Cluster:
             *DEPLOY, "cluster", str(self.inventory), "--output", "plain", *options, expect=expect, seconds=900
         )
 
+    def deploy_refused(self, *options: str, expect: int) -> str:
+        """What `deploy cluster` says when it refuses."""
+        return run(*DEPLOY, "cluster", str(self.inventory), *options, expect=expect, seconds=300).stderr
+
+    def plan(self, *options: str, expect: int = 0) -> str:
+        """`deploy plan`."""
+        return run(*DEPLOY, "plan", str(self.inventory), *options, expect=expect, seconds=300).stdout
+
     def report(self) -> dict[str, Any]:
         """`deploy report --json` of the last run."""
         answer: dict[str, Any] = json.loads(run(*DEPLOY, "report", str(self.inventory), "--json").stdout)

@@ -10,20 +10,7 @@ from deploy.errors import ExitCode
 from tests.cluster.lab_cluster import DEPLOY, Cluster, wait_until
 
 
-def test_sigkill_in_the_middle_of_a_first_run(scratch_lab: Cluster) -> None:
-    with first_run(scratch_lab, until="== Slurm packages") as run:
-        time.sleep(2)  # in the middle of the packages' transaction
-        run.send_signal(signal.SIGKILL)
-    wait_until("Ansible is gone too", lambda: not _ansible_runs(scratch_lab), seconds=30)
-    assert scratch_lab.report()["outcome"] == "interrupted"
-    scratch_lab.deploy()
-    assert scratch_lab.node_states() == {"node1": "idle"}
-    assert "node1" in scratch_lab.as_user("srun hostname")
-    scratch_lab.deploy()
-    assert not any(host["changed"] for host in scratch_lab.report()["hosts"].values())
-
-
-def test_ctrl_c_says_what_is_unknown_and_the_next_run_picks_up(scratch_lab: Cluster) -> None:
+def test_ctrl_c_says_what_is_unknown_and_leaves_nothing_running(scratch_lab: Cluster) -> None:
     with first_run(scratch_lab, until="== Base") as run:
         time.sleep(1)
         run.send_signal(signal.SIGINT)
@@ -34,7 +21,19 @@ def test_ctrl_c_says_what_is_unknown_and_the_next_run_picks_up(scratch_lab: Clus
     assert "run it again" in rest
     assert not _ansible_runs(scratch_lab)
     assert scratch_lab.report()["outcome"] == "interrupted"
+
+
+def test_the_next_run_picks_up_even_after_sigkill(scratch_lab: Cluster) -> None:
+    with first_run(scratch_lab, until="== Base") as run:
+        time.sleep(6)  # in the middle of the packages' transaction
+        run.send_signal(signal.SIGKILL)
+    wait_until("Ansible is gone too", lambda: not _ansible_runs(scratch_lab), seconds=30)
+    assert scratch_lab.report()["outcome"] == "interrupted"
     scratch_lab.deploy()
+    assert scratch_lab.node_states() == {"node1": "idle"}
+    assert "node1" in scratch_lab.as_user("srun hostname")
+    scratch_lab.deploy()
+    assert not any(host["changed"] for host in scratch_lab.report()["hosts"].values())
 
 
 @contextmanager

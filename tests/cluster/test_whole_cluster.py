@@ -54,6 +54,20 @@ def test_a_check_of_fresh_machines_changes_nothing(cluster: Cluster) -> None:
     assert not (cluster.directory / "hardware.yml").exists()
 
 
+def test_a_plan_for_fresh_machines_lists_packages_and_services(cluster: Cluster) -> None:
+    answer = json.loads(cluster.plan("--json", expect=3))
+    changes = answer["changes"]
+    texts = "\n".join(line for change in changes for line in change["diff"])
+    for package in ("slurmctld", "slurmdbd", "slurmd", "munge", "chrony", "mariadb-server"):
+        assert re.search(rf"\b{package}\b", texts), package
+    services = {(change["host"], change["service"]) for change in changes if change["service"]}
+    assert services >= {("ctl1", "slurmctld"), ("ctl1", "slurmdbd"), ("ctl1", "mariadb"), ("node1", "slurmd")}
+    assert services >= {(host, name) for host in ("ctl1", "node2") for name in ("munge", "chrony")}
+    assert {change["impact"] for change in changes} == {"none"}
+    assert answer["jobs"] == []
+    assert not (cluster.directory / "secrets.yml").exists()
+
+
 def test_first_deployment(cluster: Cluster) -> None:
     cluster.deploy()
     report = cluster.report()
@@ -85,6 +99,43 @@ def test_a_second_run_changes_nothing_and_disturbs_nothing(cluster: Cluster) -> 
     cluster.as_user("touch stop")
     wait_for_job(cluster, job, "COMPLETED")
     assert job_state(cluster, job) == "COMPLETED"
+
+
+def test_a_plan_for_what_is_deployed_is_empty(cluster: Cluster) -> None:
+    assert cluster.plan().strip() == "plan: nothing to change"
+
+
+def test_a_new_time_limit_is_a_reconfigure(cluster: Cluster) -> None:
+    job = submit(cluster, "-w node1", UNTIL_TOLD)
+    wait_for_job(cluster, job, "RUNNING")
+    wanted = json.dumps({"slurmctld_partitions": [{"name": "batch", "default": True, "max_time": "2:00:00"}]})
+    answer = json.loads(cluster.plan("--json", "-e", wanted, expect=3))
+    (change,) = answer["changes"]
+    assert (change["impact"], change["service"]) == ("reconfigure", "slurmctld")
+    differing = [line for line in change["diff"] if re.match(r"[-+](?![-+])", line)]
+    assert [line.split("MaxTime=")[1] for line in differing] == ["UNLIMITED", "2:00:00"]
+    assert [(entry["id"], entry["state"]) for entry in answer["jobs"]] == [(job, "RUNNING")]
+
+
+def test_jobs_are_not_lost_without_consent(cluster: Cluster) -> None:
+    """Goes on with the job of the test above."""
+    (job,) = cluster.as_user("squeue --me -h -o %A").split()
+    runs = len(list((cluster.directory / ".deploy" / "runs").iterdir()))
+    wanted = json.dumps({"slurmctld_parameters": {"SlurmdSpoolDir": "/var/spool/elsewhere"}})
+    refused = cluster.deploy_refused("-e", wanted, expect=3)
+    assert f"job {job} of alice" in refused
+    assert "SlurmdSpoolDir (/var/spool/slurmd -> /var/spool/elsewhere)" in refused
+    assert "elsewhere" not in cluster.on("ctl1", "cat", "/etc/slurm/slurm.conf")
+    assert len(list((cluster.directory / ".deploy" / "runs").iterdir())) == runs
+    gone = cluster.inventory.read_text().replace("[slurm-node]\nnode1\n", "[slurm-node]\n")
+    other = cluster.directory / "without-node1.ini"
+    other.write_text(gone)
+    without = run(*DEPLOY, "plan", str(other), "--json", expect=3)
+    (lost,) = json.loads(without.stdout)["losses"]
+    assert (lost["parameter"], lost["before"], lost["jobs"]) == ("NodeName", "node1", [job])
+    other.unlink()
+    cluster.as_user("touch stop")
+    wait_for_job(cluster, job, "COMPLETED")
 
 
 def test_no_secret_is_written_where_it_does_not_belong(cluster: Cluster) -> None:

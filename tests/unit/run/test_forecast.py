@@ -1,0 +1,94 @@
+from dataclasses import replace
+from typing import Any
+
+from deploy.plan.impact import Impact
+from deploy.run.events import HostResult, Status
+from deploy.run.forecast import forecast_of
+from tests.unit.show.runs import result
+
+RUNNING = {"id": "7", "state": "RUNNING", "user": "alice", "nodes": "node[1-2]"}
+PENDING = {"id": "8", "state": "PENDING", "user": "bob", "nodes": ""}
+
+
+def asked(*jobs: dict[str, str], configured: bool = True, answers: bool = True) -> HostResult:
+    slurm = {"configured": configured, "answers": answers, "jobs": list(jobs)}
+    return replace(result("ctl1", task="Ask for jobs"), answer={"slurm": slurm})
+
+
+def changed(host: str, **impact: Any) -> HostResult:  # noqa: ANN401 - what a module says
+    return replace(result(host, Status.CHANGED), impact=impact or None)
+
+
+def loss(parameter: str = "SlurmdSpoolDir", **more: Any) -> dict[str, Any]:  # noqa: ANN401
+    return {"parameter": parameter, "before": "a", "after": "b", "why": "because", "pending": False, **more}
+
+
+def test_what_does_not_change_is_not_foretold() -> None:
+    found = forecast_of([asked(), result("node1"), result("node2", Status.SKIPPED)])
+    assert found.changes == ()
+    assert found.jobs == ()
+    assert not found.needs_consent
+    assert found.impact is Impact.NONE
+
+
+def test_a_restart_names_the_jobs_of_its_host() -> None:
+    found = forecast_of([asked(RUNNING, PENDING), changed("node1", kind="restart", service="slurmd")])
+    (change,) = found.changes
+    assert (change.impact, change.service) == (Impact.RESTART, "slurmd")
+    assert [job.id for job in change.jobs] == ["7"]
+    assert not found.needs_consent
+
+
+def test_a_harmless_change_names_no_jobs() -> None:
+    (change,) = forecast_of([asked(RUNNING), changed("node1")]).changes
+    assert (change.impact, change.jobs) == (Impact.NONE, ())
+
+
+def test_a_start_disturbs_nothing() -> None:
+    (change,) = forecast_of([asked(), changed("node1", kind="start", service="munge")]).changes
+    assert change.impact is Impact.NONE
+
+
+def test_what_loses_running_jobs_needs_consent() -> None:
+    found = forecast_of([asked(RUNNING, PENDING), changed("ctl1", kind="restart", guarded=[loss()])])
+    assert found.needs_consent
+    assert found.impact is Impact.KILLS_JOBS
+    assert [job.id for job in found.losses[0].jobs] == ["7"]
+
+
+def test_the_queue_that_is_lost_includes_pending_jobs() -> None:
+    found = forecast_of([asked(PENDING), changed("ctl1", kind="restart", guarded=[loss(pending=True)])])
+    assert [job.id for job in found.losses[0].jobs] == ["8"]
+    assert found.needs_consent
+
+
+def test_without_jobs_nothing_is_lost() -> None:
+    found = forecast_of([asked(PENDING), changed("ctl1", kind="restart", guarded=[loss()])])
+    assert not found.needs_consent
+    assert found.impact is Impact.RESTART
+
+
+def test_a_node_that_goes_loses_only_its_own_jobs() -> None:
+    on_two, on_nine = (
+        forecast_of([asked(RUNNING), changed("ctl1", kind="reconfigure", guarded=[loss(node=node)])])
+        for node in ("node2", "node9")
+    )
+    assert on_two.needs_consent
+    assert not on_nine.needs_consent
+
+
+def test_an_unknown_queue_is_taken_for_full() -> None:
+    dangerous = changed("ctl1", kind="restart", guarded=[loss()])
+    for answer in ([asked(answers=False)], []):
+        assert forecast_of([*answer, dangerous]).needs_consent
+        assert not forecast_of([*answer, changed("node1", kind="restart")]).needs_consent
+
+
+def test_a_new_controller_has_no_jobs() -> None:
+    found = forecast_of([asked(configured=False, answers=False), changed("ctl1", kind="start")])
+    assert found.jobs == ()
+
+
+def test_what_failed_in_the_check_is_said() -> None:
+    failed = result("node2", Status.FAILED, message="no disk")
+    assert forecast_of([asked(), failed]).failures == (failed,)
