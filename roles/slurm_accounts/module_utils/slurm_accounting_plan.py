@@ -184,9 +184,10 @@ def depths(parents: Mapping[str, str]) -> dict[str, int]:
     found = {}
     for name in parents:
         path = [name]
-        while parents.get(path[-1], ROOT) != ROOT and len(path) <= len(parents):
+        # The last of a path may be an account that is in the database already and not among these.
+        while parents.get(path[-1], ROOT) != ROOT and len(path) <= len(parents) + 1:
             path.append(parents[path[-1]])
-        if len(path) <= len(parents):
+        if len(path) <= len(parents) + 1:
             found[name] = len(path)
     return found
 

@@ -39,6 +39,12 @@ def test_what_is_not_declared_is_left_alone(state: Loaded) -> None:
     assert commands(state, {"qos": [], "accounts": [], "users": []}) == []
 
 
+def test_a_parent_may_be_in_the_database_alone(state: Loaded) -> None:
+    laser = next(account for account in entries()["accounts"] if account["name"] == "laser")
+    assert laser["parent"] == "physics"
+    assert commands(state, {"qos": [], "accounts": [laser], "users": []}) == []
+
+
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
