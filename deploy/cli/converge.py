@@ -17,6 +17,7 @@ from deploy.plan.wiring import write_discovery, write_wiring
 from deploy.run.cancellation import Cancellation, signals_cancel
 from deploy.run.events import Event, HostResult, PlayStarted, TaskStarted
 from deploy.run.execute import RunRequest, execute
+from deploy.run.findings import is_refused, with_findings
 from deploy.run.forecast import Forecast, asked_slurm, forecast_of
 from deploy.run.journal import Journal, state_directory
 from deploy.run.lock import site_lock
@@ -70,7 +71,6 @@ class ClusterRun:
 
     def converge(self, display: Display, agree: Agree) -> Summary:
         """Completes secrets and contract; then runs what is to be done, journalled and shown."""
-        variable_files = self._secrets()
         hosts = build_plan(self.site, limit=self.limit).hosts
         command = f"deploy cluster {shown_path(self.site.inventory)}"
         events: list[Event] = []
@@ -87,10 +87,15 @@ class ClusterRun:
             hosts = self._wire(wiring, contract)
             passed: list[Event] = []
             # A controller that never had a slurm.conf has no jobs that could be lost.
-            if not is_new and not self.options.check:
+            if not is_new and not self.options.check and not is_refused(events):
                 options = replace(self.options, extra=(*self.options.extra, _PREPARES))
-                forecast, passed = self._foretell(options, wiring, variable_files, display, cancellation)
-                if not _is_nothing_to_do(passed, hosts) and not cancellation.is_asked:
+                borrowed = self._borrowed_secrets()
+                forecast, passed = self._foretell(options, wiring, borrowed, display, cancellation)
+                is_over = is_refused(passed) or _is_nothing_to_do(passed, hosts) or cancellation.is_asked
+                if is_over:
+                    for result in with_findings(passed):
+                        display.event(result)
+                else:
                     passed = []
                     display.plan(forecast)
                     if forecast.needs_consent:
@@ -108,11 +113,11 @@ class ClusterRun:
                 journal.append(event)
                 on_answer(event)
 
-            if not passed:
-                execute(self._request("cluster", wiring, variable_files), on_event, cancellation)
+            if not passed and not is_refused(events):
+                execute(self._request("cluster", wiring, self._secrets()), on_event, cancellation)
             summary = summarize(events, hosts, started=started)
             journal.finish(converged=self._converged(summary))
-            display.finish(summary, self._hint(summary))
+            display.finish(summary, self._hint(summary, is_refused=is_refused(events)))
         return summary
 
     def foretell(self, display: Display) -> tuple[Forecast, Summary]:
@@ -210,11 +215,12 @@ class ClusterRun:
             on_event(event)
 
         source = self.place / "discover.json"
-        write_discovery(source, missing, self.site.masters)
+        plan = build_plan(self.site, limit=self.limit, unknown={node.name for node in missing})
+        write_discovery(source, self.site, plan, contract, missing)
         execute(self._request("discover", source), on_answer, cancellation)
         found = {r.host: r.answer["hardware"] for r in results if r.answer and "hardware" in r.answer}
         is_new = asked_slurm(results).get("configured") is False
-        if self.options.check or not keeps:
+        if self.options.check or not keeps or not found:
             return {**contract, **{name: dict(hardware) for name, hardware in found.items()}}, is_new
         keep(self.site, found)
         return read_contract(self.site), is_new
@@ -237,8 +243,10 @@ class ClusterRun:
             variable_files=variable_files,
         )
 
-    def _hint(self, summary: Summary) -> str:
+    def _hint(self, summary: Summary, *, is_refused: bool) -> str:
         inventory = shown_path(self.site.inventory)
+        if is_refused:
+            return f"deploy check {inventory}   (when this is mended)"
         again = f"deploy cluster {inventory}"
         match summary.outcome:
             case Outcome.CONVERGED if self.options.check:

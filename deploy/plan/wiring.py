@@ -219,8 +219,10 @@ def _memory_per_cpu(hardware: Hardware) -> int:
     return int(hardware["memory_mb"]) // int(hardware["cpus"])
 
 
-def write_discovery(path: Path, nodes: Iterable[Host], controllers: Iterable[Host]) -> None:
-    """Writes the inventory source of playbooks/discover.yml: who is asked."""
-    asked = {"phase_discover": nodes, "phase_controller": controllers}
-    groups = {group: {"hosts": {host.name: None for host in hosts}} for group, hosts in asked.items()}
-    path.write_text(json.dumps({"all": {"children": groups}}), encoding="utf-8")
+def write_discovery(
+    path: Path, site: Site, plan: Plan, contract: Mapping[str, Hardware], nodes: Iterable[Host]
+) -> None:
+    """Writes the inventory source of playbooks/discover.yml; ``nodes`` are asked what they have."""
+    source = wiring(site, plan, contract)
+    source["all"]["children"]["phase_discover"] = {"hosts": {node.name: None for node in nodes}}
+    path.write_text(json.dumps(source), encoding="utf-8")

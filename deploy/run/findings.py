@@ -1,11 +1,11 @@
 """What is wrong with hosts, from results of tasks: what host_check found, and what Ansible's words mean."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from deploy.errors import Finding, Severity
-from deploy.run.events import HostResult, Status
+from deploy.run.events import Event, HostResult, Status
 from deploy.run.message import one_line
 
 
@@ -115,6 +115,16 @@ def findings_of(result: HostResult, address: str = "") -> tuple[Finding, ...]:
         return ()
     hint = found.hint.format(name=result.host, address=address or result.host)
     return (Finding(result.host, found.reference, found.message, hint),)
+
+
+def is_refused(events: Iterable[Event]) -> bool:
+    """Whether a machine was found unfit, which stops a run before it changes anything."""
+    return any(result.is_trouble and result.status is Status.FAILED for result in with_findings(events))
+
+
+def with_findings(events: Iterable[Event]) -> list[HostResult]:
+    """The results that say that something is wrong with their host."""
+    return [event for event in events if isinstance(event, HostResult) and findings_of(event)]
 
 
 def checked(result: HostResult) -> tuple[str, ...]:

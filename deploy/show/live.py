@@ -15,7 +15,14 @@ from deploy.run.events import Event, HostResult, Level, Notice, PlayStarted, Ret
 from deploy.run.forecast import Forecast
 from deploy.show.forecast import plan_lines
 from deploy.show.summary import HostSummary, Outcome, Summary, task_title
-from deploy.show.text import diff_lines, failure_lines, message_lines, result_line, verdict_line
+from deploy.show.text import (
+    diff_lines,
+    failure_lines,
+    finding_lines,
+    message_lines,
+    result_line,
+    verdict_line,
+)
 
 _STYLES = {
     "ok": "green",
@@ -110,6 +117,8 @@ class LiveDisplay:
             self._print("\n".join(rest), "red")
         elif self._verbose or (self._diff and result.diff):
             self._print("\n".join([result_line(result), *message_lines(result)]), style)
+        if not result.is_trouble:
+            self._print("\n".join(finding_lines(result)), "yellow")
         if self._diff:
             for line in diff_lines(result):
                 self._print(f"    {line}", _DIFF_STYLES.get(line[:1], "dim"))

@@ -6,7 +6,15 @@ from deploy.run.events import Event, HostResult, Level, Notice, PlayStarted, Ret
 from deploy.run.forecast import Forecast
 from deploy.show.forecast import plan_lines
 from deploy.show.summary import Summary
-from deploy.show.text import diff_lines, failure_lines, host_lines, message_lines, result_line, verdict_line
+from deploy.show.text import (
+    diff_lines,
+    failure_lines,
+    finding_lines,
+    host_lines,
+    message_lines,
+    result_line,
+    verdict_line,
+)
 
 
 class PlainDisplay:
@@ -50,6 +58,8 @@ class PlainDisplay:
             self._write(result_line(result))
             if self._verbose:
                 self._lines(message_lines(result))
+        if not result.is_trouble:
+            self._lines(finding_lines(result))
         if self._diff:
             self._lines(f"    {line}" for line in diff_lines(result))
 

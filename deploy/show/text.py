@@ -4,6 +4,7 @@ import difflib
 from collections.abc import Mapping
 
 from deploy.run.events import HostResult
+from deploy.run.findings import findings_of
 from deploy.show.summary import HostSummary, Outcome, Summary, task_title
 
 EXPLANATIONS: Mapping[Outcome, str] = {
@@ -23,9 +24,16 @@ def result_line(result: HostResult) -> str:
 
 def failure_lines(result: HostResult) -> list[str]:
     """What, where and why of a task that failed or a host that was not reached."""
+    if found := finding_lines(result):
+        return found
     lines = [f"{result.verdict.upper()} {result.host}: {task_title(result)}"]
     lines += [f"    {line}" for line in result.message.splitlines()]
     return [*lines, f"    at {result.path}"] if result.path else lines
+
+
+def finding_lines(result: HostResult) -> list[str]:
+    """What a result says is wrong with its host, be it fit all the same."""
+    return [line for finding in findings_of(result) for line in str(finding).splitlines()]
 
 
 def message_lines(result: HostResult) -> list[str]:
