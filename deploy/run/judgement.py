@@ -9,6 +9,7 @@ from deploy.run.node_status import NodeStatus, Reach, Service
 
 _CLOCK_SECONDS = 1.0
 _SECONDS_TO_SYNCHRONIZE = 300.0
+_SLURM_USER = "slurm"
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,10 @@ class Judge:
 
     def findings(self) -> list[Finding]:
         """Everything that is wrong, without what only follows from it."""
+        missing = [service.name for service in self.down() if not service.is_installed]
+        if missing and self.status.convergence is None:
+            message = f"deploy has not been here yet: there is no {', '.join(missing)}"
+            return [self._error("never-converged", message, self.promise.again)]
         return [*self._answer(), *self._slurm(), *self._convergence()]
 
     def down(self) -> tuple[Service, ...]:
@@ -67,16 +72,17 @@ class Judge:
         elif self.status.slurm_silence:
             message = f"Slurm does not tell of its nodes: {self.status.slurm_silence}"
             yield self._error("slurm-silent", message, "scontrol ping" + self._there())
-        mine = {f"{service.name}.service" for service in down}
-        others = [unit for unit in self.status.failed_units if unit not in mine]
+        said = {f"{service.name}.service" for service in down}
+        others = [unit for unit in self.status.failed_units if unit not in said]
         if others:
-            message = f"{len(others)} other unit{'s' * (len(others) > 1)} failed: {', '.join(others)}"
+            message = f"{len(others)} failed unit{'s' * (len(others) > 1)}: {', '.join(others)}"
             yield self._warning("unit-failed", message, "systemctl --failed" + self._there())
 
     def _hardware(self) -> Iterator[Finding]:
         if self.status.shortfalls:
-            hint = f"mend the node, or write into hardware.yml what it has, then: {self.promise.again}"
-            yield self._error("hardware-below-contract", "; ".join(self.status.shortfalls), hint)
+            message = "; ".join(self.status.shortfalls)
+            accept = f"write what it has into slurmd_hardware or hardware.yml, then: {self.promise.again}"
+            yield self._error("hardware-below-contract", message, f"mend it, or {accept}")
 
     def _clock(self) -> Iterator[Finding]:
         clock, chrony = self.status.clock, self.status.service("chrony")
@@ -111,10 +117,11 @@ class Judge:
         return f"{state}: {node.reason}" + (f" ({', '.join(details)})" if details else "")
 
     def _is_loss_explained(self) -> bool:
-        """Whether Slurm has lost the node because of something that is said of it already."""
-        return self.status.reach is not Reach.ANSWERED or bool(
-            {"slurmd", "munge"} & {service.name for service in self.down()}
-        )
+        """Whether Slurm, and nobody else, put the node out of service for something that is said already."""
+        by = self.status.slurm.by if self.status.slurm else ""
+        lost = self.status.reach is not Reach.ANSWERED
+        lost = lost or bool({"slurmd", "munge"} & {service.name for service in self.down()})
+        return lost and by in {"", _SLURM_USER}
 
     def _convergence(self) -> Iterator[Finding]:
         if self.status.convergence is None:

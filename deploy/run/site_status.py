@@ -14,11 +14,12 @@ from deploy.site.inventory import Host, Site
 
 @dataclass(frozen=True)
 class JudgedHost:
-    """A host, what is wrong with it, and which of its services are down."""
+    """A host, what is wrong with it, which of its services are down, and whether Slurm should know it."""
 
     status: NodeStatus
     findings: tuple[Finding, ...]
     down: tuple[Service, ...] = ()
+    is_node: bool = True
 
     @property
     def is_bad(self) -> bool:
@@ -73,8 +74,9 @@ def site_status(
         status = replace(
             answer_of(name, results.get(name)), slurm=nodes.get(name), convergence=convergences.get(name)
         )
-        judge = Judge(status, _promise(site, site.hosts[name], command), at, is_slurm_known=bool(told))
-        host = JudgedHost(status, tuple(judge.findings()), judge.down())
+        promise = _promise(site, site.hosts[name], command)
+        judge = Judge(status, promise, at, is_slurm_known=bool(told))
+        host = JudgedHost(status, tuple(judge.findings()), judge.down(), promise.is_node)
         if limit is None or name in limit or host.is_bad:
             judged.append(host)
     if limit is None:

@@ -12,7 +12,6 @@ from deploy.run.site_status import JudgedHost, SiteStatus
 
 HEADER = ("host", "slurm", "services", "hardware", "clock", "converged")
 _NOTHING = "-"
-_UNKNOWN = "?"
 
 
 class Mood(StrEnum):
@@ -43,7 +42,9 @@ def lines(status: SiteStatus) -> Iterator[str]:
     for row in table:
         yield "  ".join(f"{text:<{width}}" for text, width in zip(row, widths, strict=True)).rstrip()
     for host in status.hosts:
-        yield from ("", *map(str, host.findings)) if host.findings else ()
+        yield from [""] * bool(host.findings)
+        for finding in host.findings:
+            yield from str(finding).splitlines()
     yield ""
     yield verdict(status)
 
@@ -84,7 +85,9 @@ def _slurm(host: JudgedHost) -> Cell:
         return Cell(node.word, Mood.BAD if node.is_drained or node.is_down else Mood.QUIET)
     if _has(host, "node-not-in-slurm"):
         return Cell("not known", Mood.BAD)
-    return Cell("silent", Mood.BAD) if host.status.slurm_silence else Cell(_NOTHING)
+    if host.status.slurm_silence:
+        return Cell("silent", Mood.BAD)
+    return Cell("?", Mood.WARNING) if host.is_node else Cell(_NOTHING)
 
 
 def _services(host: JudgedHost) -> Cell:
@@ -92,7 +95,7 @@ def _services(host: JudgedHost) -> Cell:
         return Cell(_NOTHING)
     if host.down:
         return Cell("no " + ", ".join(service.name for service in host.down), Mood.BAD)
-    return Cell("others failed", Mood.WARNING) if _has(host, "unit-failed") else Cell("ok")
+    return Cell("units failed", Mood.WARNING) if _has(host, "unit-failed") else Cell("ok")
 
 
 def _hardware(status: NodeStatus) -> Cell:

@@ -15,9 +15,12 @@ _SEVERITIES = {Severity.ERROR: "red", Severity.WARNING: "yellow"}
 def print_status(console: Console, status: SiteStatus) -> None:
     """Everything, as Text: what hosts say is never read as markup."""
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    for title in HEADER:
-        table.add_column(title, no_wrap=title != HEADER[-1])
-    for name, *cells in rows(status):
+    found = rows(status)
+    for title, *column in zip(HEADER, *found, strict=True):
+        # A narrow terminal cuts the last column alone.
+        width = None if title == HEADER[-1] else max(len(title), *(len(cell.text) for cell in column))
+        table.add_column(title, no_wrap=True, min_width=width)
+    for name, *cells in found:
         style = "" if name.mood is Mood.QUIET else _STYLES[name.mood]
         table.add_row(Text(name.text, style), *(Text(cell.text, _STYLES[cell.mood]) for cell in cells))
     console.print(table)

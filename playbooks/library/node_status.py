@@ -29,7 +29,7 @@ options:
     description: The hardware contract of a compute node; left out, the hardware is not looked at.
     type: dict
   asks_slurm:
-    description: Whether to ask slurmctld, when it is not one of the services that are down, for the nodes.
+    description: Whether to ask slurmctld for the nodes, unless the services say that it cannot answer.
     type: bool
     default: false
 author: [the maintainers of this project]
@@ -158,8 +158,8 @@ def ask_clock() -> dict[str, Any]:
 def ask_slurm(services: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """What slurmctld says of all nodes, or why it says nothing."""
     for service in services:
-        if service["name"] == "slurmctld" and service["active"] != "active":
-            return {"error": "slurmctld does not run"}  # scontrol would wait for it
+        if service["name"] in {"munge", "slurmctld"} and service["active"] != "active":
+            return {"error": f"{service['name']} does not run"}  # scontrol would wait for it
     try:
         return {"nodes": parse_nodes(ask(["scontrol", "--oneliner", "--all", "show", "nodes"]))}
     except NoAnswerError as problem:

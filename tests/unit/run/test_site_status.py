@@ -1,0 +1,83 @@
+from collections.abc import Collection
+
+import pytest
+
+from deploy.errors import ExitCode
+from deploy.run.convergence import Convergence
+from deploy.run.events import HostResult
+from deploy.run.site_status import SiteStatus, site_status
+from deploy.site.inventory import Site, read_site
+from tests.unit.run.statuses import NOW, answered, lost, slurm_node
+from tests.unit.site.sites import write_site
+
+HOSTS = ("ctl1", "login1", "node1", "node2")
+HEALTHY = {"node1": slurm_node(), "node2": slurm_node("MIXED")}
+DRAINED = {"node1": slurm_node("IDLE+DRAIN", "disk", "root", 60.0), "node2": slurm_node()}
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
+    return read_site(write_site(tmp_path_factory.mktemp("site")))
+
+
+def _judged(
+    site: Site,
+    *results: HostResult,
+    nodes: dict[str, dict[str, object]] | None = None,
+    limit: Collection[str] | None = None,
+    asked: tuple[str, ...] = HOSTS,
+) -> SiteStatus:
+    found = {host: answered(host) for host in asked}
+    found["ctl1"] = answered("ctl1", slurm={"nodes": HEALTHY if nodes is None else nodes})
+    found |= {result.host: result for result in results}
+    ends = dict.fromkeys(HOSTS, Convergence(NOW - 60, "1.0", "run"))
+    return site_status(site, found, ends, asked=asked, limit=limit, command="deploy cluster inv.ini", at=NOW)
+
+
+def _names(status: SiteStatus) -> list[str]:
+    return [host.status.name for host in status.hosts]
+
+
+def test_all_is_well(site: Site) -> None:
+    status = _judged(site)
+    assert _names(status) == list(HOSTS)
+    assert status.exit_code == ExitCode.OK
+    assert [host.status.slurm.word for host in status.hosts if host.status.slurm] == ["idle", "mixed"]
+
+
+def test_the_most_important_comes_first(site: Site) -> None:
+    down = {"name": "slurmdbd", "load": "loaded", "active": "failed", "result": "", "seconds": 1.0}
+    status = _judged(
+        site,
+        answered("ctl1", services=[down], slurm={"nodes": DRAINED}),
+        answered("login1", failed_units=["odd.service"]),
+        lost("node2"),
+    )
+    assert _names(status) == ["ctl1", "node2", "node1", "login1"]
+    assert [host.status.name for host in status.bad] == ["ctl1", "node1"]
+    assert status.exit_code == ExitCode.FAILED
+
+
+def test_only_an_unreachable_host_has_its_own_exit_code(site: Site) -> None:
+    nodes = {"node1": slurm_node(), "node2": slurm_node("DOWN+DRAIN", "fan", "root", 60.0)}
+    assert _judged(site, lost("node2"), nodes=nodes).exit_code == ExitCode.UNREACHABLE
+    assert _judged(site, lost("node2"), nodes=DRAINED).exit_code == ExitCode.FAILED
+
+
+def test_nodes_that_only_one_side_knows(site: Site) -> None:
+    status = _judged(site, nodes={"node1": slurm_node(), "old9": slurm_node("DOWN")})
+    assert {host.status.name: host.findings[0].reference for host in status.bad} == {
+        "node2": "node-not-in-slurm",
+        "old9": "node-not-in-inventory",
+    }
+    assert status.exit_code == ExitCode.FAILED
+
+
+def test_a_limit_shows_its_hosts_and_a_controller_in_trouble(site: Site) -> None:
+    limited = {"limit": {"node1"}, "asked": ("ctl1", "node1")}
+    status = _judged(site, nodes={**HEALTHY, "old9": slurm_node()}, **limited)  # type: ignore[arg-type]
+    assert _names(status) == ["node1"]
+    status = _judged(site, lost("ctl1"), **limited)  # type: ignore[arg-type]
+    assert _names(status) == ["ctl1", "node1"]
+    assert status.hosts[1].findings == ()
+    assert status.exit_code == ExitCode.UNREACHABLE

@@ -1,0 +1,149 @@
+import io
+import json
+
+import pytest
+from rich.console import Console
+
+from deploy.errors import ExitCode, Finding, Severity
+from deploy.run.convergence import Convergence
+from deploy.run.node_status import Clock, NodeStatus, Reach, SlurmNode
+from deploy.run.site_status import JudgedHost, SiteStatus
+from deploy.show.status import as_json, lines
+from deploy.show.status_table import print_status
+from tests.unit.run.statuses import NOW, service
+
+END = Convergence(NOW - 7200, "1.0", "run1")
+SLURMD = service("slurmd", "failed", result="signal")
+HOSTILE = "[red]<b>[/] $(id) \u00fc"
+
+SITE = SiteStatus(
+    NOW,
+    (
+        JudgedHost(
+            NodeStatus("node2", Reach.UNREACHABLE, "no route", slurm=SlurmNode(("DOWN",), "", "", None)),
+            (Finding("node2", "host-unreachable", "no route", "ssh 10.0.0.12"),),
+        ),
+        JudgedHost(
+            NodeStatus(
+                "node1",
+                Reach.ANSWERED,
+                services=(SLURMD,),
+                shortfalls=("cpus: x", "gpus: y"),
+                clock=Clock(5.0, 5.2),
+                slurm=SlurmNode(("IDLE", "DRAIN"), HOSTILE, "root", NOW - 60),
+                convergence=END,
+            ),
+            (
+                Finding("node1", "clock-off", "off", "chronyc makestep"),
+                Finding("node1", "node-drained", HOSTILE, "scontrol"),
+            ),
+            (SLURMD,),
+        ),
+        JudgedHost(
+            NodeStatus("old9", Reach.NOT_ASKED, slurm=SlurmNode(("IDLE",), "", "", None)),
+            (Finding("old9", "node-not-in-inventory", "unknown", "deploy cluster"),),
+        ),
+        JudgedHost(
+            NodeStatus("new7", Reach.ANSWERED, shortfalls=(), clock=Clock(-0.2, 0.4)),
+            (Finding("new7", "never-converged", "never", "deploy cluster", Severity.WARNING),),
+        ),
+        JudgedHost(
+            NodeStatus("ctl1", Reach.ANSWERED, clock=Clock(-0.001, 0.002), convergence=END), (), is_node=False
+        ),
+    ),
+)
+
+
+CONVERGED = "2 h ago (1970-01-12 11:46 UTC, 1.0)"
+
+
+def test_plain_lines() -> None:
+    assert list(lines(SITE)) == [
+        "host               slurm    services   hardware         clock    converged",
+        "node2 unreachable  down     -          -                -        never",
+        f"node1              drained  no slurmd  less cpus, gpus  +5.0 s   {CONVERGED}",
+        "old9               idle     -          -                -        not in the inventory",
+        "new7               ?        ok         ok               <0.40 s  never",
+        f"ctl1               -        ok         -                <0.01 s  {CONVERGED}",
+        "",
+        "node2: no route [host-unreachable]",
+        "  -> ssh 10.0.0.12",
+        "",
+        "node1: off [clock-off]",
+        "  -> chronyc makestep",
+        f"node1: {HOSTILE} [node-drained]",
+        "  -> scontrol",
+        "",
+        "old9: unknown [node-not-in-inventory]",
+        "  -> deploy cluster",
+        "",
+        "new7: warning: never [never-converged]",
+        "  -> deploy cluster",
+        "",
+        "5 hosts: 1 unreachable, 2 with something wrong, 2 well",
+    ]
+
+
+def _printed(status: SiteStatus, width: int, **console: object) -> str:
+    out = io.StringIO()
+    print_status(Console(file=out, width=width, **console), status)  # type: ignore[arg-type]
+    return out.getvalue()
+
+
+def test_a_terminal_shows_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    shown = _printed(SITE, 120, force_terminal=True, color_system=None)
+    assert [line.rstrip() for line in shown.splitlines()] == [line.rstrip() for line in lines(SITE)]
+
+
+def test_what_is_wrong_is_coloured_and_what_is_well_is_quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    shown = _printed(SITE, 120, force_terminal=True, color_system="standard")
+    assert "\x1b[1;31mno slurmd" in shown
+    assert "\x1b[33mnever" in shown
+    assert "\x1b[2mok" in shown
+    monkeypatch.setenv("NO_COLOR", "1")
+    shown = _printed(SITE, 120, force_terminal=True, color_system="standard")
+    assert "31m" not in shown
+    assert "33m" not in shown
+
+
+def test_a_narrow_terminal_cuts_the_last_column_alone() -> None:
+    shown = _printed(SITE, 80, force_terminal=True, color_system=None).splitlines()[:6]
+    full = list(lines(SITE))
+    assert [line.rstrip() for line in shown] != full[:6]
+    assert [line[:70].rstrip() for line in shown] == [line[:70].rstrip() for line in full[:6]]
+
+
+def test_a_site_that_is_well() -> None:
+    well = SiteStatus(NOW, SITE.hosts[-1:])
+    assert list(lines(well))[-2:] == ["", "1 host: 1 well"]
+    assert well.exit_code == ExitCode.OK
+
+
+def test_json() -> None:
+    data = json.loads(json.dumps(as_json(SITE)))
+    assert data["at"] == "1970-01-12T13:46:40+00:00"
+    assert data["exit_code"] == 1
+    node1 = data["hosts"]["node1"]
+    assert node1["reach"] == "answered"
+    assert node1["services"] == {
+        "slurmd": {"load": "loaded", "active": "failed", "result": "signal", "seconds": 180.0}
+    }
+    assert node1["slurm"] == {
+        "state": "drained",
+        "flags": ["IDLE", "DRAIN"],
+        "reason": HOSTILE,
+        "by": "root",
+        "since": "1970-01-12T13:45:40+00:00",
+    }
+    assert node1["clock"] == {"least": 5.0, "most": 5.2, "synchronized": None, "chrony_ahead": None}
+    assert node1["converged"] == {"at": "1970-01-12T11:46:40+00:00", "version": "1.0", "run": "run1"}
+    assert node1["findings"][0] == {
+        "reference": "clock-off",
+        "message": "off",
+        "hint": "chronyc makestep",
+        "severity": "error",
+    }
+    assert data["hosts"]["node2"]["services"] == {}
+    assert data["hosts"]["ctl1"]["slurm"] is None
