@@ -6,6 +6,7 @@ from fnmatch import fnmatchcase
 
 from deploy.errors import Finding, Severity
 from deploy.site.inventory import Site
+from deploy.site.origin import shown
 
 _OFF: tuple[object, ...] = (False, None, "", 0, "no", "off", "false", [], {})
 
@@ -223,7 +224,7 @@ def check_deepops_groups(site: Site) -> Iterator[Finding]:
         used = [name for name in names.split() if site.groups.get(name)]
         if used:
             yield Finding(
-                str(site.inventory),
+                shown(str(site.inventory)),
                 "deepops-group",
                 f"{', '.join(f'[{name}]' for name in used)}: {instead}",
                 "leave it, or remove it: it makes no difference",

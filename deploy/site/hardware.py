@@ -9,8 +9,10 @@ from typing import Any
 
 import yaml
 
-from deploy.errors import Finding, error
+from deploy.errors import error
 from deploy.site.inventory import Host, Site
+from deploy.site.origin import shown
+from deploy.site.plain_yaml import NotReadable, parse_mapping, read_text
 
 FILE_NAME = "hardware.yml"
 VARIABLE = "slurmd_hardware"
@@ -32,24 +34,22 @@ def read_contract(site: Site) -> dict[str, dict[str, Any]]:
     if not path.exists():
         return {}
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-    except yaml.YAMLError as problem:
+        content = parse_mapping(read_text(path))
+    except NotReadable as problem:
         raise error(
             "hardware-invalid",
-            f"not YAML: {problem}",
-            where=str(path),
-            hint="mend it, or remove it to have it discovered again",
+            f"this file cannot be read: {problem.reason}",
+            where=shown(problem.place(path)),
+            hint="mend it, or remove it to have the nodes discovered again",
         ) from None
-    wrong = (
-        [name for name, entry in content.items() if not isinstance(entry, dict) or entry.keys() - set(_KEYS)]
-        if isinstance(content, dict)
-        else ["the file"]
-    )
+    wrong = [
+        name for name, entry in content.items() if not isinstance(entry, dict) or entry.keys() - set(_KEYS)
+    ]
     if wrong:
         raise error(
             "hardware-invalid",
-            f"{', '.join(map(str, wrong))}: known keys are {', '.join(_KEYS)}",
-            where=str(path),
+            f"{', '.join(wrong)}: known keys are {', '.join(_KEYS)}",
+            where=shown(str(path)),
             hint="remove the entry to have it discovered again",
         )
     return content
@@ -88,23 +88,3 @@ def keep(site: Site, found: Mapping[str, Hardware]) -> None:
     sibling = path.with_name(f".{path.name}.new")
     sibling.write_text(_HEADER + body, encoding="utf-8")
     sibling.replace(path)
-
-
-def check_hardware(site: Site) -> list[Finding]:
-    """GPUs that are declared without a type."""
-    return [
-        Finding(
-            node.name,
-            "gpu-without-type",
-            "a GPU is declared without its type",
-            "write for example: slurmd_hardware: {gpus: [{type: a100, count: 4}]}",
-        )
-        for node in site.nodes
-        for gpu in _declared_gpus(node)
-        if not str(gpu.get("type", "")).strip()
-    ]
-
-
-def _declared_gpus(node: Host) -> list[dict[str, Any]]:
-    gpus = declared(node).get("gpus", [])
-    return [gpu for gpu in gpus if isinstance(gpu, dict)] if isinstance(gpus, list) else []

@@ -38,6 +38,11 @@ class Host:
         """Where Ansible connects to: ``ansible_host``, else the inventory name."""
         return str(self.variables.get("ansible_host", self.name))
 
+    @property
+    def cluster_address(self) -> str:
+        """Where the cluster's hosts reach it: differs from Ansible's behind a jump host or a NAT."""
+        return str(self.variables.get("hosts_file_address") or self.address)
+
 
 @dataclass(frozen=True)
 class Site:
@@ -124,7 +129,7 @@ def read_site(
         raise error(
             "inventory-invalid",
             "this is not an inventory: it names no host",
-            where=str(inventory),
+            where=shown(str(inventory)),
             hint=f"name the machines below [{MASTER}] and [{NODE}]: ctl1 ansible_host=10.0.0.1",
         )
     extra = extra_variables or {}

@@ -21,19 +21,13 @@ def host_origin(inventory: Path, name: str) -> str:
         for number, line in enumerate(lines(path), start=1):
             if key.match(line.split("#", 1)[0]):
                 return shown(f"{path}:{number}")
-    return str(inventory)
+    return shown(str(inventory))
 
 
 def inventory_files(inventory: Path) -> tuple[Path, ...]:
     """The files that make up an inventory, which may be a directory of them."""
     sources = sorted(inventory.iterdir()) if inventory.is_dir() else [inventory]
     return tuple(path for path in sources if path.is_file() and path.suffix in _SUFFIXES)
-
-
-def variable_files(directory: Path) -> tuple[Path, ...]:
-    """The files of a site's group_vars and host_vars."""
-    found = [path for kind in ("group_vars", "host_vars") for path in sorted((directory / kind).rglob("*"))]
-    return tuple(path for path in found if path.is_file())
 
 
 def lines(path: Path) -> tuple[str, ...]:

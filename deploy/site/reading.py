@@ -12,15 +12,25 @@ from typing import Any
 
 from deploy.content import ansible_config
 from deploy.errors import DeployError, Finding, Severity
-from deploy.site.origin import shown
+from deploy.site.origin import inventory_files, lines, shown
+
+LISTING = Path(__file__).with_name("listing.py")
 
 _YAML_SUFFIXES = frozenset({".yml", ".yaml", ".json"})
 _COMPLAINT = re.compile(r"^\[WARNING\]: (?P<text>.*(?:\n(?!\[).*)*)", re.MULTILINE)
 _UNREADABLE = re.compile(r"Failed to parse inventory with '(?P<plugin>\w+)' plugin: (?P<reason>.*)")
 _ORIGIN = re.compile(r"^Origin: (?P<place>/.*?:\d+)(?::\d+)?$", re.MULTILINE)
-_SECRET = re.compile(r"(\b\w*(?:pass|key|secret|token)\w*[\"']?\s*[=:]\s*)\S.*", re.IGNORECASE)
-_EXPECTED = ("Invalid characters were found in group names", "Deprecation warnings can be disabled")
-"""What Ansible says of the hyphens in Slurm's group names, and of what it says elsewhere."""
+_SECRET = re.compile(r"(\b\w*(?:pass|_key|secret|token)\w*[\"']?\s*[=:]\s*)\S.*", re.IGNORECASE)
+_TYPE = re.compile(r"\"?<class '[\w.]*?(?:_AnsibleTagged)?(\w+)'>\"?")
+_FILE = re.compile(r"^Could not process '(?P<place>.*?)': failed to combine variables.*")
+_QUOTED = re.compile(r"(got: |definition '|undefined group ')(?P<text>.+?)'?(:|\.?$)")
+_NO_BRACKET = "not enough values to unpack"
+_EXPECTED = (
+    "Invalid characters were found in group names",
+    "Found both group and host with same name",
+    "Deprecation warnings can be disabled",
+)
+"""What Ansible says of the hyphens in Slurm's group names, and of what is a finding of its own."""
 
 
 @dataclass(frozen=True)
@@ -35,23 +45,8 @@ class Reading:
 
 def read_with_ansible(inventory: Path, limit: str | None, vault_password_file: Path | None) -> Reading:
     """What Ansible makes of an inventory. Raises DeployError ``inventory-invalid``."""
-    command = [sys.executable, "-I", str(Path(__file__).with_name("listing.py")), str(inventory)]
-    command += [str(ansible_config().parent), limit or "", str(vault_password_file or "")]
-    environment = os.environ | {
-        "ANSIBLE_CONFIG": str(ansible_config()),
-        "ANSIBLE_DUPLICATE_YAML_DICT_KEY": "error",
-        "ANSIBLE_INVENTORY_UNPARSED_FAILED": "true",
-        "ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED": "true",
-        "ANSIBLE_NOCOLOR": "1",
-    }
-    result = subprocess.run(
-        command,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        check=False,
+    result = _answer(
+        [str(inventory), str(ansible_config().parent), limit or "", str(vault_password_file or "")]
     )
     try:
         answer: dict[str, Any] = json.loads(result.stdout)
@@ -64,6 +59,30 @@ def read_with_ansible(inventory: Path, limit: str | None, vault_password_file: P
     )
 
 
+def listing_environment() -> dict[str, str]:
+    """What listing.py is started with: Ansible as the project wants it, wherever it is started."""
+    return os.environ | {
+        "ANSIBLE_CONFIG": str(ansible_config()),
+        "ANSIBLE_DUPLICATE_YAML_DICT_KEY": "error",
+        "ANSIBLE_INVENTORY_UNPARSED_FAILED": "true",
+        "ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED": "true",
+        "ANSIBLE_NOCOLOR": "1",
+    }
+
+
+def _answer(arguments: list[str]) -> subprocess.CompletedProcess[str]:
+    """What listing.py prints."""
+    return subprocess.run(
+        [sys.executable, "-I", str(LISTING), *arguments],
+        env=listing_environment(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+
+
 def _unreadable(inventory: Path, error: str, place: str, stderr: str) -> Finding:
     """The one cause: each of Ansible's readers complains of a file, and only one was meant for it."""
     meant = "yaml" if inventory.suffix in _YAML_SUFFIXES else "ini"
@@ -71,12 +90,31 @@ def _unreadable(inventory: Path, error: str, place: str, stderr: str) -> Finding
         if (found := _UNREADABLE.search(complaint["text"])) and found["plugin"] == meant:
             error = found["reason"]
             place = origin["place"] if (origin := _ORIGIN.search(stderr)) else place
+    if _NO_BRACKET in error:
+        error, place = "a section has no closing bracket", _line_of(inventory, re.compile(r"^\[[^\]]*$"))
+    elif file := _FILE.match(error):
+        error, place = "it is not a mapping of names to values", file["place"]
+    elif not place and (quoted := _QUOTED.search(error)):
+        place = _line_of(inventory, re.compile(re.escape(quoted["text"])))
     return Finding(
-        shown(place) if place else str(inventory),
+        shown(place or str(inventory)),
         "inventory-invalid",
-        f"Ansible cannot read this: {_discreet(error)}",
-        f"mend it until this answers: ansible-inventory -i {inventory} --list",
+        f"Ansible cannot read this: {_discreet(_TYPE.sub(_plain_type, error))}",
+        f"mend it until this answers: ansible-inventory -i {shown(str(inventory))} --list",
     )
+
+
+def _line_of(inventory: Path, pattern: re.Pattern[str]) -> str:
+    """The first line of the inventory that has something; Ansible names the file only."""
+    for path in inventory_files(inventory):
+        for number, line in enumerate(lines(path), start=1):
+            if pattern.search(line):
+                return f"{path}:{number}"
+    return ""
+
+
+def _plain_type(match: re.Match[str]) -> str:
+    return f"a {match[1].lower()}"
 
 
 def _doubts(inventory: Path, stderr: str) -> Iterator[Finding]:
@@ -85,7 +123,7 @@ def _doubts(inventory: Path, stderr: str) -> Iterator[Finding]:
         text = _discreet(" ".join(complaint["text"].split("\n\n")[0].split()))
         if not text.startswith(_EXPECTED):
             yield Finding(
-                str(inventory),
+                shown(str(inventory)),
                 "inventory-doubtful",
                 f"Ansible says: {text}",
                 "mend what it names; it went on without that",

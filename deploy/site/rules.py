@@ -66,6 +66,12 @@ _SIZE = Form(r"\d+[KMGT]?", "a size, as in 512M or 4G")
 _DIRECTORY = Form(r"/[^\s]*", "an absolute path without spaces")
 _AGE = Form(r"(?i)\d+\s?(hour|day|month)s?", "an age with its unit, as in 12months, 30days or 48hours")
 _MODE = Form(r"0?[0-7]{3,4}", 'a file mode in quotes, as in "0700"', quoted=True)
+_ACCOUNTING_NAME = Form(
+    r"[a-z0-9_][a-z0-9_.@+-]*",
+    "a name as Slurm keeps it: small letters, digits and _ . @ + -, in quotes where it is a number",
+    quoted=True,
+)
+_USER_NAME = Form(r"[a-z_][a-z0-9_-]{0,31}", "a login name: small letters, digits, - and _, at most 32")
 _GPU_TYPE = Form(r"|[A-Za-z0-9_][A-Za-z0-9_.-]*", "a GPU's type: letters, digits, _ . and -")
 _DATABASE_WORD = Form(r"[A-Za-z0-9_$-]{1,64}", "a name of at most 64 letters, digits, _ $ and -")
 _ONE_LINE = Form(r"[^\r\n]*", "one line")
@@ -80,7 +86,18 @@ RULES: Mapping[str, Rule] = {
     "mariadb_innodb_lock_wait_timeout": _COUNT,
     "mariadb_innodb_log_file_size": _SIZE,
     "mariadb_max_allowed_packet": _SIZE,
+    "slurm_accounts_accounts[].default_qos": _ACCOUNTING_NAME,
+    "slurm_accounts_accounts[].name": _ACCOUNTING_NAME,
+    "slurm_accounts_accounts[].parent": _ACCOUNTING_NAME,
+    "slurm_accounts_accounts[].qos[]": _ACCOUNTING_NAME,
     "slurm_accounts_database_port": _PORT,
+    "slurm_accounts_qos[].name": _ACCOUNTING_NAME,
+    "slurm_accounts_qos[].preempt[]": _ACCOUNTING_NAME,
+    "slurm_accounts_users[].accounts[]": _ACCOUNTING_NAME,
+    "slurm_accounts_users[].default_account": _ACCOUNTING_NAME,
+    "slurm_accounts_users[].default_qos": _ACCOUNTING_NAME,
+    "slurm_accounts_users[].name": _ACCOUNTING_NAME,
+    "slurm_accounts_users[].qos[]": _ACCOUNTING_NAME,
     "slurmctld_accounting_enforce[]": Form(
         r"(?i)associations|limits|nojobs|nosteps|qos|safe|wckeys|all|none",
         "one of associations, limits, nojobs, nosteps, qos, safe, wckeys, all, none",
@@ -136,6 +153,11 @@ RULES: Mapping[str, Rule] = {
     "time_sync_local_stratum": Range(0, 15),
     "time_sync_options": _ONE_LINE,
     "time_sync_servers[]": _ADDRESS_WORD,
+    "users_accounts[].groups[]": _USER_NAME,
+    "users_accounts[].home": _DIRECTORY,
+    "users_accounts[].name": _USER_NAME,
+    "users_accounts[].shell": _DIRECTORY,
+    "users_groups[].name": _USER_NAME,
     "users_home_mode": _MODE,
     "users_slurm_gid": Range(1, 0xFFFFFFFE),
     "users_slurm_uid": Range(1, 0xFFFFFFFE),

@@ -6,8 +6,6 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
-
 from deploy.site.rules import rule_of
 from deploy.site.schema import options
 from deploy.site.wording import Spec, plain_meaning
@@ -41,6 +39,7 @@ _READ_EARLY = re.compile(
 )
 """What deploy itself reads to compute the variables of other hosts, before Ansible resolves templates."""
 
+_NUMBER = re.compile(r"-?\d+(\.\d+)?")
 _INDEX = re.compile(r"\[\d+\]")
 
 
@@ -49,19 +48,7 @@ def faults(name: str, value: object) -> list[Fault]:
     spec = options()[name].spec
     if value is None and spec.get("default") is None:
         return []  # As an optional variable is left that has no default: not given.
-    found = list(_faults(name, spec, value))
-    if not found and not opaque(value):
-        for message in _validated(spec, value).error_messages:
-            text = re.sub(r"found in value\b", f"found in {name}", message)
-            found.append((f"{name}: {text.replace(chr(39) + 'value' + chr(39), repr(name))}", _meaning(spec)))
-    return found
-
-
-def completed(name: str, value: object) -> Any:  # noqa: ANN401 - what the specification says
-    """A value without faults, with the defaults of its keys; None where it is not known yet or has faults."""
-    if opaque(value) or faults(name, value):
-        return None
-    return _validated(options()[name].spec, value).validated_parameters["value"]
+    return list(_faults(name, spec, value))
 
 
 def opaque(value: object) -> bool:
@@ -76,10 +63,6 @@ def suggestion(name: str, known: Mapping[str, object]) -> str:
     return f"did you mean {close[0]!r}?" if close else "known names: see docs/variables.md"
 
 
-def _validated(spec: Spec, value: object) -> Any:  # noqa: ANN401 - Ansible's own result
-    return ArgumentSpecValidator({"value": {**spec, "required": False}}).validate({"value": value})
-
-
 def _faults(place: str, spec: Spec, value: object) -> Iterator[Fault]:
     """The faults of a value and of all that is in it; ``place`` is its path with indexes."""
     path = _INDEX.sub("[]", place)
@@ -88,24 +71,43 @@ def _faults(place: str, spec: Spec, value: object) -> Iterator[Fault]:
         yield f"{place} has no value", "write a value, or remove the line to have the default"
     elif _is_encrypted(value) or _is_template(value):
         yield from _template_faults(place, path, value)
-    elif not isinstance(value, _KINDS.get(kind, (object,))) or (isinstance(value, bool) and kind != "bool"):
+    elif kind in _KINDS and not _is_kind(kind, value):
         yield f"{place} is {_shown(value)}, not {_WORDS[kind]}", _kind_hint(kind, value, spec)
     elif isinstance(value, list):
-        element = {"type": spec.get("elements", "raw"), "options": spec.get("options")}
+        element = {**spec, "type": spec.get("elements", "raw")}
         for index, item in enumerate(value):
             yield from _faults(f"{place}[{index}]", element, item)
     elif isinstance(value, dict):
-        yield from _key_faults(place, spec.get("options") or {}, value)
-    elif (rule := rule_of(path, spec)) and not rule.fits(value):
-        yield f"{place} is {value!r}, not {rule.expected}", _meaning(spec)
+        yield from _key_faults(place, spec, value)
+    elif expected := _unmet(path, spec, value):
+        yield f"{place} is {value!r:.80}, not {expected}", _value_hint(spec, value, expected)
 
 
-def _key_faults(place: str, known: Mapping[str, Spec], value: Mapping[Any, object]) -> Iterator[Fault]:
+def _key_faults(place: str, spec: Spec, value: Mapping[Any, object]) -> Iterator[Fault]:
+    known: Mapping[str, Spec] = spec.get("options") or {}
     for key, inner in value.items() if known else ():
         if key in known:
             yield from _faults(f"{place}.{key}", known[key], inner)
         else:
             yield f"{place} has no key {key!r}", suggestion(str(key), known)
+    for key, inner_spec in known.items():
+        if inner_spec.get("required") and key not in value:
+            yield f"{place} lacks the key {key!r}", _meaning(inner_spec)
+
+
+def _is_kind(kind: str, value: object) -> bool:
+    return isinstance(value, _KINDS[kind]) and (kind == "bool" or not isinstance(value, bool))
+
+
+def _unmet(path: str, spec: Spec, value: object) -> str:
+    """What a text or a number should be and is not."""
+    choices = spec.get("choices")
+    if choices and str(value) not in map(str, choices):
+        return f"one of {', '.join(map(str, choices))}"
+    if spec.get("type") == "float" and not _NUMBER.fullmatch(str(value)):
+        return "a number"
+    rule = rule_of(path, spec)
+    return rule.expected if rule and not rule.fits(value) else ""
 
 
 def _template_faults(place: str, path: str, value: object) -> Iterator[Fault]:
@@ -155,6 +157,11 @@ def _kind_hint(kind: str, value: object, spec: Spec) -> str:
     return _meaning(spec)
 
 
+def _value_hint(spec: Spec, value: object, expected: str) -> str:
+    if "in quotes" in expected and not isinstance(value, str):
+        return f"put it in quotes: without them YAML reads 24:00:00 as 86400, 0750 as 488, this as {value}"
+    return _meaning(spec)
+
+
 def _meaning(spec: Spec) -> str:
-    """What a value means; an element of a list has its meaning from the list."""
     return f"it means: {plain_meaning(spec)}" if spec.get("description") else "see docs/variables.md"

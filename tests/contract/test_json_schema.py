@@ -88,7 +88,7 @@ hosts_file_address:
 slurmctld_slurmd_timeout: "{{ site_timeout }}"
 slurmctld_gres_autodetect: "{% if site_nvml %}nvml{% else %}off{% endif %}"
 slurmctld_partitions:
-  - {name: batch, max_nodes: "{{ site_most }}", default_time: "10", state: UP}
+  - {name: batch, default: true, max_nodes: "{{ site_most }}", default_time: "10", state: UP}
 slurm_accounts_accounts: [{name: physics}]
 slurm_accounts_users:
   - {name: alice, accounts: [physics], fairshare: 10, admin_level: operator}

@@ -1,0 +1,203 @@
+"""Accounts, users and QOS of Slurm, and the accounts of the hosts: what the roles would refuse, and more.
+
+The roles' own code judges, so that nothing is refused here that they would take, and the other way round.
+"""
+
+import importlib.util
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+import ansible.module_utils
+
+from deploy.content import roles
+from deploy.errors import Finding, Severity
+from deploy.site.inventory import Host, Site
+from deploy.site.partitions import VARIABLE as PARTITIONS
+from deploy.site.schema import options
+from deploy.site.values import faults, opaque, suggestion
+
+_KINDS: Mapping[str, str] = {
+    "account": "slurm_accounts_accounts",
+    "user": "slurm_accounts_users",
+    "qos": "slurm_accounts_qos",
+}
+_BUILT_IN: Mapping[str, str] = {"account": "root", "qos": "normal"}
+_TITLES: Mapping[str, str] = {"account": "account", "qos": "QOS"}
+_REFERENCES: Mapping[str, Mapping[str, str]] = {
+    PARTITIONS: {
+        "qos": "qos",
+        "allow_qos": "qos",
+        "allow_accounts": "account",
+        "deny_accounts": "account",
+    },
+    _KINDS["account"]: {"parent": "account", "qos": "qos", "default_qos": "qos"},
+    _KINDS["user"]: {"accounts": "account", "qos": "qos", "default_qos": "qos"},
+    _KINDS["qos"]: {"preempt": "qos"},
+}
+"""The keys that name an account or a QOS, by variable."""
+
+Entry = Mapping[str, Any]
+
+
+def check_accounting(site: Site) -> Iterator[Finding]:
+    """Everything about slurm_accounts_* that can be known without the database."""
+    for master in site.masters:
+        entries = {variable: _entries(master, variable) for variable in _REFERENCES}
+        yield from _refused(master, entries)
+        yield from _undeclared(master, entries)
+        yield from _foreign_defaults(master, entries)
+
+
+def _entries(host: Host, variable: str) -> list[Entry]:
+    """What a host's variable declares; nothing where that has faults of its own or is not known yet."""
+    value = host.variables.get(variable)
+    if not isinstance(value, list) or opaque(value) or faults(variable, value):
+        return []
+    return value
+
+
+def _refused(master: Host, entries: Mapping[str, list[Entry]]) -> Iterator[Finding]:
+    judge = _accounting_judge()
+    kinds = {kind: entries[variable] for kind, variable in _KINDS.items()}
+    state = judge.State(
+        clusters=frozenset(),
+        qos=dict.fromkeys(_referred(entries, "qos")),
+        accounts=dict.fromkeys(_referred(entries, "account")),
+        users={},
+        associations={},
+    )
+    by_plural = {"qos": kinds["qos"], "accounts": kinds["account"], "users": kinds["user"]}
+    try:
+        judge.desire("cluster", by_plural, state)
+    except judge.Refused as refusal:
+        for text in dict.fromkeys(refusal.findings):
+            where = master.where(_KINDS[text.split(" ", 1)[0]])
+            yield Finding(
+                where, "invalid-accounting", text, "mend this entry: docs/variables.md has its keys"
+            )
+
+
+@cache
+def _accounting_judge() -> ModuleType:
+    """The part of the role slurm_accounts that runs before anything is asked of the database."""
+    place = str(roles() / "slurm_accounts" / "module_utils")
+    if place not in ansible.module_utils.__path__:
+        ansible.module_utils.__path__.append(place)
+    return import_module("ansible.module_utils.slurm_accounting_declared")
+
+
+@dataclass(frozen=True)
+class _Mention:
+    """A place that names an account or a QOS."""
+
+    variable: str
+    subject: str
+    key: str
+    kind: str
+    name: str
+
+
+def _mentions(entries: Mapping[str, list[Entry]]) -> Iterator[_Mention]:
+    for variable, keys in _REFERENCES.items():
+        title = {PARTITIONS: "partition", **{v: _TITLES.get(k, k) for k, v in _KINDS.items()}}[variable]
+        for entry in entries[variable]:
+            for key, kind in keys.items():
+                value = entry.get(key) or []
+                for name in value if isinstance(value, list) else [value]:
+                    yield _Mention(variable, f"{title} {entry['name']}", key, kind, str(name).lower())
+
+
+def _referred(entries: Mapping[str, list[Entry]], kind: str) -> Iterator[str]:
+    yield _BUILT_IN[kind]
+    yield from (mention.name for mention in _mentions(entries) if mention.kind == kind)
+
+
+def _undeclared(master: Host, entries: Mapping[str, list[Entry]]) -> Iterator[Finding]:
+    """Accounts and QOS that are named and nowhere declared.
+
+    A site that declares none keeps them by hand, and the database may have what it names.
+    """
+    purges = master.variables.get("slurm_accounts_purge") is True
+    for mention in _mentions(entries):
+        variable = _KINDS[mention.kind]
+        declared = {str(entry["name"]).lower(): None for entry in entries[variable]}
+        if mention.name in declared or mention.name == _BUILT_IN[mention.kind]:
+            continue
+        if variable in master.variables and not entries[variable] and master.variables[variable]:
+            continue  # What is declared is not known, or has faults that are told.
+        certain = bool(declared) or purges
+        doubt = "" if certain else "; it must be in the accounting database already"
+        meant = suggestion(mention.name, declared)
+        hint = meant if "did you mean" in meant else f"declare it: {variable}: [{{name: {mention.name}}}]"
+        yield Finding(
+            master.where(mention.variable),
+            "undeclared-reference",
+            f"{mention.subject}: {mention.key} names the {_TITLES[mention.kind]} {mention.name}, which "
+            f"{variable} does not declare{doubt}",
+            hint,
+            Severity.ERROR if certain else Severity.WARNING,
+        )
+
+
+def _foreign_defaults(master: Host, entries: Mapping[str, list[Entry]]) -> Iterator[Finding]:
+    for kind in ("account", "user"):
+        for entry in entries[_KINDS[kind]]:
+            allowed, default = entry.get("qos"), entry.get("default_qos")
+            if allowed and default and default not in allowed:
+                yield Finding(
+                    master.where(_KINDS[kind]),
+                    "invalid-accounting",
+                    f"{kind} {entry['name']}: default_qos {default} is not among its qos",
+                    f"add {default} to its qos, or choose another default_qos",
+                )
+
+
+def check_users(site: Site) -> Iterator[Finding]:
+    """The hosts' own accounts and groups, each declaration once."""
+    seen = set()
+    for host in site.cluster:
+        groups, accounts = (_completed(host, name) for name in ("users_groups", "users_accounts"))
+        key = json.dumps([groups, accounts])
+        if key in seen or not (groups or accounts):
+            continue
+        seen.add(key)
+        where = host.where("users_accounts" if accounts else "users_groups")
+        taken = _taken_by_slurm(host, accounts, groups)
+        for text in dict.fromkeys([*_users_judge().problems(groups, accounts), *taken]):
+            yield Finding(where, "invalid-users", text, "mend this entry: docs/variables.md has its keys")
+
+
+def _completed(host: Host, variable: str) -> list[Entry]:
+    """The entries of a host's variable with the defaults of their keys."""
+    keys: Mapping[str, Mapping[str, Any]] = options()[variable].spec["options"]
+    defaults = {key: spec.get("default") for key, spec in keys.items()}
+    return [
+        {**defaults, **entry, **{key: int(entry[key]) for key in ("uid", "gid") if key in entry}}
+        for entry in _entries(host, variable)
+    ]
+
+
+def _taken_by_slurm(host: Host, accounts: Iterable[Entry], groups: Iterable[Entry]) -> Iterator[str]:
+    for entries, identity in ((accounts, "uid"), (groups, "gid")):
+        variable = f"users_slurm_{identity}"
+        number = host.variables.get(variable, options()[variable].spec["default"])
+        for entry in entries:
+            if str(entry[identity]) == str(number):
+                yield f"{entry['name']}: {identity} {number} is slurm's own ({variable})"
+
+
+@cache
+def _users_judge() -> ModuleType:
+    """The module of the role users, whose judgement of the declarations needs no host."""
+    path = roles() / "users" / "library" / "accounts.py"
+    spec = importlib.util.spec_from_file_location("deploy_users_accounts", path)
+    if spec is None or spec.loader is None:
+        raise ImportError(path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

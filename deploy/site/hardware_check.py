@@ -1,0 +1,86 @@
+"""The hardware that is declared or was discovered: counts that contradict each other, GPUs without a type."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
+
+from deploy.errors import DeployError, Finding
+from deploy.site.hardware import FILE_NAME, VARIABLE, hardware_of, read_contract
+from deploy.site.inventory import Site
+from deploy.site.origin import shown
+from deploy.site.values import faults, opaque
+
+
+def check_hardware(site: Site) -> Iterator[Finding]:
+    """What cannot be true of a node, whether the inventory or hardware.yml says it."""
+    try:
+        contract = read_contract(site)
+    except DeployError as problem:
+        yield from problem.findings
+        contract = {}
+    file = shown(str(site.directory / FILE_NAME))
+    sound: dict[str, Mapping[str, Any]] = {}
+    for name, entry in contract.items():
+        wrong = faults(VARIABLE, entry)
+        sound |= {} if wrong else {name: entry}
+        for message, hint in wrong:
+            yield Finding(file, "hardware-invalid", f"{name}: {message.removeprefix(f'{VARIABLE}.')}", hint)
+    for node in site.nodes:
+        own = node.variables.get(VARIABLE)
+        if not own or (not opaque(own) and not faults(VARIABLE, own)):
+            where = node.where(VARIABLE) if own else file
+            yield from _contradictions(where, hardware_of(node, sound))
+
+
+def _contradictions(where: str, hardware: Mapping[str, Any]) -> Iterator[Finding]:
+    sizes = [
+        int(hardware[key]) for key in ("sockets", "cores_per_socket", "threads_per_core") if key in hardware
+    ]
+    if "cpus" in hardware and len(sizes) == 3:  # noqa: PLR2004
+        sockets, cores, threads = sizes
+        if int(hardware["cpus"]) not in {sockets, sockets * cores, sockets * cores * threads}:
+            yield Finding(
+                where,
+                "hardware-contradiction",
+                f"cpus {hardware['cpus']} is not {sockets} sockets x {cores} cores x {threads} threads, "
+                "so Slurm would set the node's CPUs itself",
+                "write cpus alone, or all four so that they agree",
+            )
+    for gpu in hardware.get("gpus", []):
+        yield from _gpu_faults(where, gpu)
+    types = [str(gpu.get("type")) for gpu in hardware.get("gpus", []) if not gpu.get("files")]
+    for kind in sorted({kind for kind in types if types.count(kind) > 1}):
+        yield Finding(
+            where,
+            "duplicate-gpu-type",
+            f"GPUs of the type {kind} are listed {types.count(kind)} times",
+            "write them once, with their whole count",
+        )
+
+
+def _gpu_faults(where: str, gpu: Mapping[str, Any]) -> Iterator[Finding]:
+    if not str(gpu.get("type", "")).strip():
+        yield Finding(
+            where,
+            "gpu-without-type",
+            "a GPU is declared without its type",
+            f"write for example: {VARIABLE}: {{gpus: [{{type: a100, count: 4}}]}}",
+        )
+    files = gpu.get("files")
+    if files:
+        number = _number_of(str(files))
+        if number != int(gpu["count"]):
+            yield Finding(
+                where,
+                "gpu-files",
+                f"GPUs of the type {gpu.get('type')}: count is {gpu['count']}, but files names {number}",
+                f"write for example: files: /dev/nvidia[0-{max(int(gpu['count']) - 1, 1)}]",
+            )
+
+
+def _number_of(files: str) -> int:
+    try:
+        return len(NodeSet(files, resolver=RESOLVER_NOGROUP))
+    except (NodeSetException, ValueError):
+        return 0

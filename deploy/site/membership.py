@@ -1,0 +1,235 @@
+"""The inventory itself: groups, host names and addresses."""
+
+import ipaddress
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from itertools import chain
+
+from deploy.errors import Finding, Severity
+from deploy.site.inventory import CLUSTER, LOGIN, MASTER, METRIC, NODE, Host, Site
+from deploy.site.origin import host_origin, inventory_files, lines, shown
+
+_OWN_GROUPS = (MASTER, NODE, LOGIN, METRIC, CLUSTER)
+_NODE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}")
+_RESERVED_NAMES = frozenset({"default", "all", "localhost"})
+_LABEL = r"[A-Za-z0-9_]([A-Za-z0-9_-]{0,62})"
+_HOST_NAME = re.compile(rf"(?=.*[A-Za-z]){_LABEL}(\.{_LABEL})*\.?")
+_SHOWN = 5
+
+
+def check_groups(site: Site) -> Iterator[Finding]:
+    """Groups that are missing, misspelled or contradict each other, and hosts that are in the wrong ones."""
+    yield from _needed_groups(site)
+    yield from _misspelled_groups(site)
+    yield from _groups_named_as_hosts(site)
+    yield from _stray_hosts(site)
+
+
+def _needed_groups(site: Site) -> Iterator[Finding]:
+    masters = site.masters
+    if not masters:
+        yield Finding(
+            shown(str(site.inventory)),
+            "no-slurm-master",
+            f"the group {MASTER} is missing or empty: no host would run slurmctld",
+            f"add a section [{MASTER}] with one host",
+        )
+    if len(masters) > 1:
+        yield Finding(
+            host_origin(site.inventory, masters[1].name),
+            "several-slurm-masters",
+            f"{MASTER} holds {len(masters)} hosts; a second controller is not supported yet",
+            f"leave one host in [{MASTER}]",
+        )
+    if not site.nodes:
+        yield Finding(
+            shown(str(site.inventory)),
+            "no-slurm-node",
+            f"the group {NODE} is missing or empty: no host would run jobs",
+            f"add a section [{NODE}] with the compute nodes",
+        )
+
+
+def _misspelled_groups(site: Site) -> Iterator[Finding]:
+    """Names that differ from a group of deploy only in case, hyphens or a plural."""
+    spellings = {_plain(name): name for name in _OWN_GROUPS}
+    for group, hosts in site.groups.items():
+        meant = spellings.get(_plain(group))
+        if hosts and meant and group != meant:
+            yield Finding(
+                shown(str(site.inventory)),
+                "misspelled-group",
+                f"the group [{group}] means nothing, so its hosts are not taken for those of [{meant}]",
+                f"call it [{meant}]",
+            )
+
+
+def _plain(group: str) -> str:
+    return group.lower().replace("_", "-").rstrip("s")
+
+
+def _groups_named_as_hosts(site: Site) -> Iterator[Finding]:
+    for name in sorted(site.groups.keys() & site.hosts.keys()):
+        yield Finding(
+            host_origin(site.inventory, name),
+            "group-named-as-host",
+            f"{name} is a host and a group: a pattern or a group_vars file with this name means both",
+            "give the group another name",
+        )
+
+
+def _stray_hosts(site: Site) -> Iterator[Finding]:
+    for host in site.hosts.values():
+        if not host.groups:
+            yield Finding(
+                host_origin(site.inventory, host.name),
+                "host-in-no-group",
+                f"{host.name} is in no group, so nothing would be done with it",
+                f"add it to a group ([{NODE}] for a compute node), or remove its line",
+            )
+    members = {host.name for host in site.cluster}
+    apart = [host.name for host in site.hosts.values() if host.groups and host.name not in members]
+    if apart and members:
+        yield Finding(
+            host_origin(site.inventory, apart[0]),
+            "host-outside-cluster",
+            f"{_some(apart)} in no group of the cluster, so nothing is done there",
+            f"add what belongs to the cluster to a group ([{NODE}] for a compute node)",
+            Severity.WARNING,
+        )
+    whole = set(site.groups.get(CLUSTER, ()))
+    beside = [host.name for host in site.cluster if host.name not in whole]
+    if whole and beside:
+        yield Finding(
+            host_origin(site.inventory, beside[0]),
+            "host-outside-slurm-cluster",
+            f"{_some(beside)} not in [{CLUSTER}], so what is set for the whole cluster does not reach there",
+            f"name the groups of all hosts below [{CLUSTER}:children]",
+        )
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return f"{', '.join(names[:_SHOWN])}{more} {'is' if len(names) == 1 else 'are'}"
+
+
+def check_names(site: Site) -> Iterator[Finding]:
+    """Names that Slurm or the network cannot use, and names that are one."""
+    by_name: defaultdict[str, list[Host]] = defaultdict(list)
+    for host in site.cluster:
+        by_name[host.name.lower()].append(host)
+        if not _NODE_NAME.fullmatch(host.name) or host.name.lower() in _RESERVED_NAMES:
+            yield Finding(
+                host_origin(site.inventory, host.name),
+                "invalid-host-name",
+                f"{host.name!r} cannot be a Slurm node name: a letter, then letters, digits, '-' or '_'",
+                "use a short host name, and put the address into ansible_host",
+            )
+    for hosts in by_name.values():
+        if len(hosts) > 1:
+            yield Finding(
+                host_origin(site.inventory, hosts[1].name),
+                "duplicate-host-name",
+                f"{_both(hosts)} are one name: host names do not tell capital letters from small ones",
+                "give each host its own name",
+            )
+    yield from _defined_twice(site)
+
+
+def _defined_twice(site: Site) -> Iterator[Finding]:
+    """Hosts with two addresses in an INI inventory, of which Ansible takes the last in silence."""
+    definition = re.compile(
+        r"^\s*(?P<name>[^\s\[#;=]+)\s(?:.*\s)?ansible_host\s*=\s*[\"']?(?P<address>[^\s\"'#]+)"
+    )
+    first: dict[str, str] = {}
+    sources = ((path, lines(path)) for path in inventory_files(site.inventory))
+    for path, number, line in chain.from_iterable(
+        ((path, number, line) for number, line in enumerate(text, start=1)) for path, text in sources
+    ):
+        match = definition.match(line)
+        if not match or match["name"] not in site.hosts:
+            continue
+        address = first.setdefault(match["name"], match["address"])
+        if address != match["address"]:
+            yield Finding(
+                shown(f"{path}:{number}"),
+                "duplicate-host",
+                f"{match['name']} has a second line with another address: {match['address']} after {address}",
+                "leave one of the lines, or give one host another name",
+            )
+
+
+def check_addresses(site: Site) -> Iterator[Finding]:
+    """Addresses that are none, that other hosts cannot use, or that two hosts share."""
+    for host in site.cluster:
+        yield from _address_faults(site, host)
+    remote = [host for host in site.cluster if host.variables.get("ansible_connection", "ssh") != "local"]
+    ports = ((host, (host.address, str(host.variables.get("ansible_port", 22)))) for host in remote)
+    yield from _shared(site, ports, "ansible_host")
+    yield from _shared(
+        site,
+        ((host, (host.cluster_address, "")) for host in site.cluster if host.cluster_address != host.address),
+        "hosts_file_address",
+    )
+
+
+def _shared(
+    site: Site, addresses: Iterable[tuple[Host, tuple[str, str]]], variable: str
+) -> Iterator[Finding]:
+    by_address: defaultdict[tuple[str, str], list[Host]] = defaultdict(list)
+    for host, address in addresses:
+        by_address[address].append(host)
+    for key, hosts in by_address.items():
+        if len(hosts) > 1:
+            yield Finding(
+                host_origin(site.inventory, hosts[1].name),
+                "duplicate-address",
+                f"{_both(hosts)} have the same address {key[0]}",
+                f"give each host its own {variable}",
+            )
+
+
+def _both(hosts: list[Host]) -> str:
+    return " and ".join(host.name for host in hosts[:_SHOWN])
+
+
+def _address_faults(site: Site, host: Host) -> Iterator[Finding]:
+    address = host.cluster_address
+    if "{{" in host.address:
+        yield Finding(
+            host.where("ansible_host"),
+            "invalid-address",
+            f"the address of {host.name} is a template, but Slurm's configuration needs it before the run",
+            "write the address itself into ansible_host",
+        )
+    elif "ansible_host" in host.variables and not _is_address(host.address):
+        yield Finding(
+            host.where("ansible_host"),
+            "invalid-address",
+            f"the address of {host.name}, {host.address!r}, is neither an IP address nor a host name",
+            "write for example: ansible_host=10.0.0.11",
+        )
+    elif len(site.cluster) > 1 and _is_loopback(address):
+        yield Finding(
+            host.where("ansible_host"),
+            "loopback-address",
+            f"{host.name} has the address {address}, by which no other host of the cluster reaches it",
+            "write its address inside the cluster into ansible_host, or into hosts_file_address",
+        )
+
+
+def _is_address(text: str) -> bool:
+    return _is_ip(text) or bool(_HOST_NAME.fullmatch(text))
+
+
+def _is_ip(address: str) -> bool:
+    try:
+        ipaddress.ip_address(address)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_loopback(address: str) -> bool:
+    return address == "localhost" or (_is_ip(address) and ipaddress.ip_address(address).is_loopback)

@@ -1,0 +1,118 @@
+"""Hardware that is declared or kept and cannot be."""
+
+from tests.unit.site.bad.site import NODES, BadSite, variables
+
+SITES = (
+    variables(
+        "a GPU with an empty type",
+        "slurmd_hardware: {gpus: [{type: '', count: 1}]}\n",
+        "group_vars/slurm-node.yml:1: a GPU is declared without its type [gpu-without-type]",
+        file=NODES,
+    ),
+    variables(
+        "a GPU without a type",
+        "slurmd_hardware: {gpus: [{count: 1}]}\n",
+        "group_vars/slurm-node.yml:1: slurmd_hardware.gpus[0] lacks the key 'type' [invalid-value]",
+        file=NODES,
+    ),
+    variables(
+        "a GPU type with a space",
+        "slurmd_hardware: {gpus: [{type: A100 80GB, count: 1}]}\n",
+        (
+            "group_vars/slurm-node.yml:1: slurmd_hardware.gpus[0].type is 'A100 80GB', not a GPU's "
+            "type: letters, digits, _ . and - [invalid-value]"
+        ),
+        file=NODES,
+    ),
+    variables(
+        "no CPUs",
+        "slurmd_hardware: {cpus: 0}\n",
+        ("group_vars/slurm-node.yml:1: slurmd_hardware.cpus is 0, not a number from 1 on [invalid-value]"),
+        file=NODES,
+    ),
+    variables(
+        "fewer GPUs than none",
+        "slurmd_hardware: {gpus: [{type: a100, count: -1}]}\n",
+        (
+            "group_vars/slurm-node.yml:1: slurmd_hardware.gpus[0].count is -1, not a number from 0 "
+            "on [invalid-value]"
+        ),
+        file=NODES,
+    ),
+    variables(
+        "memory with a unit",
+        "slurmd_hardware: {memory_mb: 512G}\n",
+        (
+            "group_vars/slurm-node.yml:1: slurmd_hardware.memory_mb is '512G', not a number from 1 "
+            "on [invalid-value]"
+        ),
+        file=NODES,
+    ),
+    variables(
+        "CPUs that are not sockets x cores x threads",
+        "slurmd_hardware: {cpus: 48, sockets: 2, cores_per_socket: 16, threads_per_core: 2}\n",
+        (
+            "group_vars/slurm-node.yml:1: cpus 48 is not 2 sockets x 16 cores x 2 threads, so Slurm "
+            "would set the node's CPUs itself [hardware-contradiction]"
+        ),
+        file=NODES,
+    ),
+    variables(
+        "more device files than GPUs",
+        "slurmd_hardware: {gpus: [{type: a100, count: 2, files: '/dev/nvidia[0-3]'}]}\n",
+        ("group_vars/slurm-node.yml:1: GPUs of the type a100: count is 2, but files names 4 [gpu-files]"),
+        file=NODES,
+    ),
+    variables(
+        "one GPU type twice",
+        "slurmd_hardware: {gpus: [{type: a100, count: 2}, {type: a100, count: 2}]}\n",
+        "group_vars/slurm-node.yml:1: GPUs of the type a100 are listed 2 times [duplicate-gpu-type]",
+        file=NODES,
+    ),
+    variables(
+        "a misspelled key of hardware",
+        "slurmd_hardware: {cpu: 4}\n",
+        "group_vars/slurm-node.yml:1: slurmd_hardware has no key 'cpu' [invalid-value]",
+        file=NODES,
+    ),
+    variables(
+        "hardware.yml that is not YAML",
+        "node1: {cpus: 4\nnode2: {}\n",
+        "hardware.yml:2: this file cannot be read: it is not YAML [hardware-invalid]",
+        file="hardware.yml",
+    ),
+    variables(
+        "hardware.yml with a key of its own",
+        "node1: {cpu: 4}\n",
+        (
+            "hardware.yml: node1: known keys are cpus, sockets, cores_per_socket, threads_per_core, "
+            "memory_mb, gpus [hardware-invalid]"
+        ),
+        file="hardware.yml",
+    ),
+    variables(
+        "hardware.yml with text for a number",
+        "node1: {memory_mb: much}\n",
+        "hardware.yml: node1: memory_mb is 'much', not a number from 1 on [hardware-invalid]",
+        file="hardware.yml",
+    ),
+    variables(
+        "hardware.yml that is a list",
+        "- node1\n",
+        ("hardware.yml: this file cannot be read: it is not a mapping of names to values [hardware-invalid]"),
+        file="hardware.yml",
+    ),
+    BadSite(
+        "hardware.yml that contradicts itself",
+        expected=(
+            (
+                "hardware.yml: cpus 6 is not 2 sockets x 4 cores x 1 threads, so Slurm would set the "
+                "node's CPUs itself [hardware-contradiction]"
+            ),
+        ),
+        files={
+            NODES: "",
+            "hardware.yml": "node1: {cpus: 6, sockets: 2, cores_per_socket: 4, threads_per_core: 1}\n",
+        },
+    ),
+)

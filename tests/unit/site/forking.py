@@ -1,0 +1,38 @@
+"""Answers what listing.py answers, many times: Ansible is imported once, and every answer is a fork.
+
+forking.py LISTING      a JSON list of arguments per line in, {"code", "stdout", "stderr"} per line out
+"""
+
+import importlib.util
+import json
+import os
+import sys
+import tempfile
+
+
+def main() -> None:
+    spec = importlib.util.spec_from_file_location("listing", sys.argv[1])
+    assert spec
+    assert spec.loader
+    listing = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(listing)
+    for line in sys.stdin:
+        with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
+            child = os.fork()
+            if child == 0:
+                os.dup2(stdout.fileno(), 1)
+                os.dup2(stderr.fileno(), 2)
+                sys.argv = ["listing.py", *json.loads(line)]
+                listing.main()
+            code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            texts = []
+            for file in (stdout, stderr):
+                file.seek(0)
+                texts.append(file.read().decode("utf-8", "replace"))
+        answer = {"code": code, "stdout": texts[0], "stderr": texts[1]}
+        sys.stdout.write(json.dumps(answer) + "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
