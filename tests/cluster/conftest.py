@@ -11,6 +11,14 @@ from tests.cluster.lab_cluster import Cluster
 RELEASES = ("trixie", "bookworm")
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Tests that share a cluster run one after the other; different clusters may be tested at once."""
+    parameters = (
+        item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+    )
+    item.add_marker(pytest.mark.xdist_group(f"{item.path.stem} {parameters.get('cluster', '')}"))
+
+
 @pytest.fixture(scope="module", params=RELEASES)
 def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """Two nodes with two simulated GPUs each, nothing deployed yet; removed at the end in any case."""
