@@ -1,3 +1,5 @@
+import sys
+
 import pytest
 import typer
 
@@ -11,13 +13,13 @@ COMMAND = "deploy cluster inventory.ini"
 
 
 def on_a_terminal(monkeypatch: pytest.MonkeyPatch, answer: str) -> None:
-    for stream in (consent.sys.stdin, consent.sys.stdout):
+    for stream in (sys.stdin, sys.stdout):
         monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
     monkeypatch.setattr(typer, "prompt", lambda *_, **__: answer)
 
 
 def test_without_a_terminal_it_is_refused_with_the_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(consent.sys.stdin, "isatty", lambda: False, raising=False)
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: False, raising=False)
     with pytest.raises(DeployError) as refused:
         consent.ask_to_go_on(LOSING, COMMAND)
     assert refused.value.exit_code is ExitCode.CHANGES_PENDING
