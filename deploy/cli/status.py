@@ -87,7 +87,7 @@ def _status(inventory: Path, options: Options) -> SiteStatus:
         last_convergences(recorded_runs(site.directory)),
         asked=asked,
         limit=limit,
-        command=f"deploy cluster {shown_path(site.inventory)}",
+        inventory=shown_path(site.inventory),
         at=time.time(),
     )
 

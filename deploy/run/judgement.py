@@ -16,12 +16,12 @@ _SLURM_USER = "slurm"
 class Promise:
     """What the site says of a host.
 
-    ``again`` is the command that converges it, ``controller`` the host to type scontrol on. Its ``optional``
-    services may be missing.
+    ``again`` and ``check`` are the commands that converge and check it, ``controller`` is the host to type
+    scontrol on. Its ``optional`` services may be missing.
     """
 
-    address: str
     again: str
+    check: str
     controller: str
     is_node: bool
     optional: frozenset[str] = frozenset()
@@ -53,15 +53,14 @@ class Judge:
         )
 
     def _answer(self) -> Iterator[Finding]:
-        match self.status.reach:
-            case Reach.UNREACHABLE:
-                yield self._error("host-unreachable", self.status.trouble, f"ssh {self.promise.address}")
-            case Reach.FAILED:
-                yield self._error("status-unknown", self.status.trouble, f"{self.promise.again} --check")
-            case Reach.ANSWERED:
-                yield from self._services()
-                yield from self._hardware()
-                yield from self._clock()
+        if self.status.reach is Reach.ANSWERED:
+            yield from self._services()
+            yield from self._hardware()
+            yield from self._clock()
+        elif self.status.causes:
+            yield from self.status.causes
+        else:
+            yield self._error("status-unknown", self.status.trouble, self.promise.check)
 
     def _services(self) -> Iterator[Finding]:
         down = self.down()

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from deploy.errors import Finding
 from deploy.run.convergence import Convergence
-from deploy.run.events import HostResult
+from deploy.run.events import HostResult, Status
+from deploy.run.findings import findings_of
 from deploy.run.message import one_line
 
 _NOT_RESPONDING = "NOT_RESPONDING"
@@ -98,12 +100,14 @@ class SlurmNode:
 class NodeStatus:
     """A host: what it said of itself and what others say of it. What is not known or does not apply is None.
 
-    ``trouble`` is why it gave no answer; ``slurm_silence`` is why a controller could not tell of its nodes.
+    ``trouble`` is why it gave no answer, ``causes`` the same where Ansible's words have a known meaning;
+    ``slurm_silence`` is why a controller could not tell of its nodes.
     """
 
     name: str
     reach: Reach
     trouble: str = ""
+    causes: tuple[Finding, ...] = ()
     services: tuple[Service, ...] = ()
     failed_units: tuple[str, ...] = ()
     shortfalls: tuple[str, ...] | None = None
@@ -117,13 +121,16 @@ class NodeStatus:
         return next((service for service in self.services if service.name == name), None)
 
 
-def answer_of(name: str, result: HostResult | None) -> NodeStatus:
-    """What a host said of itself; ``result`` is None when Ansible never came to ask it."""
+def answer_of(name: str, result: HostResult | None, address: str = "") -> NodeStatus:
+    """What a host said of itself; ``result`` is None when Ansible never came to ask it.
+
+    ``address`` is where one logs in by hand.
+    """
     if result is None:
         return NodeStatus(name, Reach.FAILED, "it was not asked")
     if result.answer is None:
-        reach = Reach.UNREACHABLE if result.status.value == Reach.UNREACHABLE.value else Reach.FAILED
-        return NodeStatus(name, reach, one_line(result.message))
+        reach = Reach.UNREACHABLE if result.status is Status.UNREACHABLE else Reach.FAILED
+        return NodeStatus(name, reach, one_line(result.message), findings_of(result, address))
     answer = result.answer
     shortfalls = answer["shortfalls"]
     return NodeStatus(

@@ -59,46 +59,49 @@ def site_status(
     *,
     asked: Collection[str],
     limit: Collection[str] | None,
-    command: str,
+    inventory: str,
     at: float,
 ) -> SiteStatus:
     """The judged hosts of ``limit`` (all without it), of ``asked`` with their ``results``.
 
     A controller that was asked for the sake of the others appears when something is wrong with it.
-    ``command`` converges the site.
+    ``inventory`` is how one would type it.
     """
     told = [nodes for host in site.masters if (nodes := slurm_nodes(results.get(host.name))) is not None]
     nodes = told[0] if told else {}
     judged = []
     for name in asked:
         status = replace(
-            answer_of(name, results.get(name)), slurm=nodes.get(name), convergence=convergences.get(name)
+            answer_of(name, results.get(name), site.hosts[name].address),
+            slurm=nodes.get(name),
+            convergence=convergences.get(name),
         )
-        promise = _promise(site, site.hosts[name], command)
+        promise = _promise(site, site.hosts[name], inventory)
         judge = Judge(status, promise, at, is_slurm_known=bool(told))
         host = JudgedHost(status, tuple(judge.findings()), judge.down(), promise.is_node)
         if limit is None or name in limit or host.is_bad:
             judged.append(host)
     if limit is None:
-        judged += _strangers(site, nodes, command)
+        judged += _strangers(site, nodes, inventory)
     masters = {host.name for host in site.masters}
     return SiteStatus(at, tuple(sorted(judged, key=lambda host: _rank(host, masters))))
 
 
-def _promise(site: Site, host: Host, command: str) -> Promise:
+def _promise(site: Site, host: Host, inventory: str) -> Promise:
     return Promise(
-        address=host.address,
-        again=f"{command} --limit {host.name}",
+        again=f"deploy cluster {inventory} --limit {host.name}",
+        check=f"deploy check {inventory} --limit {host.name}",
         controller=site.masters[0].name,
         is_node=host in site.nodes,
         optional=SERVICES_OF_SOME_RELEASES,
     )
 
 
-def _strangers(site: Site, nodes: Mapping[str, SlurmNode], command: str) -> list[JudgedHost]:
+def _strangers(site: Site, nodes: Mapping[str, SlurmNode], inventory: str) -> list[JudgedHost]:
     """The nodes that Slurm has and the inventory has not."""
     known = {host.name for host in site.nodes}
-    message, hint = "Slurm has this node, the group slurm-node has not", f"{command}   (takes it from Slurm)"
+    message = "Slurm has this node, the group slurm-node has not"
+    hint = f"deploy cluster {inventory}   (takes it from Slurm)"
     return [
         JudgedHost(
             NodeStatus(name, Reach.NOT_ASKED, slurm=node),

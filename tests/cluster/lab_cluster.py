@@ -47,10 +47,23 @@ class Cluster:
         """`deploy plan`."""
         return run(*DEPLOY, "plan", str(self.inventory), *options, expect=expect, seconds=300).stdout
 
+    def check(self, *options: str, expect: int = 0) -> dict[str, Any]:
+        """`deploy check --json`."""
+        answer: dict[str, Any] = json.loads(
+            run(*DEPLOY, "check", str(self.inventory), "--json", *options, expect=expect).stdout
+        )
+        return answer
+
     def report(self) -> dict[str, Any]:
         """`deploy report --json` of the last run."""
         answer: dict[str, Any] = json.loads(run(*DEPLOY, "report", str(self.inventory), "--json").stdout)
         return answer
+
+    def status(self, *options: str, expect: int = 0) -> dict[str, Any]:
+        """The hosts of `deploy status --json`, by name."""
+        said = run(*DEPLOY, "status", str(self.inventory), "--json", *options, expect=expect).stdout
+        hosts: dict[str, Any] = json.loads(said)["hosts"]
+        return hosts
 
     def on(self, host: str, *command: str, expect: int | None = 0, seconds: float = 120) -> str:
         """Standard output of a root command on a host."""

@@ -2,14 +2,15 @@ from dataclasses import replace
 
 import pytest
 
-from deploy.errors import Severity
+from deploy.errors import Finding, Severity
 from deploy.run.convergence import Convergence
 from deploy.run.judgement import Judge, Promise
 from deploy.run.node_status import Clock, NodeStatus, Reach, SlurmNode
 from tests.unit.run.statuses import NOW, service
 
 AGAIN = "deploy cluster inv.ini --limit node1"
-NODE = Promise("10.0.0.11", AGAIN, "ctl1", is_node=True, optional=frozenset({"sackd"}))
+CHECK = "deploy check inv.ini --limit node1"
+NODE = Promise(AGAIN, CHECK, "ctl1", is_node=True, optional=frozenset({"sackd"}))
 WELL = NodeStatus(
     "node1",
     Reach.ANSWERED,
@@ -19,6 +20,7 @@ WELL = NodeStatus(
     slurm=SlurmNode(("IDLE",), "", "", None),
     convergence=Convergence(NOW - 60, "1.0", "run"),
 )
+LOST = Finding("node1", "host-unreachable", "no route", "ssh 10.0.0.11")
 SLURMD_DOWN = (service("chrony"), service("munge"), service("slurmd", "failed", result="exit-code"))
 
 
@@ -75,7 +77,7 @@ def test_nothing_is_wrong_with_a_healthy_node() -> None:
         ({"slurm": SlurmNode(("IDLE", "NOT_RESPONDING"), "", "", None)}, "node-down", "Slurm says idle*"),
         ({"slurm": None}, "node-not-in-slurm", "slurmctld does not know it"),
         ({"convergence": None}, "never-converged", "no recorded run has converged it"),
-        ({"reach": Reach.UNREACHABLE, "trouble": "no route"}, "host-unreachable", "no route"),
+        ({"reach": Reach.UNREACHABLE, "causes": (LOST,)}, "host-unreachable", "no route"),
         ({"reach": Reach.FAILED, "trouble": "lscpu: broken"}, "status-unknown", "lscpu: broken"),
     ],
 )
@@ -105,7 +107,7 @@ def test_only_warnings_leave_a_host_well() -> None:
 def test_what_slurm_lost_because_of_something_said_is_not_said_twice() -> None:
     down = SlurmNode(("DOWN", "NOT_RESPONDING"), "Not responding", "slurm", NOW)
     assert [name for name, _ in _said(replace(WELL, services=SLURMD_DOWN, slurm=down))] == ["service-down"]
-    lost = replace(WELL, reach=Reach.UNREACHABLE, services=(), slurm=down)
+    lost = replace(WELL, reach=Reach.UNREACHABLE, causes=(LOST,), services=(), slurm=down)
     assert [name for name, _ in _said(lost)] == ["host-unreachable"]
     by_hand = replace(lost, slurm=replace(down, by="root"))
     assert [name for name, _ in _said(by_hand)] == ["host-unreachable", "node-down"]
@@ -121,7 +123,7 @@ def test_a_host_that_deploy_has_not_been_to_is_one_finding() -> None:
 
 
 def test_a_daemon_that_the_release_does_not_have_is_not_missed() -> None:
-    login = Promise("10.0.0.2", AGAIN, "ctl1", is_node=False, optional=frozenset({"sackd"}))
+    login = Promise(AGAIN, CHECK, "ctl1", is_node=False, optional=frozenset({"sackd"}))
     status = replace(WELL, services=(service("sackd", "inactive", load="not-found"),), slurm=None)
     assert _said(status, promise=login) == []
     stopped = replace(status, services=(service("sackd", "inactive"),))

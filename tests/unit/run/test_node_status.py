@@ -27,6 +27,13 @@ def test_no_answer(status: Status, reach: Reach) -> None:
     assert (found.reach, found.trouble) == (reach, "first second")
 
 
+def test_what_is_known_of_a_lost_host_is_said_in_its_own_words() -> None:
+    (cause,) = answer_of("node1", lost("node1", "Host key verification failed"), "10.0.0.11").causes
+    assert (cause.where, cause.reference) == ("node1", "host-key-wrong")
+    assert "10.0.0.11" in cause.hint
+    assert answer_of("node1", lost("node1", "lscpu: broken", Status.FAILED)).causes == ()
+
+
 def test_a_host_that_ansible_never_came_to() -> None:
     assert answer_of("node1", None).reach is Reach.FAILED
 

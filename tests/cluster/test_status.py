@@ -1,0 +1,106 @@
+"""`deploy status` on a cluster that is well, and on one where something is wrong.
+
+The tests of one release share one cluster and run in the order they are written.
+"""
+
+import re
+from typing import Any
+
+from deploy import __version__
+from deploy.run.journal import state_directory
+from deploy.run.lock import site_lock
+from tests.cluster.lab_cluster import DEPLOY, Cluster, run, wait_until
+
+REASON = "bad disk | sdb=7 [x] é"
+
+
+def _references(host: dict[str, Any]) -> list[str]:
+    return [finding["reference"] for finding in host["findings"]]
+
+
+def _lines(cluster: Cluster, expect: int) -> dict[str, str]:
+    """The lines of the table, by host."""
+    said = run(*DEPLOY, "status", str(cluster.inventory), expect=expect).stdout
+    table, _, _ = said.partition("\n\n")
+    return {line.split()[0]: line for line in table.splitlines()[1:]}
+
+
+def test_machines_that_nothing_was_deployed_on(cluster: Cluster) -> None:
+    hosts = cluster.status(expect=1)
+    assert set(hosts) == {"ctl1", "login1", "node1", "node2"}
+    assert all(_references(host) == ["never-converged"] for host in hosts.values())
+    assert not (cluster.directory / ".deploy").exists()
+    assert not (cluster.directory / "secrets.yml").exists()
+
+
+def test_all_is_well(cluster: Cluster) -> None:
+    cluster.deploy()
+    wait_until("all nodes are idle", lambda: set(cluster.node_states().values()) == {"idle"}, seconds=60)
+    with site_lock(state_directory(cluster.directory)):  # as during a run
+        hosts = cluster.status()
+    run_id = cluster.report()["run"]["id"]
+    for host in hosts.values():
+        assert (host["reach"], host["findings"]) == ("answered", [])
+        assert (host["converged"]["version"], host["converged"]["run"]) == (__version__, run_id)
+        assert host["clock"]["least"] <= 0 <= host["clock"]["most"]
+    assert {name: host["slurm"] and host["slurm"]["state"] for name, host in hosts.items()} == {
+        "ctl1": None,
+        "login1": None,
+        "node1": "idle",
+        "node2": "idle",
+    }
+    assert hosts["node1"]["shortfalls"] == []
+    services = {name: set(host["services"]) for name, host in hosts.items()}
+    assert services["ctl1"] == {"chrony", "munge", "mariadb", "slurmdbd", "slurmctld"}
+    assert services["node1"] == {"chrony", "munge", "slurmd"}
+    assert set(cluster.status("--limit", "node2")) == {"node2"}
+
+
+def test_what_is_wrong_is_seen_in_the_line_of_its_host(cluster: Cluster) -> None:
+    cluster.on("node1", "systemctl", "stop", "slurmd")
+    cluster.on("node2", "mv", "/dev/nvidia1", "/dev/hidden")
+    cluster.on("ctl1", "scontrol", "update", "nodename=node2", "state=drain", f"reason={REASON}")
+    hosts = cluster.status(expect=1)
+    assert _references(hosts["node1"]) == ["service-down"]
+    assert hosts["node1"]["services"]["slurmd"]["active"] == "inactive"
+    assert _references(hosts["node2"]) == ["hardware-below-contract", "node-drained"]
+    assert hosts["node2"]["shortfalls"] == ["gpus: the contract says 2, the machine shows 1"]
+    assert (hosts["node2"]["slurm"]["state"], hosts["node2"]["slurm"]["reason"]) == ("drained", REASON)
+    assert _references(hosts["ctl1"]) == _references(hosts["login1"]) == []
+    lines = _lines(cluster, expect=1)
+    assert list(lines) == ["node1", "node2", "ctl1", "login1"]
+    assert re.match(r"node1 +idle +no slurmd +ok ", lines["node1"])
+    assert re.match(r"node2 +drained +ok +less gpus ", lines["node2"])
+    cluster.on("node2", "mv", "/dev/hidden", "/dev/nvidia1")
+    cluster.on("ctl1", "scontrol", "update", "nodename=node2", "state=resume")
+    cluster.on("node1", "systemctl", "start", "slurmd")
+
+
+def test_a_controller_that_does_not_run_is_everybodys_trouble(cluster: Cluster) -> None:
+    cluster.on("ctl1", "systemctl", "stop", "slurmctld")
+    hosts = cluster.status("--limit", "node1", expect=1)
+    assert {name: _references(host) for name, host in hosts.items()} == {
+        "ctl1": ["service-down"],
+        "node1": [],
+    }
+    assert hosts["node1"]["slurm"] is None
+    cluster.on("ctl1", "systemctl", "start", "slurmctld")
+    wait_until("all nodes are idle", lambda: set(cluster.node_states().values()) == {"idle"}, seconds=60)
+
+
+def test_a_node_without_power(cluster: Cluster) -> None:
+    run(*DEPLOY, "lab", "stop", "--name", cluster.name, "node2")
+    try:
+        assert _references(cluster.status(expect=4)["node2"]) == ["host-unreachable"]
+        wait_until("Slurm has lost node2", lambda: cluster.node_states()["node2"] == "down*", seconds=120)
+        hosts = cluster.status(expect=4)
+        assert _references(hosts["node2"]) == ["host-unreachable"]
+        assert hosts["node2"]["slurm"]["reason"] == "Not responding"
+        assert re.match(r"node2 unreachable +down\* ", _lines(cluster, expect=4)["node2"])
+    finally:
+        run(*DEPLOY, "lab", "start", "--name", cluster.name, "node2")
+
+
+def test_a_site_that_is_wrong_is_not_asked(cluster: Cluster) -> None:
+    said = run(*DEPLOY, "status", str(cluster.inventory), "-e", "slurmctld_partitons=x", expect=2).stderr
+    assert "unknown-variable" in said
