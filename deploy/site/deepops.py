@@ -8,15 +8,19 @@ from deploy.errors import Finding, Severity
 from deploy.site.inventory import Site
 from deploy.site.origin import shown
 
-_OFF: tuple[object, ...] = (False, None, "", 0, "no", "off", "false", [], {})
+_EMPTY: tuple[object, ...] = (None, "")
+_OFF: tuple[object, ...] = (*_EMPTY, False, "no", "off", "false", [], {})
 
 
 @dataclass(frozen=True)
 class Renamed:
-    """A variable with a counterpart here: what it is now, and what to write. ``same`` values need nothing."""
+    """A variable with a counterpart here: what it is now, and what to write, if anything.
+
+    ``same`` are values that mean what holds here anyway.
+    """
 
     now: str
-    write: str
+    write: str = ""
     same: tuple[object, ...] = ()
 
 
@@ -35,7 +39,7 @@ class Missing:
 RENAMED = {
     "chrony_config_server": Renamed("time_sync_servers", "time_sync_servers: [ADDRESS, …]"),
     "hosts_add_ansible_managed_hosts_groups": Renamed(
-        "always the whole cluster: every host has all names in /etc/hosts", "nothing", (["slurm-cluster"],)
+        "always the whole cluster: every host has all names in /etc/hosts", same=(["slurm-cluster"],)
     ),
     "slurm_autodetect_nvml": Renamed(
         "slurmctld_gres_autodetect", "slurmctld_gres_autodetect: nvml", (True, "yes")
@@ -45,9 +49,9 @@ RENAMED = {
     "slurm_conf_template": Renamed(
         "slurmctld_parameters and slurmctld_partitions", "slurmctld_parameters: {NAME: VALUE}"
     ),
-    "slurm_configure_etc_hosts": Renamed("always on", "nothing", (True, "yes")),
+    "slurm_configure_etc_hosts": Renamed("always on", same=(True, "yes")),
     "slurm_db_password": Renamed(
-        "slurmdbd_database_password", "nothing: deploy generates it, and sets it in the database"
+        "slurmdbd_database_password, which deploy generates and sets in the database"
     ),
     "slurm_db_username": Renamed("slurmdbd_database_user", "slurmdbd_database_user: NAME"),
     "slurm_dbd_conf_template": Renamed("slurmdbd_parameters", "slurmdbd_parameters: {NAME: VALUE}"),
@@ -56,10 +60,12 @@ RENAMED = {
         'slurmctld_partitions: [{name: batch, default: true, default_time: "1:00:00"}]',
     ),
     "slurm_enable_ha": Renamed(
-        "the number of hosts in [slurm-master]", "one host there; a second controller is not supported yet"
+        "the number of hosts in [slurm-master]",
+        "one host below [slurm-master]; a second controller is not supported yet",
+        (False, "no"),
     ),
     "slurm_gres_conf_template": Renamed(
-        "slurmd_hardware", "slurmd_hardware: {gpus: [{type: a100, count: 8}]}, or nothing: it is discovered"
+        "slurmd_hardware", "slurmd_hardware: {gpus: [{type: a100, count: 8}]}"
     ),
     "slurm_ha_state_save_location": Renamed(
         "slurmctld_state_save_location", "slurmctld_state_save_location: /DIRECTORY"
@@ -67,8 +73,10 @@ RENAMED = {
     "slurm_health_check_program": Renamed(
         "a parameter of slurmctld_parameters", "slurmctld_parameters: {HealthCheckProgram: /PATH}"
     ),
-    "slurm_login_on_compute": Renamed("membership in two groups", "the node also below [slurm-login]"),
-    "slurm_manage_gpus": Renamed("always on: GPUs are discovered", "nothing", (True, "yes")),
+    "slurm_login_on_compute": Renamed(
+        "membership in two groups", "the node below [slurm-login], too", (False, "no")
+    ),
+    "slurm_manage_gpus": Renamed("always on: GPUs are discovered", same=(True, "yes")),
     "slurm_max_job_timelimit": Renamed(
         "max_time of a partition",
         'slurmctld_partitions: [{name: batch, default: true, max_time: "1-00:00:00"}]',
@@ -81,10 +89,8 @@ RENAMED = {
     ),
     "slurm_return_to_service": Renamed("slurmctld_return_to_service", "slurmctld_return_to_service: 2"),
     "slurm_user_uid": Renamed("users_slurm_uid", "users_slurm_uid: NUMBER, and users_slurm_gid: NUMBER"),
-    "slurm_username": Renamed("always slurm", "nothing", ("slurm",)),
-    "slurm_version": Renamed(
-        "slurm_packages_source: Slurm comes from the distribution's packages", "nothing"
-    ),
+    "slurm_username": Renamed("always slurm", same=("slurm",)),
+    "slurm_version": Renamed("slurm_packages_source: Slurm comes from the distribution's packages"),
     "users": Renamed(
         "users_accounts, without passwords", "users_accounts: [{name: NAME, uid: NUMBER, ssh_keys: [KEY]}]"
     ),
@@ -203,8 +209,8 @@ def deepops_finding(where: str, name: str, value: object) -> Finding | None:
             where,
             "deepops-renamed",
             f"{name} is a variable of DeepOps; {name} is now {renamed.now}",
-            f"remove the line, and write: {renamed.write}",
-            Severity.WARNING if value in (*renamed.same, *_OFF) else Severity.ERROR,
+            f"write instead: {renamed.write}" if renamed.write else "remove the line",
+            Severity.WARNING if value in (*renamed.same, *_EMPTY) else Severity.ERROR,
         )
     for missing in MISSING:
         if any(fnmatchcase(name, pattern) for pattern in missing.names.split()):

@@ -41,56 +41,6 @@ def test_login_defaults_to_the_master(tmp_path: Path) -> None:
     assert [host.name for host in site.logins] == ["ctl1"]
 
 
-def test_a_deepops_inventory_works_unchanged(tmp_path: Path) -> None:
-    text = """\
-[all]
-mgmt01     ansible_host=10.0.0.1
-gpu01      ansible_host=10.0.0.4
-
-[kube-master]
-#mgmt01
-[etcd]
-[kube-node]
-[k8s-cluster:children]
-kube-master
-kube-node
-
-[slurm-master]
-mgmt01
-[slurm-nfs:children]
-slurm-master
-[slurm-node]
-gpu01
-[slurm-cache:children]
-slurm-master
-[slurm-nfs-client:children]
-slurm-node
-[slurm-metric:children]
-slurm-master
-[slurm-login:children]
-slurm-master
-[slurm-cluster:children]
-slurm-master
-slurm-node
-slurm-cache
-slurm-nfs
-slurm-metric
-slurm-login
-
-[all:vars]
-ansible_user=ubuntu
-ansible_ssh_private_key_file='~/.ssh/id_rsa'
-
-[k8s-cluster:vars]
-[slurm-cluster:vars]
-ansible_ssh_common_args='-o ProxyCommand="ssh -W %h:%p -q bastion"'
-"""
-    site = read_site(write_site(tmp_path, text))
-    assert [host.name for host in site.masters] == ["mgmt01"]
-    assert [host.name for host in site.logins] == ["mgmt01"]
-    assert [host.name for host in site.nodes] == ["gpu01"]
-
-
 def test_limit(tmp_path: Path) -> None:
     assert list(read_site(write_site(tmp_path), limit="node2").hosts) == ["node2"]
 
