@@ -128,7 +128,7 @@ class Host:
         return ports.check_ports(self._expected["ports"])
 
     def _package_sources(self) -> Iterator[Mapping[str, str]]:
-        uris = self._run("apt-get", "indextargets", "--format", "$(REPO_URI)").split()
+        uris = package_sources.listed_uris(self._run("apt-get", "--print-uris", "update"))
         yield from package_sources.check_sources(uris)
         yield from package_sources.check_servers(
             package_sources.servers(uris, self._run("apt-config", "dump"))

@@ -22,6 +22,11 @@ def missing(packages: Iterable[str], dpkg: Path = Path("/var/lib/dpkg/info")) ->
     return [name for name in packages if name not in there]
 
 
+def listed_uris(listing: str) -> list[str]:
+    """What `apt-get --print-uris update` would fetch."""
+    return re.findall(r"^'([^']+)'", listing, re.MULTILINE)
+
+
 def servers(uris: Iterable[str], options: str) -> dict[tuple[str, int], str]:
     """Where packages come from as (host, port) -> what it is: the sources' own hosts, or their proxies.
 
