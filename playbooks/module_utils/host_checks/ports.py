@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -69,10 +68,10 @@ def _holder(proc: Path, inodes: set[str]) -> tuple[str, str] | None:
 
 
 def _processes(proc: Path) -> Iterator[tuple[str, str]]:
-    for entry in os.scandir(proc):
+    for entry in proc.iterdir():
         if entry.name.isdigit():
             try:
-                name = (proc / entry.name / "comm").read_text(encoding="utf-8", errors="replace")
+                name = (entry / "comm").read_text(encoding="utf-8", errors="replace")
             except OSError:
                 continue  # It ended meanwhile.
             yield entry.name, name.strip()
@@ -81,8 +80,8 @@ def _processes(proc: Path) -> Iterator[tuple[str, str]]:
 def _sockets(descriptors: Path) -> set[str]:
     found = set()
     try:
-        for entry in os.scandir(descriptors):
-            target = re.match(r"socket:\[(\d+)\]", os.readlink(entry.path))  # noqa: PTH115 - Path costs more
+        for entry in descriptors.iterdir():
+            target = re.match(r"socket:\[(\d+)\]", str(entry.readlink()))
             if target:
                 found.add(target.group(1))
     except OSError:

@@ -1,0 +1,175 @@
+"""System, hardware, driver, and a Slurm that is there already."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.unit.host_checks.checks import part, said
+
+system, hardware, driver, slurm = (
+    part(name) for name in ("operating_system", "hardware", "nvidia_driver", "other_slurm")
+)
+
+SUPPORTED = {"Debian": ["12", "13"], "Ubuntu": ["22.04"]}
+
+
+def write(root: Path, path: str, text: str = "") -> Path:
+    file = root / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    return file
+
+
+def facts(name: str, version: str, manager: str = "systemd") -> dict[str, str]:
+    return {"distribution": name, "distribution_version": version, "service_mgr": manager}
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "fits"),
+    [
+        ("Debian", "12", True),
+        ("Debian", "13.7", True),
+        ("Debian", "1", False),
+        ("Debian", "11.9", False),
+        ("Debian", "120", False),
+        ("Ubuntu", "22.04", True),
+        ("Ubuntu", "22.10", False),
+        ("Rocky", "9.4", False),
+        ("Debian", "", False),
+    ],
+)
+def test_supported_systems(name: str, version: str, fits: bool) -> None:  # noqa: FBT001
+    found = said(system.check_system(facts(name, version), SUPPORTED))
+    assert found == ([] if fits else [("error", "unsupported-system")])
+
+
+def test_systemd_runs_the_services() -> None:
+    assert said(system.check_system(facts("Debian", "12", "runit"), SUPPORTED)) == [("error", "no-systemd")]
+
+
+def test_facts(tmp_path: Path) -> None:
+    write(tmp_path, "proc/1/comm", "runit\n")
+    assert system.facts(tmp_path, None, None) == {
+        "distribution": "an unknown system",
+        "distribution_version": "",
+        "distribution_major_version": "",
+        "pkg_mgr": "unknown",
+        "service_mgr": "runit",
+    }
+    (tmp_path / "run/systemd/system").mkdir(parents=True)
+    write(tmp_path, "usr/bin/apt-get")
+    assert system.facts(tmp_path, "Ubuntu", "22.04") == {
+        "distribution": "Ubuntu",
+        "distribution_version": "22.04",
+        "distribution_major_version": "22",
+        "pkg_mgr": "apt",
+        "service_mgr": "systemd",
+    }
+
+
+def test_hardware_below_its_contract() -> None:
+    contract = {"cpus": 4, "gpus": [{"type": "a100", "count": 2}]}
+    assert list(hardware.judge(contract, {"cpus": 4, "gpus": [{"type": "gpu", "count": 2}]})) == []
+    found = list(hardware.judge(contract, {"cpus": 2, "gpus": [{"type": "gpu", "count": 1}]}))
+    assert said(found) == [("error", "hardware-below-contract")] * 2
+    assert "nvidia-smi -L" in found[1]["hint"]
+
+
+def test_gpus_without_a_driver() -> None:
+    contract = {"gpus": [{"type": "a100", "count": 2}]}
+    assert said(hardware.judge(contract, {"cpus": 4})) == [("error", "gpu-driver-missing")]
+
+
+@pytest.mark.parametrize(
+    ("text", "version"),
+    [
+        (
+            "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.183.01  Sun May 12\nGCC version:  12.2.0\n",
+            "535.183.01",
+        ),
+        (
+            "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  550.54.14  Release Build\n",
+            "550.54.14",
+        ),
+        ("something else\n", ""),
+    ],
+)
+def test_running_driver(tmp_path: Path, text: str, version: str) -> None:
+    assert driver.running_version(tmp_path) == ""
+    write(tmp_path, "proc/driver/nvidia/version", text)
+    assert driver.running_version(tmp_path) == version
+
+
+def test_library_of_the_driver(tmp_path: Path) -> None:
+    assert driver.library_version(tmp_path) == ""
+    library = write(tmp_path, "usr/lib/x86_64-linux-gnu/libnvidia-ml.so.550.54.14")
+    library.with_name("libnvidia-ml.so.1").symlink_to(library.name)
+    assert driver.library_version(tmp_path) == "550.54.14"
+
+
+@pytest.mark.parametrize(
+    ("library", "module", "expected"),
+    [
+        ("550.1", "550.1", []),
+        ("", "", []),
+        ("550.1", "", []),
+        ("555.2", "555.2", ["its library is 555.2"]),
+        ("", "555.2", ["555.2 is installed for kernel 6.1"]),
+    ],
+)
+def test_driver_in_step(library: str, module: str, expected: list[str]) -> None:
+    found = list(driver.check_driver("550.1", library, module, "6.1"))
+    assert said(found) == [("error", "gpu-driver-not-in-step")] * len(expected)
+    assert all(words in finding["message"] for words, finding in zip(expected, found, strict=True))
+    assert list(driver.check_driver("", library, module, "6.1")) == []
+
+
+def test_slurm_of_the_distribution(tmp_path: Path) -> None:
+    write(tmp_path, "usr/sbin/slurmd")
+    write(tmp_path, "var/lib/dpkg/info/slurmd.md5sums")
+    enabled = write(tmp_path, "etc/systemd/system/x").with_name("slurmctld.service")
+    enabled.symlink_to("/dev/null")
+    assert list(slurm.check_installation(tmp_path)) == []
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "usr/local/sbin/slurmctld",
+        "opt/slurm/sbin/slurmd",
+        "opt/slurm/23.02/sbin/slurmd",
+        "usr/sbin/slurmdbd",
+        "etc/systemd/system/slurmd.service",
+    ],
+)
+def test_slurm_from_elsewhere(tmp_path: Path, path: str) -> None:
+    write(tmp_path, path)
+    (finding,) = slurm.check_installation(tmp_path)
+    assert said([finding]) == [("error", "other-slurm-installed")]
+    assert finding["message"].startswith(f"/{path} is not from")
+
+
+OTHER = "# Theirs\nClusterName=other\nSlurmctldHost=boss(10.1.1.1)\nSlurmctldHost=vice\n"
+
+
+def test_part_of_another_cluster(tmp_path: Path) -> None:
+    assert list(slurm.check_membership(tmp_path, "ours", ["ctl1"])) == []
+    write(tmp_path, "etc/slurm/slurm.conf", OTHER)
+    (finding,) = slurm.check_membership(tmp_path, "ours", ["ctl1"])
+    assert said([finding]) == [("error", "belongs-to-other-cluster")]
+    assert "cluster other with the controller boss, vice" in finding["message"]
+    assert list(slurm.check_membership(tmp_path, "other", ["ctl1"])) == []
+
+
+def test_a_renamed_cluster_keeps_its_controllers(tmp_path: Path) -> None:
+    write(tmp_path, "run/slurm/conf/slurm.conf", OTHER)
+    assert list(slurm.check_membership(tmp_path, "new", ["vice"])) == []
+
+
+def test_state_of_a_cluster_with_another_name(tmp_path: Path) -> None:
+    assert list(slurm.check_state(tmp_path, "ours", "/var/spool/slurmctld")) == []
+    write(tmp_path, "var/spool/slurmctld/clustername", "other|39187F7F0101")
+    assert said(slurm.check_state(tmp_path, "ours", "/var/spool/slurmctld")) == [
+        ("error", "cluster-name-differs")
+    ]
+    assert list(slurm.check_state(tmp_path, "other", "/var/spool/slurmctld")) == []
