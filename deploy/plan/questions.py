@@ -53,6 +53,6 @@ def write_questions(path: Path, site: Site, asked: Collection[str], contract: Ma
             "status_services": services[name],
             "status_asks_slurm": name in masters,
         }
-        if name in nodes:
-            hosts[name]["status_contract"] = hardware_of(site.hosts[name], contract)
+        if name in nodes and (declared := hardware_of(site.hosts[name], contract)):
+            hosts[name]["status_contract"] = declared
     path.write_text(json.dumps({"all": {"children": {"phase_status": {"hosts": hosts}}}}), encoding="utf-8")
