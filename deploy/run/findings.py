@@ -141,6 +141,6 @@ def _answered(result: HostResult) -> Iterator[Finding]:
             message, hint, reference = (
                 one_line(entry.get(key, "")) for key in ("message", "hint", "reference")
             )
-            is_error = entry.get("severity") == Severity.ERROR
-            severity = Severity.ERROR if is_error else Severity.WARNING
+            is_warning = entry.get("severity") == Severity.WARNING
+            severity = Severity.WARNING if is_warning else Severity.ERROR
             yield Finding(result.host, reference, message, hint, severity)
