@@ -5,7 +5,7 @@ from enum import IntEnum, StrEnum
 
 
 class ExitCode(IntEnum):
-    """Exit codes of every verb; documented in docs/errors.md."""
+    """Exit codes of every verb; documented in docs/cli.md."""
 
     OK = 0
     FAILED = 1

@@ -1,4 +1,4 @@
-"""Writes the documents that follow from the code: variables, the example site, the command's reference.
+"""Writes the documents that follow from the code: variables, example site, commands, messages.
 
 Run ``python docs/generate.py`` after a change to a role's variables or to a verb; with ``--check`` it only
 says which files are out of date.
@@ -9,11 +9,12 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from generators import command, example, variables
+from generators import command, errors, example, variables
 
 ROOT = Path(__file__).resolve().parents[1]
 GENERATORS = (
     command,
+    errors,
     example,
     variables,
 )
