@@ -246,7 +246,11 @@ class ClusterRun:
     def _hint(self, summary: Summary, *, is_refused: bool) -> str:
         inventory = shown_path(self.site.inventory)
         if is_refused:
-            return f"deploy check {inventory}   (when this is mended)"
+            unfit = [name for name, host in summary.hosts.items() if host.failed]
+            return (
+                f"deploy check {inventory}   (when this is mended; to go on without: "
+                f"deploy cluster {inventory} --limit '{','.join(f'!{name}' for name in unfit)}')"
+            )
         again = f"deploy cluster {inventory}"
         match summary.outcome:
             case Outcome.CONVERGED if self.options.check:
