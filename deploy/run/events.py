@@ -65,8 +65,8 @@ class HostResult:
 
     ``ignored`` and ``rescued`` are true of failures (``ignored`` of unreachable hosts too) that the
     playbook takes care of itself: they fail nobody. ``answer`` is what a module that asks on deploy's behalf
-    found out, under the key ``deploy_answer`` of its result; ``impact``, what a module says its change does to
-    what runs (``deploy_impact``: kind, service, reasons, guarded).
+    found out, under the key ``deploy_answer`` of its result; ``impact``, what a module says its change does
+    to what runs (``deploy_impact``: kind, service, reasons, guarded).
     """
 
     at: float
