@@ -340,3 +340,39 @@ def test_the_same_journal_gives_the_same_report(site: LocalSite) -> None:
     assert as_html(site.recorded()) == as_html(site.recorded())
     assert oct(run.journal.stat().st_mode)[-3:] == "700"
     assert os.stat(run.journal / "events.jsonl").st_mode & 0o077 == 0  # noqa: PTH116
+
+
+CHECKED_FIRST = """\
+- name: Check
+  hosts: all
+  gather_facts: false
+  max_fail_percentage: 0
+  tasks:
+    - name: Is it fit
+      ansible.builtin.command: test {{ inventory_hostname }} != {{ unfit }}
+      changed_when: false
+- name: Change
+  hosts: all
+  gather_facts: false
+  tasks:
+    - name: Change it
+      ansible.builtin.command: "true"
+      changed_when: true
+"""
+
+
+def test_one_unfit_host_stops_all_and_an_unreachable_one_does_not(either_site: LocalSite) -> None:
+    """What playbooks/check.yml is built on."""
+    with either_site.inventory.open("a") as inventory:
+        inventory.write("away ansible_connection=ssh ansible_host=127.0.0.1 ansible_port=9\n")
+    either_site.playbook.write_text(CHECKED_FIRST)
+    stopped = either_site.run("--extra-vars", "unfit=node2").summary
+    assert stopped.outcome is Outcome.FAILED
+    assert [(host.ok, host.changed, host.failed) for host in stopped.hosts.values()] == [
+        (1, 0, 0),
+        (0, 0, 1),
+        (0, 0, 0),
+    ]
+    went_on = either_site.run("--extra-vars", "unfit=nobody").summary
+    assert went_on.outcome is Outcome.UNREACHABLE
+    assert [host.changed for host in went_on.hosts.values()] == [1, 1, 0]
