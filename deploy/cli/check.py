@@ -93,10 +93,11 @@ def _check_all(inventory: Path, options: Options) -> SiteCheck:
     site = read_site(inventory, vault_password_file=options.vault_password_file, extra_variables=variables)
     warnings = check_site(site, options.vault_password_file)
     plan = build_plan(site, limit=limited(site, options))
+    controllers = [master.name for master in site.masters]
     asked = {name: site.hosts[name].address for name in plan.groups["phase_base"]}
     with tempfile.TemporaryDirectory(prefix="deploy-") as place:
         wiring = Path(place) / "wiring.json"
         write_wiring(wiring, site, plan, read_contract(site))
         settings = Settings(hosts=len(asked), forks=options.forks)
         request = run_request("check", wiring, site=site, options=options, settings=settings)
-        return SiteCheck(check_hosts(answers(request, asked, site), asked), tuple(warnings))
+        return SiteCheck(check_hosts(answers(request, asked, site), asked, controllers), tuple(warnings))

@@ -12,6 +12,7 @@ from typing import Any
 from deploy import __version__
 from deploy.cli.options import Options
 from deploy.cli.playbook_run import limited, run_request, shown_path
+from deploy.errors import DeployError, ExitCode
 from deploy.plan.build import build_plan
 from deploy.plan.wiring import write_discovery, write_wiring
 from deploy.run.cancellation import Cancellation, signals_cancel
@@ -22,6 +23,7 @@ from deploy.run.forecast import Forecast, asked_slurm, forecast_of
 from deploy.run.journal import Journal, state_directory
 from deploy.run.lock import site_lock
 from deploy.run.settings import Settings
+from deploy.run.version_skew import version_skew
 from deploy.show.display import Display
 from deploy.show.summary import Outcome, Summary, summarize
 from deploy.site.checks import check_site
@@ -83,6 +85,7 @@ class ClusterRun:
         with signals_cancel() as cancellation, closing(display):
             display.start(command, hosts)
             contract, is_new = self._contract(on_answer, cancellation)
+            self._refuse_skew(events)
             wiring = self.place / "wiring.json"
             hosts = self._wire(wiring, contract)
             passed: list[Event] = []
@@ -153,7 +156,14 @@ class ClusterRun:
         looking = replace(options, check=True, diff=True)
         request = self._request("plan", wiring, variable_files, looking)
         execute(request, on_event, cancellation)
+        self._refuse_skew(events)
         return forecast_of(events), events
+
+    def _refuse_skew(self, events: list[Event]) -> None:
+        """Raises DeployError when hosts have releases of Slurm that do not work together."""
+        found = version_skew(events, [master.name for master in self.site.masters])
+        if found:
+            raise DeployError(*found, exit_code=ExitCode.FAILED)
 
     def _metadata(self, hosts: tuple[str, ...], started: float) -> dict[str, Any]:
         return {

@@ -1,12 +1,13 @@
 """What a check of a site came to: every host, what was looked at there, and what is wrong."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from deploy.errors import ExitCode, Finding, Severity
 from deploy.run.events import HostResult, Status
 from deploy.run.findings import checked, findings_of
+from deploy.run.version_skew import version_skew
 
 
 class Verdict(StrEnum):
@@ -51,9 +52,18 @@ class SiteCheck:
         return ExitCode.UNREACHABLE if Verdict.UNREACHABLE in verdicts else ExitCode.OK
 
 
-def check_hosts(results: Mapping[str, HostResult], addresses: Mapping[str, str]) -> tuple[CheckedHost, ...]:
+def check_hosts(
+    results: Mapping[str, HostResult], addresses: Mapping[str, str], controllers: Iterable[str] = ()
+) -> tuple[CheckedHost, ...]:
     """The hosts with these addresses, judged by their results in playbooks/check.yml."""
-    return tuple(_checked_host(name, results.get(name), address) for name, address in addresses.items())
+    hosts = tuple(_checked_host(name, results.get(name), address) for name, address in addresses.items())
+    skewed = {finding.where: finding for finding in version_skew(results.values(), controllers)}
+    return tuple(
+        replace(host, verdict=Verdict.UNFIT, findings=(*host.findings, skewed[host.name]))
+        if host.name in skewed
+        else host
+        for host in hosts
+    )
 
 
 def _checked_host(name: str, result: HostResult | None, address: str) -> CheckedHost:

@@ -22,6 +22,7 @@ from ansible.module_utils.host_checks import (
     ports,
 )
 from ansible.module_utils.host_checks.finding import warning
+from ansible.module_utils.host_checks.slurm_version import slurm_version
 
 DOCUMENTATION = r"""
 module: host_check
@@ -49,7 +50,9 @@ ansible_facts:
   type: dict
   returned: always
 deploy_answer:
-  description: C(findings), each with severity, reference, message and hint; C(checked), what was looked at.
+  description: >-
+    C(findings), each with severity, reference, message and hint; C(checked), what was looked at;
+    C(slurm_version), the version of Slurm that is or would be installed.
   type: dict
   returned: always
 clock:
@@ -153,6 +156,10 @@ class Host:
         if state_location:
             yield from other_slurm.check_state(_ROOT, cluster, state_location)
 
+    def slurm_version(self) -> str:
+        """The version of Slurm here; empty where none is wanted."""
+        return slurm_version(self._run) if self._expected["cluster"] else ""
+
     def time_service(self) -> str:
         """What chrony says of itself; empty where it does not run."""
         answer = self._run("chronyc", "-c", "tracking")
@@ -196,6 +203,7 @@ def main() -> None:
         ansible_facts=host.facts,
         deploy_answer={
             "findings": [finding for findings in found.values() for finding in findings],
+            "slurm_version": host.slurm_version(),
             "checked": [subject for subject, findings in found.items() if not findings],
         },
         clock={"began": began, "service": service, "ended": time.time()},

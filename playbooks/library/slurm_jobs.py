@@ -24,7 +24,7 @@ RETURN = r"""
 deploy_answer:
   description:
     - C(slurm), a dict. C(configured), whether there is a slurm.conf; C(answers), whether the controller
-      answers; C(jobs), a list of C(id), C(state), C(user) and C(nodes), a folded node list.
+      answers; C(jobs), a list of C(id), C(state), C(user) and C(nodes), a folded node list; C(version).
   type: dict
   returned: always
 """
@@ -39,14 +39,20 @@ def parse_jobs(text: str) -> list[dict[str, str]]:
     return [{"id": row[0], "state": row[1], "user": row[2], "nodes": row[3]} for row in rows]
 
 
+def parse_version(text: str) -> str:
+    """`slurm-wlm 24.11.5` -> 24.11.5."""
+    return text.rsplit(maxsplit=1)[-1] if text.split() else ""
+
+
 def main() -> None:
     """Ask once."""
     arguments: dict[str, Any] = {"configuration": {"type": "path", "default": "/etc/slurm/slurm.conf"}}
     module = AnsibleModule(argument_spec=arguments, supports_check_mode=True)
-    slurm: dict[str, Any] = {"configured": False, "answers": False, "jobs": []}
+    slurm: dict[str, Any] = {"configured": False, "answers": False, "jobs": [], "version": ""}
     squeue = module.get_bin_path("squeue")
     if squeue and Path(module.params["configuration"]).exists():
         slurm["configured"] = True
+        slurm["version"] = parse_version(module.run_command([squeue, "--version"])[1])
         # Without its controller squeue would try for minutes.
         command = ["timeout", _SECONDS, squeue, "--noheader", "--all", "--format", _FORMAT]
         if module.run_command(["systemctl", "is-active", "--quiet", "slurmctld"])[0] == 0:

@@ -11,5 +11,10 @@ def test_jobs_of_squeue() -> None:
     ]
 
 
+def test_version() -> None:
+    assert module.parse_version("slurm-wlm 24.11.5\n") == "24.11.5"
+    assert module.parse_version("") == ""
+
+
 def test_no_jobs() -> None:
     assert module.parse_jobs("") == []

@@ -1,0 +1,80 @@
+"""Slurm's versions on different hosts: which may work together."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from deploy.errors import Finding
+from deploy.run.events import Event, HostResult
+
+Release = tuple[int, int]
+
+_RELEASES: tuple[Release, ...] = (
+    (19, 5),
+    (20, 2),
+    (20, 11),
+    (21, 8),
+    (22, 5),
+    (23, 2),
+    (23, 11),
+    (24, 5),
+    (24, 11),
+    (25, 5),
+    (25, 11),
+)
+"""Slurm's major releases in order."""
+_THREE_SINCE: Release = (24, 11)
+"""From here on a controller understands three previous releases, before it two (Slurm's upgrade guide)."""
+
+
+def release(version: str) -> Release | None:
+    """``24.11.5-4`` -> (24, 11); None when it is no version."""
+    found = re.match(r"(?:\d+:)?(\d+)\.(\d+)", version)
+    return (int(found[1]), int(found[2])) if found else None
+
+
+def understands(controller: Release, node: Release) -> bool:
+    """Whether a controller of one release may have nodes of another; what is newer than the table may."""
+    if node > controller:
+        return False
+    if controller not in _RELEASES or node not in _RELEASES:
+        return node == controller or controller not in _RELEASES
+    back = 3 if controller >= _THREE_SINCE else 2
+    return _RELEASES.index(controller) - _RELEASES.index(node) <= back
+
+
+def versions(events: Iterable[Event]) -> dict[str, str]:
+    """Host -> the version of Slurm that it has or would get, where a check or the controller said so."""
+    found: dict[str, str] = {}
+    for event in events:
+        if isinstance(event, HostResult) and event.answer:
+            said = event.answer.get("slurm_version") or (event.answer.get("slurm") or {}).get("version")
+            if isinstance(said, str) and said:
+                found[event.host] = said
+    return found
+
+
+def version_skew(events: Iterable[Event], controllers: Iterable[str]) -> tuple[Finding, ...]:
+    """Hosts that the controller would not understand, as far as a run's events tell."""
+    return tuple(skew(versions(events), controllers))
+
+
+def skew(found: Mapping[str, str], controllers: Iterable[str]) -> Iterator[Finding]:
+    """The same, from the versions by host."""
+    theirs = [(name, found[name]) for name in controllers if name in found]
+    for controller, version in theirs[:1]:
+        master = release(version)
+        for host, other in sorted(found.items()):
+            own = release(other)
+            if host == controller or master is None or own is None or understands(master, own):
+                continue
+            how = "newer than" if own > master else "too old for"
+            yield Finding(
+                host,
+                "slurm-version-skew",
+                f"its Slurm {_shown(own)} is {how} the controller {controller} with {_shown(master)}",
+                f"give {host} the release of {controller}'s distribution, or leave it out: --limit '!{host}'",
+            )
+
+
+def _shown(of: Release) -> str:
+    return f"{of[0]}.{of[1]:02d}"

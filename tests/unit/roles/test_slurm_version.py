@@ -1,0 +1,24 @@
+from tests.unit.roles.loading import load_module
+
+module = load_module("playbooks/module_utils/host_checks/slurm_version.py")
+OFFERED = "slurm-client:\n  Installed: (none)\n  Candidate: 24.11.5-4\n  Version table:\n"
+
+
+def answers(**outputs: str) -> object:
+    return lambda program, *_: outputs.get(program.replace("-", "_"), "")
+
+
+def test_what_is_installed_counts() -> None:
+    assert module.slurm_version(answers(dpkg_query="ii  22.05.8-4+deb12u3", apt_cache=OFFERED)) == (
+        "22.05.8-4+deb12u3"
+    )
+
+
+def test_else_what_the_archive_offers() -> None:
+    assert module.slurm_version(answers(apt_cache=OFFERED)) == "24.11.5-4"
+    assert module.slurm_version(answers(dpkg_query="rc  22.05.8", apt_cache=OFFERED)) == "24.11.5-4"
+
+
+def test_nothing_to_be_had() -> None:
+    assert module.slurm_version(answers(apt_cache=OFFERED.replace("24.11.5-4", "(none)"))) == ""
+    assert module.slurm_version(answers()) == ""
