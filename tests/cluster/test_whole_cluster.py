@@ -4,10 +4,16 @@ The tests of one release share one cluster and run in the order they are written
 """
 
 import json
+import os
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
+from deploy.content import playbook
+from deploy.run.settings import Settings, ansible_environment
 from tests.cluster.lab_cluster import DEPLOY, Cluster, run, wait_until
 
 RECONFIGURES_WITHOUT_RESTART = ("trixie",)
@@ -76,6 +82,51 @@ def test_first_deployment(cluster: Cluster) -> None:
     assert all(host["changed"] for host in report["hosts"].values())
     assert cluster.node_states() == {"node1": "idle", "node2": "idle"}
     assert (cluster.directory / "secrets.yml").stat().st_mode & 0o777 == 0o600
+
+
+def test_the_machines_of_a_running_cluster_are_fit(cluster: Cluster) -> None:
+    """Ports are taken by the daemons that they are meant for, and there is a Slurm: the right one."""
+    answer = cluster.check()
+    assert answer["findings"] == []
+    assert "ports 6817, 6819, 3306, 123" in answer["hosts"]["ctl1"]["checked"]
+    assert {"port 6818", "hardware contract"} <= set(answer["hosts"]["node1"]["checked"])
+
+
+FACTS = ("distribution", "distribution_major_version", "pkg_mgr", "service_mgr")
+COMPARISON = f"""\
+- import_playbook: {playbook("check")}
+- name: Compare
+  hosts: phase_base
+  become: true
+  gather_facts: false
+  tasks:
+    - name: Keep the facts of the check
+      ansible.builtin.set_fact:
+        ours: "{{{{ ansible_facts }}}}"
+    - name: Gather Ansible's own
+      ansible.builtin.setup:
+        gather_subset: ["!all", "!min", {", ".join(FACTS)}]
+    - name: They are the same
+      ansible.builtin.assert:
+        that: ansible_facts[item] is defined and ours[item] == ansible_facts[item]
+      loop: [{", ".join(FACTS)}]
+"""
+
+
+def test_the_facts_of_a_check_are_those_of_ansible(cluster: Cluster, tmp_path: Path) -> None:
+    comparison = tmp_path / "comparison.yml"
+    comparison.write_text(COMPARISON)
+    wiring = max(cluster.directory.glob(".deploy/runs/*/wiring.json"))
+    ansible = Path(sys.executable).with_name("ansible-playbook")
+    answer = subprocess.run(
+        [ansible, "-i", cluster.inventory, "-i", wiring, comparison],
+        env=os.environ | ansible_environment(Settings(mitogen=False)),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    assert answer.stdout.count("All assertions passed") == len(FACTS) * 4
 
 
 def test_two_nodes_with_a_gpu_each(cluster: Cluster) -> None:
