@@ -358,8 +358,8 @@ def test_an_unreachable_host_and_a_wrong_host_key_do_not_stop_the_others(cluster
     assert {name for name, host in hosts.items() if host["unreachable"]} == {"node2", "node4"}
     assert "node2" in said
     assert "ost key" in said
-    assert hosts["node1"]["ok"] > 15
-    assert hosts["login1"]["ok"] > 15
+    assert hosts["node1"]["ok"] >= 8
+    assert hosts["login1"]["ok"] >= 8
 
 
 def test_a_node_that_dies_with_a_job_comes_back_by_itself(cluster: Cluster) -> None:

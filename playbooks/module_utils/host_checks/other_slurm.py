@@ -23,7 +23,7 @@ def check_installation(root: Path) -> Iterator[dict[str, str]]:
     for daemon in _DAEMONS:
         binaries = [path for place in _PLACES for path in root.glob(f"{place}/{daemon}")]
         packaged = root / "usr/sbin" / daemon
-        if packaged.exists() and not (root / "var/lib/dpkg/info" / f"{daemon}.md5sums").exists():
+        if packaged.exists() and not _is_known_to_dpkg(root, daemon):
             binaries.append(packaged)
         unit = root / "etc/systemd/system" / f"{daemon}.service"
         units = [unit] if unit.is_file() and not unit.is_symlink() else []
@@ -35,6 +35,15 @@ def check_installation(root: Path) -> Iterator[dict[str, str]]:
                 f"installed from there",
                 f"remove what brought it, or take the host out of the inventory; see: dpkg -S {shown}",
             )
+
+
+def _is_known_to_dpkg(root: Path, package: str) -> bool:
+    """Whether dpkg has a package, or was killed while it unpacked it."""
+    dpkg = root / "var/lib/dpkg"
+    if (dpkg / "info" / f"{package}.list").exists():
+        return True
+    texts = (_text(path) for path in (dpkg / "status", *dpkg.glob("updates/*")))
+    return any(re.search(rf"^Package: {package}$", text, re.MULTILINE) for text in texts)
 
 
 def check_membership(root: Path, cluster: str, controllers: Sequence[str]) -> Iterator[dict[str, str]]:

@@ -33,6 +33,8 @@ def servers(uris: Iterable[str], options: str) -> dict[tuple[str, int], str]:
     ``options`` is the output of ``apt-config dump``.
     """
     proxies = dict(re.findall(r'^Acquire::(\S+) "(.*)";$', options, re.MULTILINE))
+    if any(proxies.get(f"http::{name}") for name in ("Proxy-Auto-Detect", "ProxyAutoDetect")):
+        return {}  # Only apt itself can say which way it will take.
     found: dict[tuple[str, int], str] = {}
     for uri in uris:
         parts = urlsplit(uri)

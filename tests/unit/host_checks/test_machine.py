@@ -126,9 +126,16 @@ def test_driver_in_step(library: str, module: str, expected: list[str]) -> None:
 
 def test_slurm_of_the_distribution(tmp_path: Path) -> None:
     write(tmp_path, "usr/sbin/slurmd")
-    write(tmp_path, "var/lib/dpkg/info/slurmd.md5sums")
+    write(tmp_path, "var/lib/dpkg/info/slurmd.list")
     enabled = write(tmp_path, "etc/systemd/system/x").with_name("slurmctld.service")
     enabled.symlink_to("/dev/null")
+    assert list(slurm.check_installation(tmp_path)) == []
+
+
+@pytest.mark.parametrize("place", ["status", "updates/0001"])
+def test_a_package_that_dpkg_was_killed_over_is_no_other_slurm(tmp_path: Path, place: str) -> None:
+    write(tmp_path, "usr/sbin/slurmd")
+    write(tmp_path, f"var/lib/dpkg/{place}", "Package: bash\n\nPackage: slurmd\nStatus: half-installed\n")
     assert list(slurm.check_installation(tmp_path)) == []
 
 

@@ -44,6 +44,11 @@ def test_a_proxy_is_asked_instead(options: str, expected: tuple[str, int]) -> No
     assert list(sources.servers(["http://deb.example.org/x"], options)) == [expected]
 
 
+def test_a_proxy_that_only_apt_can_find_is_not_guessed() -> None:
+    assert sources.servers(["http://deb.example.org/x"], 'Acquire::http::Proxy-Auto-Detect "/bin/x";') == {}
+    assert list(sources.check_servers({})) == []
+
+
 def test_one_that_answers_makes_the_others_a_warning() -> None:
     found = {("a", 80): "the package source", ("b", 443): "the proxy"}
     assert list(sources.check_servers(found, lambda _: "")) == []
