@@ -3,12 +3,14 @@
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from deploy.site.reading import LISTING, listing_environment
+
+Answer = Callable[[list[str]], subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture(scope="session")
@@ -26,8 +28,8 @@ def ansible_reader() -> Iterator[subprocess.Popen[str]]:
         process.stdin.close()
 
 
-@pytest.fixture
-def quick_reading(ansible_reader: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(scope="session")
+def quick_answer(ansible_reader: subprocess.Popen[str]) -> Answer:
     """Spares the start of a process per inventory; the program that reads it is the same."""
 
     def answer(arguments: list[str]) -> subprocess.CompletedProcess[str]:
@@ -38,4 +40,10 @@ def quick_reading(ansible_reader: subprocess.Popen[str], monkeypatch: pytest.Mon
         said = json.loads(ansible_reader.stdout.readline())
         return subprocess.CompletedProcess(arguments, said["code"], said["stdout"], said["stderr"])
 
-    monkeypatch.setattr("deploy.site.reading._answer", answer)
+    return answer
+
+
+@pytest.fixture
+def quick_reading(quick_answer: Answer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has every inventory of a test read by the waiting process."""
+    monkeypatch.setattr("deploy.site.reading._answer", quick_answer)
