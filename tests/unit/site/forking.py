@@ -8,6 +8,7 @@ import json
 import os
 import sys
 import tempfile
+from pathlib import Path
 
 
 def main() -> None:
@@ -16,6 +17,13 @@ def main() -> None:
     assert spec.loader
     listing = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(listing)
+    with tempfile.TemporaryDirectory() as directory:
+        # Reading one imports the plugins that read inventories, too.
+        inventory = Path(directory, "inventory.ini")
+        inventory.write_text("one\n")
+        Path(directory, "group_vars").mkdir()
+        Path(directory, "group_vars", "all.yml").write_text("site_a: 1\n")
+        listing.listing(str(inventory), directory, "", "")
     for line in sys.stdin:
         with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
             child = os.fork()

@@ -14,6 +14,18 @@ from tests.unit.site.sites import INVENTORY
 
 HOSTS = ("ctl1", "login1", "node1", "node2", "node3", "Node1", "gpu.example.com", "default", "10.0.0.1")
 GROUPS = ("all", "slurm-master", "slurm-node", "slurm-login", "slurm-cluster", "slurm_node", "dgx", "node1")
+_READ = (
+    "hosts_file_address",
+    "mariadb_users",
+    "slurm_accounts_accounts",
+    "slurm_accounts_qos",
+    "slurm_accounts_users",
+    "slurmctld_partitions",
+    "slurmd_features",
+    "slurmd_hardware",
+    "users_accounts",
+    "users_groups",
+)
 WORDS = (
     "",
     "node[1-2]",
@@ -83,9 +95,9 @@ def _formed(path: str, spec: Mapping[str, Any]) -> st.SearchStrategy[Any]:
 
 
 def _known(wild: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[str, Any]]:
-    """Variables of roles."""
+    """Variables of roles, mostly those that deploy reads itself."""
     names = [name for name, option in options().items() if not is_computed(option.spec)]
-    return st.sampled_from(names).flatmap(
+    return st.one_of(st.sampled_from(_READ), st.sampled_from(_READ), st.sampled_from(names)).flatmap(
         lambda name: st.tuples(st.just(name), fitting(name, options()[name].spec, wild))
     )
 
@@ -120,6 +132,7 @@ def dumped(content: object) -> str:
     return yaml.safe_dump(content, allow_unicode=True)
 
 
+one_variable = _known(values).map(lambda pair: dumped(dict([pair])))
 sound_variables = st.lists(_known(st.nothing()), max_size=8).map(dict).map(dumped)
 variables = _assignments().map(dumped) | _assignments().map(dumped).flatmap(mangled)
 

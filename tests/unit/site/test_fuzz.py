@@ -14,16 +14,19 @@ from deploy.site.checks import site_findings
 from deploy.site.hardware import read_contract, undiscovered
 from deploy.site.inventory import read_site
 from tests.unit.site.conftest import Answer
-from tests.unit.site.guesses import files, inventories, sound_variables
+from tests.unit.site.guesses import files, inventories, one_variable, sound_variables
 from tests.unit.site.sites import INVENTORY, write_site
 
-BOUNDED = settings(
-    max_examples=60,
-    deadline=None,
-    derandomize=True,
-    database=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
+
+def bounded(examples: int) -> settings:
+    """The same examples on every run, and not many."""
+    return settings(
+        max_examples=examples,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    )
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -51,19 +54,19 @@ def judge(inventory: str, texts: Mapping[str, str]) -> None:
         assert all(finding.message and finding.hint and finding.where for finding in findings)
 
 
-@BOUNDED
-@given(texts=files)
-def test_variables(texts: dict[str, str]) -> None:
-    judge(INVENTORY, texts)
+@bounded(120)
+@given(text=one_variable)
+def test_one_variable(text: str) -> None:
+    judge(INVENTORY, {"group_vars/all.yml": text})
 
 
-@BOUNDED
+@bounded(50)
 @given(everywhere=sound_variables, more=sound_variables)
 def test_variables_of_the_right_form(everywhere: str, more: str) -> None:
     judge(INVENTORY, {"group_vars/all.yml": everywhere, "group_vars/slurm-cluster.yml": more})
 
 
-@BOUNDED
+@bounded(50)
 @given(inventory=inventories, texts=files)
-def test_inventories(inventory: str, texts: dict[str, str]) -> None:
+def test_everything(inventory: str, texts: dict[str, str]) -> None:
     judge(inventory, texts)
