@@ -16,7 +16,7 @@ _SHOWN_JOBS = 20
 def verdict(forecast: Forecast) -> str:
     """The whole forecast in one line."""
     if not forecast.changes:
-        return "plan: nothing to change"
+        return "plan: not known" if forecast.failures else "plan: nothing to change"
     hosts = {change.result.host for change in forecast.changes}
     services = sorted({_disturbed(change) for change in forecast.changes if change.impact > Impact.NONE})
     count = len(forecast.changes)
