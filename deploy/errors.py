@@ -63,3 +63,13 @@ def error(
 ) -> DeployError:
     """A DeployError with a single finding."""
     return DeployError(Finding(where, reference, message, hint), exit_code=exit_code)
+
+
+def internal_error(traceback_file: str) -> DeployError:
+    """A fault of deploy itself; its traceback is in a file."""
+    return error(
+        "internal-error",
+        "this is a fault of deploy itself, not of your site; what was converged stays converged",
+        hint=f"running again is safe; report it with {traceback_file}",
+        exit_code=ExitCode.INTERNAL,
+    )

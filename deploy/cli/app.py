@@ -12,7 +12,7 @@ from typer.core import TyperGroup
 from deploy import __version__
 from deploy.cli.exit_codes import MEANINGS
 from deploy.cli.verbs import Verb, plain_typer
-from deploy.errors import DeployError, ExitCode, Finding
+from deploy.errors import DeployError, ExitCode, internal_error
 
 VERBS = (
     Verb("init", "deploy.cli.init:init", "Make a new site."),
@@ -88,17 +88,12 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(ExitCode.FAILED)
     except Exception:  # noqa: BLE001 - the last stop before the user, who must not see a traceback
-        typer.echo(f"deploy: {_internal_error()}", err=True)
+        typer.echo(f"deploy: {internal_error(_keep_traceback())}", err=True)
         sys.exit(ExitCode.INTERNAL)
 
 
-def _internal_error() -> Finding:
-    """Keeps the traceback in a private file and says where."""
+def _keep_traceback() -> str:
+    """Writes the traceback into a private file where no journal has it; returns the file's name."""
     with tempfile.NamedTemporaryFile("w", prefix="deploy-error-", suffix=".txt", delete=False) as file:
         traceback.print_exc(file=file)
-    return Finding(
-        "",
-        "internal-error",
-        "this is a fault of deploy itself, not of your site; what was converged stays converged",
-        f"running again is safe; report it with {file.name}",
-    )
+    return file.name

@@ -107,20 +107,21 @@ class ClusterRun:
                         display.start(command, hosts)
             # Only now: what was refused never was a run.
             journal = Journal.create(self.site.directory, self._metadata(hosts, started))
-            (journal.path / wiring.name).write_bytes(wiring.read_bytes())
-            events += passed
-            for event in events:
-                journal.append(event)
+            with journal.keeps_faults():
+                (journal.path / wiring.name).write_bytes(wiring.read_bytes())
+                events += passed
+                for event in events:
+                    journal.append(event)
 
-            def on_event(event: Event) -> None:
-                journal.append(event)
-                on_answer(event)
+                def on_event(event: Event) -> None:
+                    journal.append(event)
+                    on_answer(event)
 
-            if not passed and not is_refused(events):
-                execute(self._request("cluster", wiring, self._secrets()), on_event, cancellation)
-            summary = summarize(events, hosts, started=started)
-            journal.finish(converged=self._converged(summary))
-            display.finish(summary, self._hint(summary, is_refused=is_refused(events)))
+                if not passed and not is_refused(events):
+                    execute(self._request("cluster", wiring, self._secrets()), on_event, cancellation)
+                summary = summarize(events, hosts, started=started)
+                journal.finish(converged=self._converged(summary))
+                display.finish(summary, self._hint(summary, is_refused=is_refused(events)))
         return summary
 
     def foretell(self, display: Display) -> tuple[Forecast, Summary]:

@@ -5,17 +5,20 @@ import os
 import secrets
 import shutil
 import time
+import traceback
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
-from deploy.errors import ExitCode, error
+from deploy.errors import DeployError, ExitCode, error, internal_error
 from deploy.run.events import Event, RawEvent, from_json, to_json
 
 _KEPT_RUNS = 50
 _METADATA = "run.json"
 _EVENTS = "events.jsonl"
+_TRACEBACK = "traceback.txt"
 
 
 def state_directory(site_directory: Path) -> Path:
@@ -108,6 +111,19 @@ class Journal:
                 hint="make room there, then type the same again: running again is safe",
                 exit_code=ExitCode.INTERNAL,
             ) from None
+
+    @contextmanager
+    def keeps_faults(self) -> Iterator[None]:
+        """Leaves the traceback of a fault of deploy itself beside the events; raises ``internal-error``."""
+        try:
+            yield
+        except (DeployError, BrokenPipeError):
+            raise
+        except Exception:  # noqa: BLE001 - whatever it is, its traceback belongs to this run
+            path = self.path / _TRACEBACK
+            with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+                traceback.print_exc(file=file)
+            raise internal_error(str(path)) from None
 
     def finish(self, *, converged: Sequence[str] = ()) -> None:
         """Say that the run came to its end, and which hosts are now as the site says.

@@ -133,3 +133,26 @@ def test_a_full_disk_is_said(site: Path) -> None:
     with pytest.raises(DeployError, match="No space left on device") as stopped:
         made.append(PlayStarted(1.0, "P"))
     assert stopped.value.exit_code == ExitCode.INTERNAL
+
+
+def test_the_traceback_of_a_fault_is_kept_in_its_run(site: Path) -> None:
+    made = Journal.create(site, {})
+    message = "a fault of its own"
+    with pytest.raises(DeployError) as problem, made.keeps_faults():
+        raise ValueError(message)
+    assert problem.value.exit_code is ExitCode.INTERNAL
+    assert problem.value.findings[0].reference == "internal-error"
+    kept = made.path / "traceback.txt"
+    assert str(kept) in problem.value.findings[0].hint
+    assert message in kept.read_text()
+    assert message not in str(problem.value)
+    assert kept.stat().st_mode & 0o777 == 0o600
+
+
+def test_what_is_no_fault_is_not_kept_as_one(site: Path) -> None:
+    made = Journal.create(site, {})
+    refusal = DeployError()
+    with pytest.raises(DeployError) as problem, made.keeps_faults():
+        raise refusal
+    assert problem.value is refusal
+    assert not (made.path / "traceback.txt").exists()
