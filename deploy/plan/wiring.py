@@ -64,7 +64,7 @@ def _cluster_wide(site: Site, contract: Mapping[str, Hardware]) -> Mapping[str, 
     entries = [
         {"address": address, "names": [host.name]}
         for host in site.cluster
-        if _is_ip(address := _address(host))
+        if _is_ip(address := host.cluster_address)
     ]
     return {
         "phase_base": {"hosts_file_entries": entries, **site_expectations(site, entries)},
@@ -84,7 +84,7 @@ def _cluster_wide(site: Site, contract: Mapping[str, Hardware]) -> Mapping[str, 
 def _by_host(site: Site, contract: Mapping[str, Hardware]) -> dict[str, Variables]:
     """Variables that differ between hosts."""
     members = {phase.name: {host.name for host in phase.hosts(site)} for phase in PHASES}
-    masters = [_address(host) for host in site.masters]
+    masters = [host.cluster_address for host in site.masters]
     networks = _networks(site)
 
     def variables(host: Host) -> Variables:
@@ -139,7 +139,7 @@ def _database(site: Site, name: str) -> Variables:
 
 def _networks(site: Site) -> list[str]:
     """The networks of the cluster's addresses: whole /24 or /64, so that a new node seldom changes them."""
-    addresses = [ipaddress.ip_address(text) for host in site.cluster if _is_ip(text := _address(host))]
+    addresses = [ipaddress.ip_address(text) for host in site.cluster if _is_ip(text := host.cluster_address)]
     networks = {
         ipaddress.ip_network(f"{address}/{24 if address.version == 4 else 64}", strict=False)  # noqa: PLR2004
         for address in addresses
@@ -153,11 +153,6 @@ def known_nodes(site: Site, contract: Mapping[str, Hardware]) -> frozenset[str]:
     return frozenset(node.name for node in site.nodes if node.name not in unknown)
 
 
-def _address(host: Host) -> str:
-    """Where the cluster reaches a host; differs from Ansible's address behind a jump host or a NAT."""
-    return str(host.variables.get("hosts_file_address", host.address))
-
-
 def _is_ip(address: str) -> bool:
     try:
         ipaddress.ip_address(address)
@@ -167,7 +162,7 @@ def _is_ip(address: str) -> bool:
 
 
 def _named(host: Host) -> dict[str, str]:
-    return {"name": host.name, "address": _address(host)}
+    return {"name": host.name, "address": host.cluster_address}
 
 
 def _node(host: Host, contract: Mapping[str, Hardware]) -> Variables:

@@ -76,6 +76,15 @@ def test_what_the_admin_sets_is_not_overridden(tmp_path: Path) -> None:
     assert hosts["ctl1"]["time_sync_allow"] == ["10.0.0.0/24"]
 
 
+def test_an_inner_address_without_a_value_is_none(tmp_path: Path) -> None:
+    files = {
+        "group_vars/all.yml": "hosts_file_address:\n",
+        "host_vars/node2.yml": "hosts_file_address: 10.1.0.2\n",
+    }
+    variables = wired(read_site(write_site(tmp_path, files=files)))["phase_controller"]["vars"]
+    assert [node["address"] for node in variables["slurmctld_nodes"]] == ["10.0.0.11", "10.1.0.2"]
+
+
 def test_components_follow_the_groups(tmp_path: Path) -> None:
     hosts = wired(read_site(write_site(tmp_path)))["phase_base"]["hosts"]
     assert hosts["ctl1"]["slurm_packages_components"] == ["slurmdbd", "slurmctld", "slurm-client"]
