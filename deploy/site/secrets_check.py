@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from deploy.errors import DeployError, Finding
-from deploy.site.inventory import MASTER, Host, Site
+from deploy.site.inventory import Host, Site
 from deploy.site.origin import shown
 from deploy.site.schema import OWN_PREFIX, options
 from deploy.site.secrets import is_vaulted, read_secrets, secret_names, secrets_file
@@ -109,7 +109,7 @@ def _unfit(where: str, name: str, value: object) -> Iterator[Finding]:
 
 def _contradictions(site: Site, name: str, kept: Mapping[str, Any]) -> Iterator[Finding]:
     """A generated secret that the inventory sets, too, or sets for some hosts only."""
-    readers = site.cluster if options()[name].role == "munge" else site.group(MASTER)
+    readers = _slurm_hosts(site) if options()[name].role == "munge" else site.masters
     setters = [host for host in readers if name in host.variables]
     if setters and name in kept:
         yield Finding(
@@ -126,6 +126,11 @@ def _contradictions(site: Site, name: str, kept: Mapping[str, Any]) -> Iterator[
             f"{name} is set for some hosts only; {without.name} would have none",
             "set it in group_vars/all.yml, or remove it: deploy then generates one for all",
         )
+
+
+def _slurm_hosts(site: Site) -> tuple[Host, ...]:
+    names = {host.name for host in (*site.masters, *site.nodes, *site.logins)}
+    return tuple(host for host in site.cluster if host.name in names)
 
 
 def _files_with_secrets(site: Site) -> Iterator[Finding]:
