@@ -1,0 +1,53 @@
+"""What the offline checks know by themselves agrees with the roles and the catalog."""
+
+from pathlib import Path
+
+import pytest
+
+from deploy.plan.catalog import PHASES
+from deploy.site.inventory import MASTER, read_site
+from deploy.site.rules import RULES
+from deploy.site.schema import options
+from deploy.site.secrets import secret_names
+from deploy.site.variables_check import _ALIKE, _READERS
+from deploy.site.wording import with_keys
+from tests.unit.site.sites import INVENTORY, write_site
+
+
+def _paths() -> set[str]:
+    """Every value that can be set, named as rules name it: elements of lists of texts, too."""
+    specs = {name: option.spec for name, option in options().items()}
+    return {
+        f"{path}[]" if spec.get("type") == "list" and not spec.get("options") else path
+        for path, spec in with_keys(specs)
+    }
+
+
+def test_every_rule_is_for_a_variable() -> None:
+    assert sorted(RULES.keys() - _paths()) == []
+
+
+@pytest.mark.parametrize("name", [name for name, option in options().items() if name in RULES])
+def test_every_default_keeps_to_its_rule(name: str) -> None:
+    default = options()[name].spec.get("default")
+    assert default is None or RULES[name].fits(default)
+
+
+def test_the_readers_of_a_role_are_the_hosts_of_its_phases(tmp_path: Path) -> None:
+    site = read_site(write_site(tmp_path, INVENTORY))
+    for role, group in _READERS.items():
+        readers = {host.name for phase in PHASES if role in phase.roles for host in phase.hosts(site)}
+        assert readers == {host.name for host in site.group(group)}, role
+    everywhere = {role for phase in PHASES for role in phase.roles} - _READERS.keys() - {"slurm_client"}
+    for role in everywhere:
+        readers = {host.name for phase in PHASES if role in phase.roles for host in phase.hosts(site)}
+        assert readers == set(site.hosts), role
+
+
+def test_secrets_are_read_by_all_or_by_the_controller() -> None:
+    roles = {options()[name].role for name in secret_names()}
+    assert {role for role in roles if _READERS.get(role) != MASTER} == {"munge"}
+
+
+def test_what_must_be_alike_exists() -> None:
+    assert set(_ALIKE) <= options().keys()
