@@ -147,6 +147,7 @@ def test_the_traceback_of_a_fault_is_kept_in_its_run(site: Path) -> None:
     assert message in kept.read_text()
     assert message not in str(problem.value)
     assert kept.stat().st_mode & 0o777 == 0o600
+    made.finish()
 
 
 def test_what_is_no_fault_is_not_kept_as_one(site: Path) -> None:
@@ -156,3 +157,4 @@ def test_what_is_no_fault_is_not_kept_as_one(site: Path) -> None:
         raise refusal
     assert problem.value is refusal
     assert not (made.path / "traceback.txt").exists()
+    made.finish()
