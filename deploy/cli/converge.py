@@ -2,6 +2,7 @@
 
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -29,6 +30,7 @@ from deploy.show.summary import Outcome, Summary, summarize
 from deploy.site.checks import check_site
 from deploy.site.hardware import keep, read_contract, undiscovered
 from deploy.site.inventory import Site, read_site
+from deploy.site.schema import options as options_of_roles
 from deploy.site.secrets import fill_secrets, secrets_file
 from deploy.site.variables import read_extra_variables
 
@@ -54,6 +56,8 @@ def plan_cluster(inventory: Path, options: Options, display: Display) -> tuple[F
 @contextmanager
 def _site_run(inventory: Path, options: Options) -> Iterator["ClusterRun"]:
     variables = read_extra_variables(options.extra)
+    # While Ansible reads the inventory there is time for the roles' variables.
+    threading.Thread(target=options_of_roles, daemon=True).start()
     site = read_site(inventory, vault_password_file=options.vault_password_file, extra_variables=variables)
     for warning in check_site(site, options.vault_password_file):
         sys.stderr.write(f"deploy: {warning}\n")

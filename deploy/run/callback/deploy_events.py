@@ -22,6 +22,8 @@ DOCUMENTATION = """
         - default_callback
 """
 
+# What a run allocates it mostly keeps: looking for garbage as often as Python does would find none.
+_GARBAGE_THRESHOLD = 50_000
 _RunnerCallback: Any = callback_loader.get("awx_display", class_only=True)
 
 
@@ -63,6 +65,7 @@ class CallbackModule(_RunnerCallback):  # type: ignore[misc]
     def v2_playbook_on_play_start(self, play: Any) -> None:  # noqa: ANN401
         """Each task forks this process for each host; its garbage collector need not look at what is here."""
         gc.freeze()
+        gc.set_threshold(_GARBAGE_THRESHOLD)
         super().v2_playbook_on_play_start(play)
 
     def v2_runner_item_on_ok(self, result: Any) -> None:  # noqa: ANN401
