@@ -6,7 +6,7 @@ import sys
 import typer
 
 from deploy.errors import ExitCode, error
-from deploy.run.forecast import Forecast
+from deploy.judge.forecast import Forecast
 
 _WORD = "yes"
 

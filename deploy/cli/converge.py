@@ -14,22 +14,22 @@ from deploy import __version__
 from deploy.cli.options import Options
 from deploy.cli.playbook_run import limited, run_request, shown_path
 from deploy.errors import DeployError, ExitCode
+from deploy.judge.findings import is_refused, with_findings
+from deploy.judge.forecast import Forecast, asked_slurm, forecast_of
+from deploy.judge.version_skew import version_skew
 from deploy.plan.build import build_plan
 from deploy.plan.wiring import write_discovery, write_wiring
 from deploy.run.cancellation import Cancellation, signals_cancel
 from deploy.run.events import Event, HostResult, PlayStarted, TaskStarted
-from deploy.run.execute import RunRequest, execute
-from deploy.run.findings import is_refused, with_findings
-from deploy.run.forecast import Forecast, asked_slurm, forecast_of
+from deploy.run.execute import EarlyStart, RunRequest, execute
 from deploy.run.journal import Journal, state_directory
 from deploy.run.lock import site_lock
-from deploy.run.settings import Settings
-from deploy.run.version_skew import version_skew
+from deploy.run.settings import Settings, ansible_environment
 from deploy.show.display import Display
 from deploy.show.summary import Outcome, Summary, summarize
 from deploy.site.checks import check_site
 from deploy.site.hardware import keep, read_contract, undiscovered
-from deploy.site.inventory import Site, read_site
+from deploy.site.inventory import Site, existing_inventory, read_site
 from deploy.site.schema import options as options_of_roles
 from deploy.site.secrets import fill_secrets, secrets_file
 from deploy.site.variables import read_extra_variables
@@ -39,6 +39,8 @@ Agree = Callable[[Forecast, str], None]
 
 # In a plan that is about to be carried out, what check mode needs may be put in place already.
 _PREPARES = '{"bootstrap_check_mode_prepares": true}'
+# Without it the role itself refuses, whoever runs it and whatever the plan could not see.
+_AGREED = '{"slurmctld_may_lose_jobs": true}'
 
 
 def deploy_cluster(inventory: Path, options: Options, display: Display, agree: Agree) -> Summary:
@@ -56,14 +58,26 @@ def plan_cluster(inventory: Path, options: Options, display: Display) -> tuple[F
 @contextmanager
 def _site_run(inventory: Path, options: Options) -> Iterator["ClusterRun"]:
     variables = read_extra_variables(options.extra)
+    environment = ansible_environment(Settings(forks=options.forks))
+    with EarlyStart(environment, existing_inventory(inventory)) as ansible, _private_directory() as place:
+        site = _read(inventory, options, variables)
+        yield ClusterRun(site, options, place, limited(site, options), ansible)
+
+
+@contextmanager
+def _private_directory() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="deploy-") as name:
+        yield Path(name)
+
+
+def _read(inventory: Path, options: Options, variables: dict[str, Any]) -> Site:
+    """The site, checked; its warnings are said."""
     # While Ansible reads the inventory there is time for the roles' variables.
     threading.Thread(target=options_of_roles, daemon=True).start()
     site = read_site(inventory, vault_password_file=options.vault_password_file, extra_variables=variables)
     for warning in check_site(site, options.vault_password_file):
         sys.stderr.write(f"deploy: {warning}\n")
-    limit = limited(site, options)
-    with tempfile.TemporaryDirectory(prefix="deploy-") as name:
-        yield ClusterRun(site, options, Path(name), limit)
+    return site
 
 
 @dataclass(frozen=True)
@@ -74,6 +88,7 @@ class ClusterRun:
     options: Options
     place: Path
     limit: frozenset[str] | None
+    ansible: EarlyStart | None = None
 
     def converge(self, display: Display, agree: Agree) -> Summary:
         """Completes secrets and contract; then runs what is to be done, journalled and shown."""
@@ -93,22 +108,10 @@ class ClusterRun:
             wiring = self.place / "wiring.json"
             hosts = self._wire(wiring, contract)
             passed: list[Event] = []
+            options = self.options
             # A controller that never had a slurm.conf has no jobs that could be lost.
             if not is_new and not self.options.check and not is_refused(events):
-                options = replace(self.options, extra=(*self.options.extra, _PREPARES))
-                borrowed = self._borrowed_secrets()
-                forecast, passed = self._foretell(options, wiring, borrowed, display, cancellation)
-                is_over = is_refused(passed) or _is_nothing_to_do(passed, hosts) or cancellation.is_asked
-                if is_over:
-                    for result in with_findings(passed):
-                        display.event(result)
-                else:
-                    passed = []
-                    display.plan(forecast)
-                    if forecast.needs_consent:
-                        display.close()
-                        agree(forecast, command)
-                        display.start(command, hosts)
+                passed, options = self._plan_first(wiring, hosts, display, agree, cancellation)
             # Only now: what was refused never was a run.
             journal = Journal.create(self.site.directory, self._metadata(hosts, started))
             with journal.keeps_faults():
@@ -122,11 +125,36 @@ class ClusterRun:
                     on_answer(event)
 
                 if not passed and not is_refused(events):
-                    execute(self._request("cluster", wiring, self._secrets()), on_event, cancellation)
+                    request = self._request("cluster", wiring, self._secrets(), options)
+                    execute(request, on_event, cancellation, self.ansible)
                 summary = summarize(events, hosts, started=started)
                 journal.finish(converged=self._converged(summary))
                 display.finish(summary, self._hint(summary, is_refused=is_refused(events)))
         return summary
+
+    def _plan_first(
+        self,
+        wiring: Path,
+        hosts: tuple[str, ...],
+        display: Display,
+        agree: Agree,
+        cancellation: Cancellation,
+    ) -> tuple[list[Event], Options]:
+        """The plan's events when they are the whole run, else none; and the options to go on with."""
+        prepared = replace(self.options, extra=(*self.options.extra, _PREPARES))
+        forecast, events = self._foretell(prepared, wiring, self._borrowed_secrets(), display, cancellation)
+        if is_refused(events) or _is_nothing_to_do(events, hosts) or cancellation.is_asked:
+            for result in with_findings(events):
+                display.event(result)
+            return events, self.options
+        display.plan(forecast)
+        if not forecast.needs_consent:
+            return [], self.options
+        command = f"deploy cluster {shown_path(self.site.inventory)}"
+        display.close()
+        agree(forecast, command)
+        display.start(command, hosts)
+        return [], replace(self.options, extra=(*self.options.extra, _AGREED))
 
     def foretell(self, display: Display) -> tuple[Forecast, Summary]:
         """What ``converge`` would do."""
@@ -160,7 +188,7 @@ class ClusterRun:
 
         looking = replace(options, check=True, diff=True)
         request = self._request("plan", wiring, variable_files, looking)
-        execute(request, on_event, cancellation)
+        execute(request, on_event, cancellation, self.ansible)
         self._refuse_skew(events)
         return forecast_of(events), events
 
@@ -232,7 +260,7 @@ class ClusterRun:
         source = self.place / "discover.json"
         plan = build_plan(self.site, limit=self.limit, unknown={node.name for node in missing})
         write_discovery(source, self.site, plan, contract, missing)
-        execute(self._request("discover", source), on_answer, cancellation)
+        execute(self._request("discover", source), on_answer, cancellation, self.ansible)
         found = {r.host: r.answer["hardware"] for r in results if r.answer and "hardware" in r.answer}
         is_new = asked_slurm(results).get("configured") is False
         if self.options.check or not keeps or not found:
@@ -254,7 +282,7 @@ class ClusterRun:
             generated,
             site=self.site,
             options=options,
-            settings=Settings(hosts=len(self.site.cluster), forks=options.forks),
+            settings=Settings(forks=options.forks),
             variable_files=variable_files,
         )
 

@@ -21,7 +21,7 @@ from deploy.cli.parameters import (
     VaultPasswordFile,
 )
 from deploy.errors import ExitCode
-from deploy.run.forecast import Forecast
+from deploy.judge.forecast import Forecast
 from deploy.show.display import Display
 from deploy.show.forecast import as_json, change_lines, failure_texts, loss_lines, verdict
 from deploy.show.plain import PlainDisplay

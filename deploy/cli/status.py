@@ -21,12 +21,12 @@ from deploy.cli.parameters import (
     VaultPasswordFile,
 )
 from deploy.cli.playbook_run import answers, limited, run_request, shown_path
+from deploy.judge.convergence import last_convergences
+from deploy.judge.site_status import SiteStatus, site_status
 from deploy.plan.questions import asked_hosts, write_questions
-from deploy.run.convergence import last_convergences
 from deploy.run.events import HostResult
 from deploy.run.journal import recorded_runs
 from deploy.run.settings import Settings
-from deploy.run.site_status import SiteStatus, site_status
 from deploy.show.status import as_json, lines
 from deploy.site.checks import check_site
 from deploy.site.hardware import read_contract

@@ -1,5 +1,6 @@
 """One playbook, run by ansible-runner in a directory of its own. The only importer of ansible_runner."""
 
+import json
 import os
 import queue
 import shutil
@@ -9,10 +10,10 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from deploy.errors import ExitCode, error
 from deploy.run import guardian
@@ -20,6 +21,9 @@ from deploy.run.cancellation import Cancellation
 from deploy.run.events import Ending, Event, Level, Notice, RawEvent, RunEnded, Stats, parse
 
 _POLL_SECONDS = 0.2
+_KILL_POLL_SECONDS = 0.02
+_ANSIBLE_PLAYBOOK = str(Path(sys.executable).parent / "ansible-playbook")
+_WARM = Path(__file__).with_name("warm.py")
 _CALLBACKS = Path(__file__).parent / "callback"
 _IDENT = "run"
 _INTERRUPTED = 130
@@ -53,10 +57,14 @@ class Execution:
 
 
 def execute(
-    request: RunRequest, on_event: Callable[[Event], None], cancellation: Cancellation | None = None
+    request: RunRequest,
+    on_event: Callable[[Event], None],
+    cancellation: Cancellation | None = None,
+    early: "EarlyStart | None" = None,
 ) -> Execution:
     """Run a playbook; ``on_event`` is called in the caller's thread for every event, RunEnded last.
 
+    ``early`` is an Ansible that was started beforehand; one that fits the request and was not used yet is.
     What ``on_event`` raises stops the run and is raised here. Raises DeployError ``runner-failed`` when
     ansible-runner itself breaks.
     """
@@ -64,9 +72,11 @@ def execute(
     if cancellation.is_asked:
         return _end(Execution(_INTERRUPTED, Ending.CANCELLED), on_event)
     is_recapped = False
-    with _scratch_directory() as scratch:
-        run = _Run(request, scratch)
-        run.start()
+    with ExitStack() as stack:
+        run = early.take(request) if early else None
+        if run is None:
+            run = _Run(request.environment, stack.enter_context(_scratch_directory()))
+            run.start(ansible_playbook(request, run.scratch))
         try:
             for event in run.events(cancellation):
                 is_recapped |= isinstance(event, Stats)
@@ -86,6 +96,47 @@ def execute(
     return _end(Execution(run.rc, ending), on_event)
 
 
+class EarlyStart:
+    """Ansible, started while it is not known yet what to run: that hides most of the time its start takes.
+
+    A context manager; whoever leaves it without having run anything ends it.
+    """
+
+    def __init__(self, environment: Mapping[str, str], inventory: Path) -> None:
+        self._environment = dict(environment)
+        self._inventory = inventory
+        self._stack = ExitStack()
+        self._run: _Run | None = None
+        self._gate = -1
+
+    def __enter__(self) -> Self:
+        scratch = self._stack.enter_context(_scratch_directory())
+        gate = scratch / "gate"
+        os.mkfifo(gate, mode=0o600)
+        # Open for both, so that neither side waits for the other to come.
+        self._gate = os.open(gate, os.O_RDWR | os.O_CLOEXEC)
+        self._run = _Run(self._environment, scratch)
+        # The names are for whoever looks at the list of processes.
+        shown = [Path(_ANSIBLE_PLAYBOOK).name, "--inventory", str(self._inventory)]
+        self._run.start([sys.executable, "-P", str(_WARM), str(gate), *shown])
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._run:
+            self._run.kill()
+        os.close(self._gate)
+        self._stack.close()
+
+    def take(self, request: RunRequest) -> "_Run | None":
+        """The run, set going with a request; None when it was taken before or has another environment."""
+        run = self._run
+        if run is None or request.environment != self._environment:
+            return None
+        self._run = None
+        os.write(self._gate, json.dumps(ansible_playbook(request, run.scratch)).encode() + b"\n")
+        return run
+
+
 def _end(execution: Execution, on_event: Callable[[Event], None]) -> Execution:
     on_event(RunEnded(time.time(), execution.rc, execution.ending))
     return execution
@@ -103,9 +154,10 @@ def _scratch_directory() -> Iterator[Path]:
 class _Run:
     """A run in progress: ansible-runner in its thread, which does nothing but enqueue."""
 
-    def __init__(self, request: RunRequest, scratch: Path) -> None:
-        self._request = request
-        self._scratch = scratch
+    def __init__(self, environment: Mapping[str, str], scratch: Path) -> None:
+        self.scratch = scratch
+        self._environment = environment
+        self._command: list[str] = []
         self._pid_file = scratch / "guardian.pid"
         self._queue: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._work, name="ansible-runner")
@@ -113,8 +165,10 @@ class _Run:
         self.failure: BaseException | None = None
         self.rc = 1
 
-    def start(self) -> None:
-        """Begin."""
+    def start(self, command: list[str]) -> None:
+        """Begin, below a guardian."""
+        guard = [sys.executable, "-I", "-S", str(Path(guardian.__file__))]
+        self._command = [*guard, str(os.getpid()), str(self._pid_file), str(self.scratch), *command]
         self._thread.start()
 
     def events(self, cancellation: Cancellation) -> Iterator[Event]:
@@ -143,6 +197,12 @@ class _Run:
             self._tell(signal.SIGTERM if cancellation.is_at_once else signal.SIGINT)
             self._thread.join(_POLL_SECONDS)
 
+    def kill(self) -> None:
+        """End at once what was never set going."""
+        while self._thread.is_alive():
+            self._tell(signal.SIGTERM)
+            self._thread.join(_KILL_POLL_SECONDS)
+
     def _tell(self, number: signal.Signals) -> None:
         """Signal the guardian once: now, or when it is there."""
         if number in self._told:
@@ -167,12 +227,12 @@ class _Run:
         from ansible_runner.config.runner import RunnerConfig  # noqa: PLC0415
         from ansible_runner.runner import Runner  # noqa: PLC0415
 
-        environment = {**self._request.environment, **self._temporary_places()}
+        environment = {**self._environment, **self._temporary_places()}
         environment["ANSIBLE_CALLBACK_PLUGINS"] = str(_CALLBACKS)
         config = RunnerConfig(
-            private_data_dir=str(self._scratch),
+            private_data_dir=str(self.scratch),
             ident=_IDENT,
-            playbook=str(self._request.playbook),
+            playbook="none",
             envvars=environment,
             fact_cache_type="memory",
             quiet=True,
@@ -187,7 +247,7 @@ class _Run:
             "ANSIBLE_STDOUT_CALLBACK": "deploy_events",
             "AWX_ISOLATED_DATA_DIR": config.env["AWX_ISOLATED_DATA_DIR"],
         }
-        config.command = self._command()
+        config.command = self._command
         config.cwd = str(Path.cwd())
         config.suppress_output_file = True
         config.pexpect_timeout = 1
@@ -196,7 +256,7 @@ class _Run:
 
     def _temporary_places(self) -> dict[str, str]:
         """Where Ansible leaves its temporary files, decrypted ones too: what is killed cleans nothing up."""
-        place = self._scratch / "tmp"
+        place = self.scratch / "tmp"
         place.mkdir(mode=0o700)
         places = {"ANSIBLE_LOCAL_TEMP": str(place)}
         if len(str(place)) <= _LONGEST_SOCKET_DIRECTORY:
@@ -212,27 +272,26 @@ class _Run:
     def _forget_command(self, status: dict[str, Any], **_: object) -> None:
         """Remove the artifact that holds the whole environment, before anything runs in it."""
         if status["status"] == "running":
-            (self._scratch / "artifacts" / _IDENT / "command").unlink(missing_ok=True)
+            (self.scratch / "artifacts" / _IDENT / "command").unlink(missing_ok=True)
 
-    def _command(self) -> list[str]:
-        request = self._request
-        ansible_playbook = Path(sys.executable).parent / "ansible-playbook"
-        command = [sys.executable, "-I", "-S", str(Path(guardian.__file__))]
-        command += [str(os.getpid()), str(self._pid_file), str(self._scratch), str(ansible_playbook)]
-        for inventory in request.inventories:
-            command += ["--inventory", str(inventory.resolve())]
-        for file in request.variable_files:
-            command += ["--extra-vars", f"@{file.resolve()}"]
-        for name, password in (
-            ("connection", request.connection_password),
-            ("become", request.become_password),
-        ):
-            if password is not None:
-                command += [f"--{name}-password-file", str(self._secret_file(name, password))]
-        return [*command, *request.arguments, str(request.playbook.resolve())]
 
-    def _secret_file(self, name: str, content: str) -> Path:
-        path = self._scratch / f"{name}-password"
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write(content)
-        return path
+def ansible_playbook(request: RunRequest, scratch: Path) -> list[str]:
+    """The command line; passwords go into private files in ``scratch``."""
+    command = [_ANSIBLE_PLAYBOOK]
+    for inventory in request.inventories:
+        command += ["--inventory", str(inventory.resolve())]
+    for file in request.variable_files:
+        command += ["--extra-vars", f"@{file.resolve()}"]
+    for name, password in (
+        ("connection", request.connection_password),
+        ("become", request.become_password),
+    ):
+        if password is not None:
+            command += [f"--{name}-password-file", str(_secret_file(scratch / f"{name}-password", password))]
+    return [*command, *request.arguments, str(request.playbook.resolve())]
+
+
+def _secret_file(path: Path, content: str) -> Path:
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(content)
+    return path

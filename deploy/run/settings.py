@@ -34,7 +34,7 @@ _KEPT = (
 class Settings:
     """What of a run's settings can be chosen; ``None`` means the best for this machine."""
 
-    hosts: int = 1
+    hosts: int | None = None
     forks: int | None = None
     mitogen: bool | None = None
     connection_seconds: int = _CONNECTION_SECONDS
@@ -75,10 +75,10 @@ def ansible_environment(
     return environment | (_mitogen() if wants_mitogen(settings) else _openssh(environment))
 
 
-def default_forks(hosts: int) -> int:
+def default_forks(hosts: int | None) -> int:
     """Hosts worked on at once: all, but no more than the cores of this machine can feed."""
-    cores = os.cpu_count() or 1
-    return max(1, min(hosts, max(_FORKS_PER_CORE, cores * _FORKS_PER_CORE), _MOST_FORKS))
+    most = min((os.cpu_count() or 1) * _FORKS_PER_CORE, _MOST_FORKS)
+    return most if hosts is None else max(1, min(hosts, most))
 
 
 def wants_mitogen(settings: Settings) -> bool:

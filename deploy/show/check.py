@@ -7,7 +7,7 @@ from typing import Any
 from ClusterShell.NodeSet import NodeSet, NodeSetException
 
 from deploy.errors import Finding, Severity
-from deploy.run.site_check import SiteCheck, Verdict, folded
+from deploy.judge.site_check import SiteCheck, Verdict, folded
 
 
 def lines(check: SiteCheck) -> Iterator[str]:

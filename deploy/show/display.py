@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Protocol
 
+from deploy.judge.forecast import Forecast
 from deploy.run.events import Event, PlayStarted, TaskStarted
-from deploy.run.forecast import Forecast
 from deploy.show.summary import Summary
 
 

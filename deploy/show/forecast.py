@@ -5,8 +5,8 @@ from typing import Any
 
 from ClusterShell.NodeSet import NodeSet
 
+from deploy.judge.forecast import Change, Forecast, Job, Loss
 from deploy.plan.impact import Impact
-from deploy.run.forecast import Change, Forecast, Job, Loss
 from deploy.show.summary import task_title
 from deploy.show.text import diff_lines, failure_lines, message_lines
 

@@ -3,8 +3,8 @@
 import json
 from collections.abc import Callable, Sequence
 
+from deploy.judge.forecast import Forecast
 from deploy.run.events import Event, PlayStarted, TaskStarted, to_json
-from deploy.run.forecast import Forecast
 from deploy.show.forecast import as_json
 from deploy.show.summary import Summary
 

@@ -11,8 +11,8 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
+from deploy.judge.forecast import Forecast
 from deploy.run.events import Event, HostResult, Level, Notice, PlayStarted, Retry, Status, TaskStarted
-from deploy.run.forecast import Forecast
 from deploy.show.forecast import plan_lines
 from deploy.show.summary import HostSummary, Outcome, Summary, task_title
 from deploy.show.text import (

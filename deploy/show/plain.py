@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
+from deploy.judge.forecast import Forecast
 from deploy.run.events import Event, HostResult, Level, Notice, PlayStarted, Retry, Status, TaskStarted
-from deploy.run.forecast import Forecast
 from deploy.show.forecast import plan_lines
 from deploy.show.summary import Summary
 from deploy.show.text import (

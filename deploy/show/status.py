@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
-from deploy.run.age import age
-from deploy.run.node_status import NodeStatus, Reach
-from deploy.run.site_status import JudgedHost, SiteStatus
+from deploy.judge.age import age
+from deploy.judge.node_status import NodeStatus, Reach
+from deploy.judge.site_status import JudgedHost, SiteStatus
 
 HEADER = ("host", "slurm", "services", "hardware", "clock", "converged")
 _NOTHING = "-"

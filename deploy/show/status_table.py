@@ -5,7 +5,7 @@ from rich.table import Table
 from rich.text import Text
 
 from deploy.errors import Severity
-from deploy.run.site_status import SiteStatus
+from deploy.judge.site_status import SiteStatus
 from deploy.show.status import HEADER, Mood, rows, verdict
 
 _STYLES = {Mood.QUIET: "dim", Mood.WARNING: "yellow", Mood.BAD: "bold red"}

@@ -3,8 +3,8 @@
 import difflib
 from collections.abc import Mapping
 
+from deploy.judge.findings import findings_of
 from deploy.run.events import HostResult
-from deploy.run.findings import findings_of
 from deploy.show.summary import HostSummary, Outcome, Summary, task_title
 
 EXPLANATIONS: Mapping[Outcome, str] = {

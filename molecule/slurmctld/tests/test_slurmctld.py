@@ -114,6 +114,27 @@ def test_rejected_configuration_changes_nothing(on: On) -> None:
 
 
 @pytest.fixture
+def waiting(on: On) -> Iterator[dict[str, str]]:
+    """A job that waits, by machine."""
+    jobs = {name: on(name, "sbatch", "--parsable", "--wrap", "true").stdout.strip() for name in MACHINES}
+    yield jobs
+    for name, job in jobs.items():
+        on(name, "scancel", job)
+
+
+def test_the_queue_is_not_left_behind_unasked(on: On, waiting: dict[str, str]) -> None:
+    before = {name: (on(name, "cat", "/etc/slurm/slurm.conf").stdout, entered(on, name)) for name in MACHINES}
+    answer = converge_with(more_parameters={"StateSaveLocation": "/var/spool/elsewhere"})
+    assert answer.returncode == 2, answer.stdout + answer.stderr
+    said = r"nothing was changed: StateSaveLocation .* would lose jobs"
+    refused = re.findall(rf"fatal: \[molecule-slurmctld-(\w+)\].*{said} (\d+)\.", answer.stderr)
+    assert dict(refused) == waiting
+    for name, (text, started) in before.items():
+        assert on(name, "cat", "/etc/slurm/slurm.conf").stdout == text
+        assert entered(on, name) == started
+
+
+@pytest.fixture
 def started_before_the_node_came(on: On) -> Iterator[dict[str, str]]:
     started = {name: entered(on, name) for name in MACHINES}
     node = {"name": "node3", "address": "127.0.0.13", "hardware": {"cpus": 4, "memory_mb": 2000}}

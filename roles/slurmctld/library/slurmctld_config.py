@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.slurm_conf import changed_parameters, guarded
+from ansible.module_utils.slurm_conf import ASK_FOR_JOBS, changed_parameters, guarded, squeue_arguments
 
 DOCUMENTATION = r"""
 module: slurmctld_config
@@ -41,6 +41,10 @@ options:
     description: Seconds to wait for the daemon to answer.
     type: int
     default: 60
+  may_lose_jobs:
+    description: Whether a change is made that loses jobs which are there.
+    type: bool
+    default: false
 author: [the maintainers of this project]
 """
 
@@ -274,6 +278,32 @@ class Slurmctld:
         journal = self._run(["journalctl", "-u", "slurmctld", "-n", "15", "--no-pager", "-o", "cat"])[1]
         return "slurmctld does not answer: " + (" | ".join(journal.splitlines()[-6:]) or "no log")
 
+    def lost_jobs(self, lost: list[dict[str, Any]]) -> list[str] | None:
+        """The ids of the jobs that changes would lose; None when Slurm does not answer."""
+        found: dict[str, None] = {}
+        for change in lost:
+            code, out = self._run([*ASK_FOR_JOBS, *squeue_arguments(change)])
+            if code != 0:
+                return None
+            found |= dict.fromkeys(out.split())
+        return list(found)
+
+    def refuse_to_lose(self, lost: list[dict[str, Any]], *, running: bool) -> None:
+        """Fails the module when changes would lose jobs, or nobody can say which, and nobody agreed."""
+        if not lost or self.module.params["may_lose_jobs"]:
+            return
+        jobs = self.lost_jobs(lost) if running else None
+        if jobs == []:
+            return
+        changes = ", ".join(
+            f"{change['parameter']} {change['before']} -> {change['after']}" for change in lost
+        )
+        whose = f"would lose jobs {' '.join(jobs)}" if jobs else "may lose jobs, and Slurm does not answer"
+        self.module.fail_json(
+            msg=f"nothing was changed: {changes} {whose}. Wait until they are done, or let it happen: "
+            "deploy cluster INVENTORY --yes (slurmctld_may_lose_jobs: true)"
+        )
+
     def _run(self, command: list[str]) -> tuple[int, str]:
         code, out, err = self.module.run_command(command)
         return code, (out + err).strip()
@@ -304,6 +334,7 @@ def _argument_spec() -> dict[str, Any]:
         "owned_directories": {"type": "list", "elements": "path", "default": []},
         "state_directory": {"type": "path", "default": "/var/lib/deploy/slurmctld"},
         "timeout": {"type": "int", "default": 60},
+        "may_lose_jobs": {"type": "bool", "default": False},
     }
 
 
@@ -339,6 +370,7 @@ def main() -> None:
         module.exit_json(**result)
     if not version:
         module.fail_json(msg="slurmctld is not installed")
+    daemon.refuse_to_lose(lost, running=running)
     daemon.make_directories()
     daemon.write(daemon.directory, daemon.files, 0o644)
     if not enabled:

@@ -18,6 +18,9 @@ _LOSES_JOBS: Mapping[str, str] = {
 }
 """Parameters that must not change under jobs, and why (slurm.conf(5))."""
 _LOSES_PENDING_JOBS = frozenset({"StateSaveLocation", "ClusterName", "SlurmUser"})
+ASK_FOR_JOBS = ("timeout", "15", "squeue", "--noheader", "--all", "--format", "%i")
+"""Without its controller squeue would try for minutes."""
+_STARTED = "CONFIGURING,RUNNING,SUSPENDED,COMPLETING"
 _NODE = "nodename="
 _DEFAULTS: Mapping[str, str] = {
     "SlurmdSpoolDir": "/var/spool/slurmd",
@@ -78,3 +81,9 @@ def guarded(before: str, after: str) -> list[dict[str, Any]]:
                 | {"node": name, "pending": False}
             )
     return found
+
+
+def squeue_arguments(change: Mapping[str, Any]) -> list[str]:
+    """How squeue is asked for the jobs that a guarded change loses."""
+    states = f"PENDING,{_STARTED}" if change["pending"] else _STARTED
+    return ["--states", states, *(["--nodelist", change["node"]] if "node" in change else [])]

@@ -5,8 +5,8 @@ import typer
 
 from deploy.cli import consent
 from deploy.errors import DeployError, ExitCode
-from deploy.run.forecast import forecast_of
-from tests.unit.run.test_forecast import RUNNING, asked, changed, loss
+from deploy.judge.forecast import forecast_of
+from tests.unit.judge.test_forecast import RUNNING, asked, changed, loss
 
 LOSING = forecast_of([asked(RUNNING), changed("ctl1", kind="restart", guarded=[loss()])])
 COMMAND = "deploy cluster inventory.ini"

@@ -52,3 +52,12 @@ def test_a_node_that_goes_takes_only_its_own_jobs() -> None:
 
 def test_nothing_is_lost_where_nothing_ran() -> None:
     assert parameters(CONF, before="") == []
+
+
+def test_only_jobs_that_would_be_lost_are_asked_for() -> None:
+    (node,) = module.guarded(CONF, CONF.replace("NodeName=node2 CPUs=2\n", ""))
+    (queue,) = module.guarded(CONF, CONF.replace("/var/spool/slurmctld", "/srv/state"))
+    assert module.squeue_arguments(node)[2:] == ["--nodelist", "node2"]
+    assert "PENDING" not in module.squeue_arguments(node)[1]
+    assert module.squeue_arguments(queue)[1].startswith("PENDING,")
+    assert len(module.squeue_arguments(queue)) == 2

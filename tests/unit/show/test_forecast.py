@@ -1,11 +1,11 @@
 import json
 from dataclasses import replace
 
+from deploy.judge.forecast import forecast_of
 from deploy.run.diffs import Diff
 from deploy.run.events import Status
-from deploy.run.forecast import forecast_of
 from deploy.show.forecast import as_json, change_lines, plan_lines, verdict
-from tests.unit.run.test_forecast import RUNNING, asked, changed, loss
+from tests.unit.judge.test_forecast import RUNNING, asked, changed, loss
 from tests.unit.show.runs import result
 
 

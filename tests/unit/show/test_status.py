@@ -5,12 +5,12 @@ import pytest
 from rich.console import Console
 
 from deploy.errors import ExitCode, Finding, Severity
-from deploy.run.convergence import Convergence
-from deploy.run.node_status import Clock, NodeStatus, Reach, SlurmNode
-from deploy.run.site_status import JudgedHost, SiteStatus
+from deploy.judge.convergence import Convergence
+from deploy.judge.node_status import Clock, NodeStatus, Reach, SlurmNode
+from deploy.judge.site_status import JudgedHost, SiteStatus
 from deploy.show.status import as_json, lines
 from deploy.show.status_table import print_status
-from tests.unit.run.statuses import NOW, service
+from tests.unit.judge.statuses import NOW, service
 
 END = Convergence(NOW - 7200, "1.0", "run1")
 SLURMD = service("slurmd", "failed", result="signal")

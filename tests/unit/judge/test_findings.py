@@ -1,8 +1,8 @@
 import pytest
 
 from deploy.errors import Finding, Severity
+from deploy.judge.findings import checked, findings_of, is_refused, with_findings
 from deploy.run.events import HostResult, Status
-from deploy.run.findings import checked, findings_of, is_refused, with_findings
 
 
 def result(message: str = "", status: Status = Status.FAILED, **more: object) -> HostResult:

@@ -1,9 +1,9 @@
 from dataclasses import replace
 from typing import Any
 
+from deploy.judge.forecast import forecast_of
 from deploy.plan.impact import Impact
 from deploy.run.events import HostResult, Status
-from deploy.run.forecast import forecast_of
 from tests.unit.show.runs import result
 
 RUNNING = {"id": "7", "state": "RUNNING", "user": "alice", "nodes": "node[1-2]"}

@@ -1,6 +1,6 @@
 import pytest
 
-from deploy.run.age import age
+from deploy.judge.age import age
 
 
 @pytest.mark.parametrize(

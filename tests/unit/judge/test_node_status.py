@@ -1,8 +1,8 @@
 import pytest
 
+from deploy.judge.node_status import Clock, Reach, SlurmNode, answer_of, slurm_nodes
 from deploy.run.events import Status
-from deploy.run.node_status import Clock, Reach, SlurmNode, answer_of, slurm_nodes
-from tests.unit.run.statuses import answered, lost, slurm_node
+from tests.unit.judge.statuses import answered, lost, slurm_node
 
 
 def test_an_answer() -> None:

@@ -3,11 +3,11 @@ from collections.abc import Collection
 import pytest
 
 from deploy.errors import ExitCode
-from deploy.run.convergence import Convergence
+from deploy.judge.convergence import Convergence
+from deploy.judge.site_status import SiteStatus, site_status
 from deploy.run.events import HostResult
-from deploy.run.site_status import SiteStatus, site_status
 from deploy.site.inventory import Site, read_site
-from tests.unit.run.statuses import NOW, answered, lost, slurm_node
+from tests.unit.judge.statuses import NOW, answered, lost, slurm_node
 from tests.unit.site.sites import write_site
 
 HOSTS = ("ctl1", "login1", "node1", "node2")

@@ -1,8 +1,8 @@
 import json
 
 from deploy.errors import ExitCode, Finding, Severity
+from deploy.judge.site_check import SiteCheck, Verdict, check_hosts
 from deploy.run.events import HostResult, Status
-from deploy.run.site_check import SiteCheck, Verdict, check_hosts
 from deploy.show.check import as_json, lines
 
 ADDRESSES = {"ctl1": "10.0.0.1", "node1": "10.0.0.2", "node2": "10.0.0.3", "node3": "10.0.0.4"}

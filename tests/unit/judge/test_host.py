@@ -3,10 +3,10 @@ from dataclasses import replace
 import pytest
 
 from deploy.errors import Finding, Severity
-from deploy.run.convergence import Convergence
-from deploy.run.judgement import Judge, Promise
-from deploy.run.node_status import Clock, NodeStatus, Reach, SlurmNode
-from tests.unit.run.statuses import NOW, service
+from deploy.judge.convergence import Convergence
+from deploy.judge.host import Judge, Promise
+from deploy.judge.node_status import Clock, NodeStatus, Reach, SlurmNode
+from tests.unit.judge.statuses import NOW, service
 
 AGAIN = "deploy cluster inv.ini --limit node1"
 CHECK = "deploy check inv.ini --limit node1"

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from deploy.errors import Finding, Severity
-from deploy.run.age import age
-from deploy.run.node_status import NodeStatus, Reach, Service
+from deploy.judge.age import age
+from deploy.judge.node_status import NodeStatus, Reach, Service
 
 _CLOCK_SECONDS = 1.0
 _SECONDS_TO_SYNCHRONIZE = 300.0

@@ -7,9 +7,9 @@ from enum import StrEnum
 from typing import Any
 
 from deploy.errors import Finding
-from deploy.run.convergence import Convergence
+from deploy.judge.convergence import Convergence
+from deploy.judge.findings import findings_of
 from deploy.run.events import HostResult, Status
-from deploy.run.findings import findings_of
 from deploy.run.message import one_line
 
 _NOT_RESPONDING = "NOT_RESPONDING"

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from deploy.judge.node_status import Service
 from deploy.run.events import HostResult, Status
-from deploy.run.node_status import Service
 
 NOW = 1_000_000.0
 

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from deploy.run.version_skew import release, skew, understands, versions
+from deploy.judge.version_skew import release, skew, understands, versions
 from tests.unit.show.runs import result
 
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from deploy.errors import ExitCode, Finding, Severity
+from deploy.judge.findings import checked, findings_of
+from deploy.judge.version_skew import version_skew
 from deploy.run.events import HostResult, Status
-from deploy.run.findings import checked, findings_of
-from deploy.run.version_skew import version_skew
 
 
 class Verdict(StrEnum):

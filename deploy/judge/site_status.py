@@ -4,11 +4,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from deploy.errors import ExitCode, Finding, Severity
+from deploy.judge.convergence import Convergence
+from deploy.judge.host import Judge, Promise
+from deploy.judge.node_status import NodeStatus, Reach, Service, SlurmNode, answer_of, slurm_nodes
 from deploy.plan.questions import SERVICES_OF_SOME_RELEASES
-from deploy.run.convergence import Convergence
 from deploy.run.events import HostResult
-from deploy.run.judgement import Judge, Promise
-from deploy.run.node_status import NodeStatus, Reach, Service, SlurmNode, answer_of, slurm_nodes
 from deploy.site.inventory import Host, Site
 
 

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.run.convergence import last_convergences
+from deploy.judge.convergence import last_convergences
 from deploy.run.journal import Journal, RecordedRun, recorded_runs
 
 
