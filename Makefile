@@ -62,7 +62,7 @@ molecule: venv system ## Each role in containers
 	$(BIN)/python molecule/run.py
 
 cluster: venv system ## Whole clusters in the lab, both Debian releases
-	$(BIN)/pytest tests/cluster --numprocesses 2 --dist loadgroup
+	$(BIN)/pytest tests/cluster --numprocesses 2
 
 bench: venv system ## Benchmarks, as ratios side by side
 	$(BIN)/python -m tests.bench

@@ -4,7 +4,7 @@ import getpass
 import json
 import tempfile
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -24,11 +24,12 @@ from deploy.errors import DeployError, ExitCode
 from deploy.judge.site_check import SiteCheck, check_hosts
 from deploy.plan.build import build_plan
 from deploy.plan.wiring import write_wiring
-from deploy.run.settings import Settings
+from deploy.run.execute import EarlyStart
+from deploy.run.settings import Settings, ansible_environment
 from deploy.show.check import as_json, lines
 from deploy.site.checks import check_site
 from deploy.site.hardware import read_contract
-from deploy.site.inventory import read_site
+from deploy.site.inventory import existing_inventory, read_site
 from deploy.site.variables import read_extra_variables
 
 
@@ -90,6 +91,14 @@ def _check(inventory: Path, options: Options, *, as_data: bool) -> SiteCheck:
 
 def _check_all(inventory: Path, options: Options) -> SiteCheck:
     variables = read_extra_variables(options.extra)
+    settings = Settings(forks=options.forks)
+    with EarlyStart(ansible_environment(settings), existing_inventory(inventory)) as ansible:
+        return _check_with(ansible, settings, inventory, options, variables)
+
+
+def _check_with(
+    ansible: EarlyStart, settings: Settings, inventory: Path, options: Options, variables: dict[str, Any]
+) -> SiteCheck:
     site = read_site(inventory, vault_password_file=options.vault_password_file, extra_variables=variables)
     warnings = check_site(site, options.vault_password_file)
     plan = build_plan(site, limit=limited(site, options))
@@ -98,6 +107,6 @@ def _check_all(inventory: Path, options: Options) -> SiteCheck:
     with tempfile.TemporaryDirectory(prefix="deploy-") as place:
         wiring = Path(place) / "wiring.json"
         write_wiring(wiring, site, plan, read_contract(site))
-        settings = Settings(hosts=len(asked), forks=options.forks)
         request = run_request("check", wiring, site=site, options=options, settings=settings)
-        return SiteCheck(check_hosts(answers(request, asked, site), asked, controllers), tuple(warnings))
+        results = answers(request, asked, site, ansible)
+    return SiteCheck(check_hosts(results, asked, controllers), tuple(warnings))

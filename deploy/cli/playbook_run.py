@@ -9,7 +9,7 @@ from deploy.content import playbook
 from deploy.errors import error
 from deploy.run.cancellation import signals_cancel
 from deploy.run.events import Event, HostResult
-from deploy.run.execute import RunRequest, execute
+from deploy.run.execute import EarlyStart, RunRequest, execute
 from deploy.run.settings import Settings, ansible_environment
 from deploy.show.summary import Outcome, summarize
 from deploy.site.inventory import Site, read_site
@@ -50,14 +50,17 @@ def run_request(
     )
 
 
-def answers(request: RunRequest, asked: Iterable[str], site: Site) -> dict[str, HostResult]:
+def answers(
+    request: RunRequest, asked: Iterable[str], site: Site, ansible: EarlyStart
+) -> dict[str, HostResult]:
     """The result of every host in a playbook of one task that only looks; nothing is shown or recorded.
 
+    ``ansible`` was started while the site was read.
     Raises DeployError ``hosts-not-asked`` when Ansible itself cannot run it.
     """
     events: list[Event] = []
     with signals_cancel() as cancellation:
-        execute(request, events.append, cancellation)
+        execute(request, events.append, cancellation, ansible)
     summary = summarize(events, asked)
     if summary.outcome is Outcome.INTERRUPTED:
         raise KeyboardInterrupt

@@ -6,7 +6,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -25,12 +25,13 @@ from deploy.judge.convergence import last_convergences
 from deploy.judge.site_status import SiteStatus, site_status
 from deploy.plan.questions import asked_hosts, write_questions
 from deploy.run.events import HostResult
+from deploy.run.execute import EarlyStart
 from deploy.run.journal import recorded_runs
-from deploy.run.settings import Settings
+from deploy.run.settings import Settings, ansible_environment
 from deploy.show.status import as_json, lines
 from deploy.site.checks import check_site
 from deploy.site.hardware import read_contract
-from deploy.site.inventory import Site, read_site
+from deploy.site.inventory import Site, existing_inventory, read_site
 from deploy.site.variables import read_extra_variables
 
 _CONNECTION_SECONDS = 5
@@ -77,13 +78,21 @@ def status(
 
 def _status(inventory: Path, options: Options) -> SiteStatus:
     variables = read_extra_variables(options.extra)
+    settings = Settings(forks=options.forks, connection_seconds=_CONNECTION_SECONDS)
+    with EarlyStart(ansible_environment(settings), existing_inventory(inventory)) as ansible:
+        return _status_with(ansible, settings, inventory, options, variables)
+
+
+def _status_with(
+    ansible: EarlyStart, settings: Settings, inventory: Path, options: Options, variables: dict[str, Any]
+) -> SiteStatus:
     site = read_site(inventory, vault_password_file=options.vault_password_file, extra_variables=variables)
     check_site(site, options.vault_password_file)
     limit = limited(site, options)
     asked = asked_hosts(site, limit)
     return site_status(
         site,
-        _results(site, options, asked),
+        _results(ansible, settings, site, options, asked),
         last_convergences(recorded_runs(site.directory)),
         asked=asked,
         limit=limit,
@@ -92,13 +101,14 @@ def _status(inventory: Path, options: Options) -> SiteStatus:
     )
 
 
-def _results(site: Site, options: Options, asked: tuple[str, ...]) -> dict[str, HostResult]:
-    settings = Settings(hosts=len(asked), forks=options.forks, connection_seconds=_CONNECTION_SECONDS)
+def _results(
+    ansible: EarlyStart, settings: Settings, site: Site, options: Options, asked: tuple[str, ...]
+) -> dict[str, HostResult]:
     with tempfile.TemporaryDirectory(prefix="deploy-") as place:
         questions = Path(place) / "questions.json"
         write_questions(questions, site, asked, read_contract(site))
         request = run_request("status", questions, site=site, options=options, settings=settings)
-        return answers(request, asked, site)
+        return answers(request, asked, site, ansible)
 
 
 def _show(found: SiteStatus) -> None:

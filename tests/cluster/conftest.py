@@ -3,20 +3,27 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 from tests.cluster.lab_cluster import Cluster
 
 RELEASES = ("trixie", "bookworm")
 
 
-def pytest_itemcollected(item: pytest.Item) -> None:
-    """Tests that share a cluster run one after the other; different clusters may be tested at once."""
-    parameters = (
-        item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
-    )
-    item.add_marker(pytest.mark.xdist_group(f"{item.path.stem} {parameters.get('cluster', '')}"))
+class _ByCluster(LoadScopeScheduling):  # type: ignore[misc]
+    """Tests that share a cluster run one after the other; two clusters are tested at once."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file, _, test = nodeid.partition("::")
+        return " ".join([file, *(release for release in RELEASES if release in test)])
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> _ByCluster:  # noqa: ANN401 - xdist's own
+    """How `--numprocesses` hands out the tests."""
+    return _ByCluster(config, log)
 
 
 @pytest.fixture(scope="module", params=RELEASES)
