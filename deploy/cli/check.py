@@ -4,7 +4,7 @@ import getpass
 import json
 import tempfile
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -19,18 +19,14 @@ from deploy.cli.parameters import (
     User,
     VaultPasswordFile,
 )
-from deploy.cli.playbook_run import answers, limited, run_request, shown_path
+from deploy.cli.playbook_run import answers, limited, open_site, run_request, shown_path
 from deploy.errors import DeployError, ExitCode
 from deploy.judge.site_check import SiteCheck, check_hosts
 from deploy.plan.build import build_plan
 from deploy.plan.wiring import write_wiring
-from deploy.run.execute import EarlyStart
-from deploy.run.settings import Settings, ansible_environment
+from deploy.run.settings import Settings
 from deploy.show.check import as_json, lines
-from deploy.site.checks import check_site
 from deploy.site.hardware import read_contract
-from deploy.site.inventory import existing_inventory, read_site
-from deploy.site.variables import read_extra_variables
 
 
 def check(
@@ -90,23 +86,17 @@ def _check(inventory: Path, options: Options, *, as_data: bool) -> SiteCheck:
 
 
 def _check_all(inventory: Path, options: Options) -> SiteCheck:
-    variables = read_extra_variables(options.extra)
     settings = Settings(forks=options.forks)
-    with EarlyStart(ansible_environment(settings), existing_inventory(inventory)) as ansible:
-        return _check_with(ansible, settings, inventory, options, variables)
-
-
-def _check_with(
-    ansible: EarlyStart, settings: Settings, inventory: Path, options: Options, variables: dict[str, Any]
-) -> SiteCheck:
-    site = read_site(inventory, vault_password_file=options.vault_password_file, extra_variables=variables)
-    warnings = check_site(site, options.vault_password_file)
-    plan = build_plan(site, limit=limited(site, options))
-    controllers = [master.name for master in site.masters]
-    asked = {name: site.hosts[name].address for name in plan.groups["phase_base"]}
-    with tempfile.TemporaryDirectory(prefix="deploy-") as place:
+    with (
+        open_site(inventory, options, settings) as opened,
+        tempfile.TemporaryDirectory(prefix="deploy-") as place,
+    ):
+        site = opened.site
+        plan = build_plan(site, limit=limited(site, options))
+        controllers = [master.name for master in site.masters]
+        asked = {name: site.hosts[name].address for name in plan.groups["phase_base"]}
         wiring = Path(place) / "wiring.json"
         write_wiring(wiring, site, plan, read_contract(site))
         request = run_request("check", wiring, site=site, options=options, settings=settings)
-        results = answers(request, asked, site, ansible)
-    return SiteCheck(check_hosts(results, asked, controllers), tuple(warnings))
+        results = answers(request, asked, site, opened.ansible)
+    return SiteCheck(check_hosts(results, asked, controllers), opened.warnings)

@@ -2,7 +2,6 @@
 
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -12,7 +11,7 @@ from typing import Any
 
 from deploy import __version__
 from deploy.cli.options import Options
-from deploy.cli.playbook_run import limited, run_request, shown_path
+from deploy.cli.playbook_run import limited, open_site, run_request, shown_path
 from deploy.errors import DeployError, ExitCode
 from deploy.judge.findings import is_refused, with_findings
 from deploy.judge.forecast import Forecast, asked_slurm, forecast_of
@@ -24,15 +23,12 @@ from deploy.run.events import Event, HostResult, PlayStarted, TaskStarted
 from deploy.run.execute import EarlyStart, RunRequest, execute
 from deploy.run.journal import Journal, state_directory
 from deploy.run.lock import site_lock
-from deploy.run.settings import Settings, ansible_environment
+from deploy.run.settings import Settings
 from deploy.show.display import Display
 from deploy.show.summary import Outcome, Summary, summarize
-from deploy.site.checks import check_site
 from deploy.site.hardware import keep, read_contract, undiscovered
-from deploy.site.inventory import Site, existing_inventory, read_site
-from deploy.site.schema import options as options_of_roles
+from deploy.site.inventory import Site
 from deploy.site.secrets import fill_secrets, secrets_file
-from deploy.site.variables import read_extra_variables
 
 Agree = Callable[[Forecast, str], None]
 """Asks whoever may decide; raises DeployError ``would-lose-jobs`` when the answer is not yes."""
@@ -57,27 +53,15 @@ def plan_cluster(inventory: Path, options: Options, display: Display) -> tuple[F
 
 @contextmanager
 def _site_run(inventory: Path, options: Options) -> Iterator["ClusterRun"]:
-    variables = read_extra_variables(options.extra)
-    environment = ansible_environment(Settings(forks=options.forks))
-    with EarlyStart(environment, existing_inventory(inventory)) as ansible, _private_directory() as place:
-        site = _read(inventory, options, variables)
-        yield ClusterRun(site, options, place, limited(site, options), ansible)
-
-
-@contextmanager
-def _private_directory() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="deploy-") as name:
-        yield Path(name)
-
-
-def _read(inventory: Path, options: Options, variables: dict[str, Any]) -> Site:
-    """The site, checked; its warnings are said."""
-    # While Ansible reads the inventory there is time for the roles' variables.
-    threading.Thread(target=options_of_roles, daemon=True).start()
-    site = read_site(inventory, vault_password_file=options.vault_password_file, extra_variables=variables)
-    for warning in check_site(site, options.vault_password_file):
-        sys.stderr.write(f"deploy: {warning}\n")
-    return site
+    settings = Settings(forks=options.forks)
+    with (
+        open_site(inventory, options, settings) as opened,
+        tempfile.TemporaryDirectory(prefix="deploy-") as name,
+    ):
+        for warning in opened.warnings:
+            sys.stderr.write(f"deploy: {warning}\n")
+        site = opened.site
+        yield ClusterRun(site, options, Path(name), limited(site, options), opened.ansible)
 
 
 @dataclass(frozen=True)

@@ -1,18 +1,45 @@
 """What the verbs that run a playbook on a site have in common: whom it is for, and what Ansible is told."""
 
 import os
-from collections.abc import Iterable
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from deploy.cli.options import Options
 from deploy.content import playbook
-from deploy.errors import error
+from deploy.errors import Finding, error
 from deploy.run.cancellation import signals_cancel
 from deploy.run.events import Event, HostResult
 from deploy.run.execute import EarlyStart, RunRequest, execute
 from deploy.run.settings import Settings, ansible_environment
 from deploy.show.summary import Outcome, summarize
-from deploy.site.inventory import Site, read_site
+from deploy.site.checks import check_site
+from deploy.site.inventory import Site, existing_inventory, read_site
+from deploy.site.schema import options as options_of_roles
+from deploy.site.variables import read_extra_variables
+
+
+@dataclass(frozen=True)
+class OpenSite:
+    """A site that was read and found right, and an Ansible that was started meanwhile."""
+
+    site: Site
+    warnings: tuple[Finding, ...]
+    ansible: EarlyStart
+
+
+@contextmanager
+def open_site(inventory: Path, options: Options, settings: Settings) -> Iterator[OpenSite]:
+    """Reads and checks a site. Raises DeployError when it is wrong, before the first connection."""
+    variables = read_extra_variables(options.extra)
+    with EarlyStart(ansible_environment(settings), existing_inventory(inventory)) as ansible:
+        # While Ansible reads the inventory there is time for the roles' variables.
+        threading.Thread(target=options_of_roles, daemon=True).start()
+        vault = options.vault_password_file
+        site = read_site(inventory, vault_password_file=vault, extra_variables=variables)
+        yield OpenSite(site, tuple(check_site(site, vault)), ansible)
 
 
 def limited(site: Site, options: Options) -> frozenset[str] | None:

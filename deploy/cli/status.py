@@ -6,7 +6,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -20,19 +20,14 @@ from deploy.cli.parameters import (
     User,
     VaultPasswordFile,
 )
-from deploy.cli.playbook_run import answers, limited, run_request, shown_path
+from deploy.cli.playbook_run import answers, limited, open_site, run_request, shown_path
 from deploy.judge.convergence import last_convergences
 from deploy.judge.site_status import SiteStatus, site_status
 from deploy.plan.questions import asked_hosts, write_questions
-from deploy.run.events import HostResult
-from deploy.run.execute import EarlyStart
 from deploy.run.journal import recorded_runs
-from deploy.run.settings import Settings, ansible_environment
+from deploy.run.settings import Settings
 from deploy.show.status import as_json, lines
-from deploy.site.checks import check_site
 from deploy.site.hardware import read_contract
-from deploy.site.inventory import Site, existing_inventory, read_site
-from deploy.site.variables import read_extra_variables
 
 _CONNECTION_SECONDS = 5
 
@@ -77,38 +72,27 @@ def status(
 
 
 def _status(inventory: Path, options: Options) -> SiteStatus:
-    variables = read_extra_variables(options.extra)
     settings = Settings(forks=options.forks, connection_seconds=_CONNECTION_SECONDS)
-    with EarlyStart(ansible_environment(settings), existing_inventory(inventory)) as ansible:
-        return _status_with(ansible, settings, inventory, options, variables)
-
-
-def _status_with(
-    ansible: EarlyStart, settings: Settings, inventory: Path, options: Options, variables: dict[str, Any]
-) -> SiteStatus:
-    site = read_site(inventory, vault_password_file=options.vault_password_file, extra_variables=variables)
-    check_site(site, options.vault_password_file)
-    limit = limited(site, options)
-    asked = asked_hosts(site, limit)
+    with (
+        open_site(inventory, options, settings) as opened,
+        tempfile.TemporaryDirectory(prefix="deploy-") as place,
+    ):
+        site = opened.site
+        limit = limited(site, options)
+        asked = asked_hosts(site, limit)
+        questions = Path(place) / "questions.json"
+        write_questions(questions, site, asked, read_contract(site))
+        request = run_request("status", questions, site=site, options=options, settings=settings)
+        results = answers(request, asked, site, opened.ansible)
     return site_status(
         site,
-        _results(ansible, settings, site, options, asked),
+        results,
         last_convergences(recorded_runs(site.directory)),
         asked=asked,
         limit=limit,
         inventory=shown_path(site.inventory),
         at=time.time(),
     )
-
-
-def _results(
-    ansible: EarlyStart, settings: Settings, site: Site, options: Options, asked: tuple[str, ...]
-) -> dict[str, HostResult]:
-    with tempfile.TemporaryDirectory(prefix="deploy-") as place:
-        questions = Path(place) / "questions.json"
-        write_questions(questions, site, asked, read_contract(site))
-        request = run_request("status", questions, site=site, options=options, settings=settings)
-        return answers(request, asked, site, ansible)
 
 
 def _show(found: SiteStatus) -> None:
