@@ -51,4 +51,5 @@ PHASES: tuple[Phase, ...] = (
     ),
     Phase("compute", "Compute nodes", ("slurmd",), lambda site: site.nodes, needs_contract=True),
     Phase("login", "Login nodes", ("slurm_client",), _pure_logins),
+    Phase("software", "Software for users", ("environment_modules",), _slurm_hosts),
 )

@@ -15,6 +15,7 @@ from ClusterShell.NodeSet import NodeSet
 from deploy.plan.build import Plan
 from deploy.plan.catalog import PHASES, Phase
 from deploy.plan.expectations import host_expectations, site_expectations
+from deploy.plan.software_wiring import software_variables
 from deploy.site.hardware import Hardware, hardware_of, undiscovered
 from deploy.site.inventory import Host, Site
 from deploy.site.schema import options
@@ -98,6 +99,7 @@ def _by_host(site: Site, contract: Mapping[str, Hardware]) -> dict[str, Variable
             wired["time_sync_servers"] = masters
         if host.name in members["compute"]:
             wired["slurmd_contract"] = hardware_of(host, contract)
+        wired |= software_variables(site, host)
         wired["bootstrap_packages"] = _packages(
             host, [p for p in PHASES if host.name in members[p.name]], wired
         )

@@ -73,6 +73,9 @@ RENAMED = {
     "slurm_health_check_program": Renamed(
         "a parameter of slurmctld_parameters", "slurmctld_parameters: {HealthCheckProgram: /PATH}"
     ),
+    "slurm_install_lmod": Renamed(
+        "always on: module files lie in /opt/modulefiles and environment_modules_shared", same=(True, "yes")
+    ),
     "slurm_login_on_compute": Renamed(
         "membership in two groups", "the node below [slurm-login], too", (False, "no")
     ),
@@ -134,8 +137,9 @@ MISSING = (
     Missing("gpu_clock_* allow_user_set_gpu_clocks", "GPU clocks are left as they are"),
     Missing("mig_manager_*", "MIG is left as it is", harmless=True),
     Missing(
-        "slurm_install_lmod sm_* spack_*",
-        "no software modules are set up: EasyBuild, Spack and Lmod are not used",
+        "sm_* spack_*",
+        "EasyBuild and Spack are not set up: name the directories of your module files in "
+        "environment_modules_shared",
     ),
     Missing("slurm_install_hpcsdk hpcsdk_*", "the HPC SDK is not installed"),
     Missing("slurm_cluster_install_openmpi openmpi_*", "no MPI is built"),

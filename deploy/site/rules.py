@@ -78,6 +78,8 @@ _ONE_LINE = Form(r"[^\r\n]*", "one line")
 _ADDRESS_WORD = Form(r"[A-Za-z0-9_.:-]+", "an address or a host name")
 
 RULES: Mapping[str, Rule] = {
+    "environment_modules_shared[]": _DIRECTORY,
+    "environment_modules_trees[]": _DIRECTORY,
     "hosts_file_address": Form(
         r"(\d{1,3}\.){3}\d{1,3}|[0-9a-fA-F:.]*:[0-9a-fA-F:.]*", "an IPv4 or IPv6 address"
     ),

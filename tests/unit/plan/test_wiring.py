@@ -28,6 +28,7 @@ def test_phases_and_their_hosts(tmp_path: Path) -> None:
         "controller": ("ctl1",),
         "compute": ("node1", "node2"),
         "login": ("login1",),
+        "software": ("ctl1", "login1", "node1", "node2"),
     }
 
 
@@ -39,6 +40,7 @@ def test_a_limited_run_adds_only_the_controllers_node_list(tmp_path: Path) -> No
         "packages": ("node2",),
         "controller": ("ctl1",),
         "compute": ("node2",),
+        "software": ("node2",),
     }
     full, limited = wired(site)["phase_controller"], wired(site, {"node2"})["phase_controller"]
     assert full["vars"] == limited["vars"]

@@ -1,0 +1,93 @@
+"""Users load modules wherever bash runs for them: at a login, in a command over SSH, in a script."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+
+On = Callable[..., CompletedProcess[str]]
+
+SHELLS = {
+    "login": ["su", "--login", "alice", "--command"],
+    # What sshd does with a command: a session, no login shell.
+    "command": ["su", "alice", "--command"],
+}
+LOAD = "module load probe/2.0 && echo $PROBE ${PATH%%:*}"
+
+
+def converge(implementation: str) -> None:
+    command = [
+        str(Path(sys.executable).with_name("ansible-playbook")),
+        f"--inventory={os.environ['MOLECULE_INVENTORY_FILE']}",
+        f"--extra-vars=implementation={implementation}",
+        str(Path(__file__).parents[1] / "converge.yml"),
+    ]
+    answer = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+
+
+def installed(on: On, machine: str, package: str) -> bool:
+    command = ["dpkg-query", "--show", "--showformat=${db:Status-Status}", package]
+    return on(machine, *command, check=False).stdout == "installed"
+
+
+@pytest.fixture(scope="module", params=["lmod", "environment-modules"], autouse=True)
+def implementation(request: pytest.FixtureRequest, on: On) -> str:
+    """Lmod is what the scenario converged to; the other one takes its place."""
+    if not installed(on, "trixie", request.param):
+        converge(request.param)
+    return str(request.param)
+
+
+@pytest.fixture(params=["bookworm", "trixie"])
+def machine(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_user_loads_a_module(on: On, machine: str, shell: str) -> None:
+    answer = on(machine, *SHELLS[shell], LOAD)
+    assert answer.stdout == "/srv/shared/probe/2.0 /srv/shared/probe/2.0/bin\n"
+    assert answer.stderr == ""
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_script_of_a_user_loads_a_module(on: On, machine: str, shell: str) -> None:
+    on(machine, "tee", "/home/alice/script", data=f"#!/bin/bash\n{LOAD}\n")
+    on(machine, "chmod", "755", "/home/alice/script")
+    assert on(machine, *SHELLS[shell], "/home/alice/script").stdout.startswith("/srv/shared/probe/2.0 ")
+
+
+def test_script_with_the_environment_of_a_session_alone_loads_a_module(on: On, machine: str) -> None:
+    """As a job has it that was submitted with --export=NONE."""
+    environment = on(machine, "cat", "/etc/environment").stdout.split()
+    command = ["env", "--ignore-environment", "PATH=/usr/bin:/bin", *environment]
+    answer = on(machine, "setpriv", "--reuid=alice", "--clear-groups", *command, "bash", "-c", LOAD)
+    assert answer.stdout.startswith("/srv/shared/probe/2.0 ")
+
+
+def test_all_trees_are_searched_the_shared_one_first(on: On, machine: str) -> None:
+    listing = on(machine, *SHELLS["command"], "module --terse avail probe 2>&1").stdout.splitlines()
+    modules = [line.partition("(")[0].rstrip(": ") for line in listing]
+    assert [line for line in modules if line in {"/srv/shared", "/opt/modulefiles"}] == [
+        "/srv/shared",
+        "/opt/modulefiles",
+    ]
+    assert {"probe/1.0", "probe/2.0"} <= set(modules)
+
+
+def test_unload_takes_everything_back(on: On, machine: str) -> None:
+    script = f"{LOAD} && module unload probe && echo ${{PROBE:-gone}} $PATH"
+    assert on(machine, *SHELLS["command"], script).stdout.splitlines()[1].startswith("gone ")
+    assert "/srv/shared" not in on(machine, *SHELLS["command"], script).stdout.splitlines()[1]
+
+
+def test_a_login_says_nothing(on: On, machine: str, implementation: str) -> None:
+    """The package that had to go leaves files behind, which would complain at every login."""
+    answer = on(machine, "su", "--login", "alice", "--command", "true")
+    assert answer.stdout + answer.stderr == ""
+    assert installed(on, machine, implementation)
