@@ -94,7 +94,7 @@ def _check_all(inventory: Path, options: Options) -> SiteCheck:
         site = opened.site
         plan = build_plan(site, limit=limited(site, options))
         controllers = [master.name for master in site.masters]
-        asked = {name: site.hosts[name].address for name in plan.groups["phase_base"]}
+        asked = {name: site.hosts[name].address for name in plan.hosts}
         wiring = Path(place) / "wiring.json"
         write_wiring(wiring, site, plan, read_contract(site))
         request = run_request("check", wiring, site=site, options=options, settings=settings)

@@ -41,6 +41,9 @@ def cluster(
     extra: ExtraVariables = None,
     verbose: Annotated[int, typer.Option("--verbose", "-v", count=True, help="More; repeat for more.")] = 0,
     vault_password_file: VaultPasswordFile = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="Run every phase, also where nothing changed since the last run.")
+    ] = False,
     yes: Annotated[
         bool, typer.Option("--yes", "-y", help="Go on although running jobs would be lost.")
     ] = False,
@@ -53,6 +56,9 @@ def cluster(
     Running it again is always safe: what is as it should be stays untouched, and so do running jobs. A change
     that would lose jobs is named with the jobs, and made only after a typed yes, or with --yes.
 
+    Hosts keep a record of what was converged. Where it still holds and the site says the same, nothing is run
+    again: that costs a second or two.
+
     Examples:
       deploy cluster inventory.ini
       deploy cluster inventory.ini --check --diff
@@ -64,6 +70,7 @@ def cluster(
         tags=tags,
         skip_tags=skip_tags,
         check=check,
+        full=full,
         diff=diff,
         user=user,
         private_key=private_key,

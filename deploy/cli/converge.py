@@ -12,11 +12,12 @@ from typing import Any
 from deploy import __version__
 from deploy.cli.options import Options
 from deploy.cli.playbook_run import limited, open_site, run_request, shown_path
+from deploy.cli.records import Records
 from deploy.errors import DeployError, ExitCode
 from deploy.judge.findings import is_refused, with_findings
 from deploy.judge.forecast import Forecast, asked_slurm, forecast_of
 from deploy.judge.version_skew import version_skew
-from deploy.plan.build import build_plan
+from deploy.plan.build import Plan, build_plan
 from deploy.plan.wiring import write_discovery, write_wiring
 from deploy.run.cancellation import Cancellation, signals_cancel
 from deploy.run.events import Event, HostResult, PlayStarted, TaskStarted
@@ -65,6 +66,15 @@ def _site_run(inventory: Path, options: Options) -> Iterator["ClusterRun"]:
 
 
 @dataclass(frozen=True)
+class Work:
+    """What is to be done, by the contract it was planned with, and the inventory source that says so."""
+
+    plan: Plan
+    contract: dict[str, dict[str, Any]]
+    wiring: Path
+
+
+@dataclass(frozen=True)
 class ClusterRun:
     """One run on a site; ``place`` is a private directory that vanishes with it."""
 
@@ -89,17 +99,17 @@ class ClusterRun:
             display.start(command, hosts)
             contract, is_new = self._contract(on_answer, cancellation)
             self._refuse_skew(events)
-            wiring = self.place / "wiring.json"
-            hosts = self._wire(wiring, contract)
+            work = self._work(contract, on_answer, cancellation)
             passed: list[Event] = []
             options = self.options
+            is_to_run = bool(work.plan.steps) and not is_refused(events)
             # A controller that never had a slurm.conf has no jobs that could be lost.
-            if not is_new and not self.options.check and not is_refused(events):
-                passed, options = self._plan_first(wiring, hosts, display, agree, cancellation)
+            if is_to_run and not is_new and not self.options.check:
+                passed, options = self._plan_first(work, display, agree, cancellation)
             # Only now: what was refused never was a run.
             journal = Journal.create(self.site.directory, self._metadata(hosts, started))
             with journal.keeps_faults():
-                (journal.path / wiring.name).write_bytes(wiring.read_bytes())
+                (journal.path / work.wiring.name).write_bytes(work.wiring.read_bytes())
                 events += passed
                 for event in events:
                     journal.append(event)
@@ -108,25 +118,71 @@ class ClusterRun:
                     journal.append(event)
                     on_answer(event)
 
-                if not passed and not is_refused(events):
-                    request = self._request("cluster", wiring, self._secrets(), options)
-                    execute(request, on_event, cancellation, self.ansible)
+                if is_to_run and not passed:
+                    self._run(work, options, on_event, cancellation)
                 summary = summarize(events, hosts, started=started)
+                if self._is_recorded(summary, events, is_to_run=is_to_run):
+                    for event in self._records.write(work.contract, work.plan, events, summary):
+                        on_event(event)
                 journal.finish(converged=self._converged(summary))
                 display.finish(summary, self._hint(summary, is_refused=is_refused(events)))
         return summary
 
+    def _work(
+        self,
+        contract: dict[str, dict[str, Any]],
+        on_event: Callable[[Event], None],
+        cancellation: Cancellation,
+    ) -> "Work":
+        """What is to be done: everything, but for what hosts were asked about and is as it was left."""
+        unknown = {node.name for node in undiscovered(self.site, contract)}
+        plan = build_plan(self.site, limit=self.limit, unknown=unknown)
+        repairs: dict[str, dict[str, Any]] = {}
+        if not self.options.full and self.options.is_whole and not cancellation.is_asked:
+            states, events = self._records.states(contract, plan.hosts)
+            for event in events:
+                on_event(event)
+            done = {name: state.converged for name, state in states.items()}
+            plan = build_plan(self.site, limit=self.limit, unknown=unknown, converged=done)
+            repairs = {name: state.repairs for name, state in states.items() if state.repairs}
+        wiring = self.place / "wiring.json"
+        write_wiring(wiring, self.site, plan, contract, repairs)
+        return Work(plan, contract, wiring)
+
+    def _run(
+        self,
+        work: "Work",
+        options: Options,
+        on_event: Callable[[Event], None],
+        cancellation: Cancellation,
+    ) -> None:
+        secrets = self._secrets()
+        if not options.check:
+            self._records.forget(work.plan)
+        request = self._request("cluster", work.wiring, secrets, options)
+        execute(request, on_event, cancellation, self.ansible)
+
+    def _is_recorded(self, summary: Summary, events: list[Event], *, is_to_run: bool) -> bool:
+        """Whether what ran tells that phases are converged: whole ones, done or found without a change."""
+        is_done = summary.outcome is not Outcome.INTERRUPTED and not is_refused(events)
+        return is_to_run and is_done and self.options.is_whole and not self.options.check
+
+    @property
+    def _records(self) -> Records:
+        return Records(self.site, self.options)
+
     def _plan_first(
         self,
-        wiring: Path,
-        hosts: tuple[str, ...],
+        work: "Work",
         display: Display,
         agree: Agree,
         cancellation: Cancellation,
     ) -> tuple[list[Event], Options]:
         """The plan's events when they are the whole run, else none; and the options to go on with."""
+        hosts = work.plan.hosts
         prepared = replace(self.options, extra=(*self.options.extra, _PREPARES))
-        forecast, events = self._foretell(prepared, wiring, self._borrowed_secrets(), display, cancellation)
+        secrets = self._borrowed_secrets()
+        forecast, events = self._foretell(prepared, work.wiring, secrets, display, cancellation)
         if is_refused(events) or _is_nothing_to_do(events, hosts) or cancellation.is_asked:
             for result in with_findings(events):
                 display.event(result)
@@ -149,10 +205,11 @@ class ClusterRun:
         with signals_cancel() as cancellation, closing(display):
             display.start(f"deploy plan {shown_path(self.site.inventory)}", hosts)
             contract, _ = self._contract(asked.append, cancellation, keeps=False)
-            wiring = self.place / "wiring.json"
-            hosts = self._wire(wiring, contract)
-            foretold, events = self._foretell(self.options, wiring, variable_files, display, cancellation)
-        return foretold, summarize([*asked, *events], hosts, started=started)
+            work = self._work(contract, asked.append, cancellation)
+            if work.plan.steps:
+                _, events = self._foretell(self.options, work.wiring, variable_files, display, cancellation)
+                asked += events
+        return forecast_of(asked), summarize(asked, hosts, started=started)
 
     def _foretell(
         self,
@@ -192,13 +249,6 @@ class ClusterRun:
             "hosts": list(hosts),
             "check": self.options.check,
         }
-
-    def _wire(self, path: Path, contract: dict[str, dict[str, Any]]) -> tuple[str, ...]:
-        """Writes the wiring; returns the hosts that take part."""
-        unknown = {node.name for node in undiscovered(self.site, contract)}
-        plan = build_plan(self.site, limit=self.limit, unknown=unknown)
-        write_wiring(path, self.site, plan, contract)
-        return plan.hosts
 
     def _converged(self, summary: Summary) -> list[str]:
         """The hosts on which every task of the whole cluster succeeded."""

@@ -12,6 +12,7 @@ class Options:
     tags: str | None = None
     skip_tags: str | None = None
     check: bool = False
+    full: bool = False
     diff: bool = False
     user: str | None = None
     private_key: Path | None = None
@@ -21,6 +22,11 @@ class Options:
     vault_password_file: Path | None = None
     connection_password: str | None = field(default=None, repr=False)
     become_password: str | None = field(default=None, repr=False)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all tasks of a phase are run, so that it can be called converged."""
+        return not (self.tags or self.skip_tags)
 
     def connection(self) -> list[str]:
         """The options of ansible-playbook that say how hosts are reached."""

@@ -23,7 +23,7 @@ from deploy.cli.parameters import (
 from deploy.errors import ExitCode
 from deploy.judge.forecast import Forecast
 from deploy.show.display import Display
-from deploy.show.forecast import as_json, change_lines, failure_texts, loss_lines, verdict
+from deploy.show.forecast import as_json, change_lines, drift_lines, failure_texts, loss_lines, verdict
 from deploy.show.plain import PlainDisplay
 from deploy.show.summary import Outcome, Summary
 
@@ -86,6 +86,7 @@ def _display(options: Options, *, as_data: bool) -> Display:
 
 def _show(forecast: Forecast, summary: Summary) -> None:
     for lines in (
+        drift_lines(forecast),
         change_lines(forecast),
         failure_texts(forecast),
         list(summary.trouble),

@@ -5,6 +5,7 @@ import json
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Annotated
 
@@ -21,6 +22,7 @@ from deploy.cli.parameters import (
     VaultPasswordFile,
 )
 from deploy.cli.playbook_run import answers, limited, open_site, run_request, shown_path
+from deploy.cli.records import Records
 from deploy.judge.convergence import last_convergences
 from deploy.judge.site_status import SiteStatus, site_status
 from deploy.plan.questions import asked_hosts, write_questions
@@ -83,11 +85,14 @@ def _status(inventory: Path, options: Options) -> SiteStatus:
         questions = Path(place) / "questions.json"
         write_questions(questions, site, asked, read_contract(site))
         request = run_request("status", questions, site=site, options=options, settings=settings)
-        results = answers(request, asked, site, opened.ansible)
+        with ThreadPoolExecutor(1) as meanwhile:
+            records = meanwhile.submit(Records(site, options).states, read_contract(site), asked)
+            results = answers(request, asked, site, opened.ansible)
     return site_status(
         site,
         results,
         last_convergences(recorded_runs(site.directory)),
+        records.result()[0],
         asked=asked,
         limit=limit,
         inventory=shown_path(site.inventory),

@@ -1,13 +1,13 @@
 """What a run would do, from the events of its check mode: the changes, what they disturb, the jobs there."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ClusterShell.NodeSet import NodeSet, NodeSetException
 
 from deploy.plan.impact import Impact, impact_of
-from deploy.run.events import Event, HostResult, Status
+from deploy.run.events import Event, HostResult, HostVerified, Status
 
 _PENDING = "PENDING"
 
@@ -51,13 +51,17 @@ class Change:
 
 @dataclass(frozen=True)
 class Forecast:
-    """Everything a run would do. ``jobs`` is None when a configured Slurm did not answer."""
+    """Everything a run would do. ``jobs`` is None when a configured Slurm did not answer.
+
+    ``drift`` says by host what differs from what was converged there.
+    """
 
     changes: tuple[Change, ...]
     losses: tuple[Loss, ...]
     jobs: tuple[Job, ...] | None
     failures: tuple[HostResult, ...]
     is_slurm_configured: bool
+    drift: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def needs_consent(self) -> bool:
@@ -73,8 +77,9 @@ class Forecast:
 
 
 def forecast_of(events: Iterable[Event]) -> Forecast:
-    """What the events of a check-mode run of playbooks/plan.yml foretell."""
-    results = [event for event in events if isinstance(event, HostResult)]
+    """What the events of a check-mode run of playbooks/plan.yml foretell, and of asking hosts before it."""
+    told = list(events)
+    results = [event for event in told if isinstance(event, HostResult)]
     slurm = asked_slurm(results)
     jobs = _jobs(slurm)
     losses = tuple(_losses(results, jobs))
@@ -84,6 +89,7 @@ def forecast_of(events: Iterable[Event]) -> Forecast:
         jobs=jobs,
         failures=tuple(result for result in results if result.is_trouble),
         is_slurm_configured=bool(slurm.get("configured")),
+        drift={event.host: event.drift for event in told if isinstance(event, HostVerified) and event.drift},
     )
 
 

@@ -10,18 +10,20 @@ from deploy.judge.node_status import NodeStatus, Reach, Service
 _CLOCK_SECONDS = 1.0
 _SECONDS_TO_SYNCHRONIZE = 300.0
 _SLURM_USER = "slurm"
+_SHOWN_DRIFT = 10
 
 
 @dataclass(frozen=True)
 class Promise:
     """What the site says of a host.
 
-    ``again`` and ``check`` are the commands that converge and check it, ``controller`` is the host to type
-    scontrol on. Its ``optional`` services may be missing.
+    ``again``, ``check`` and ``foretell`` are the commands that converge, check and plan it, ``controller`` is
+    the host to type scontrol on. Its ``optional`` services may be missing.
     """
 
     again: str
     check: str
+    foretell: str
     controller: str
     is_node: bool
     optional: frozenset[str] = frozenset()
@@ -42,7 +44,7 @@ class Judge:
         if missing and self.status.convergence is None:
             message = f"deploy has not been here yet: there is no {', '.join(missing)}"
             return [self._error("never-converged", message, self.promise.again)]
-        return [*self._answer(), *self._slurm(), *self._convergence()]
+        return [*self._answer(), *self._slurm(), *self._convergence(), *self._record()]
 
     def down(self) -> tuple[Service, ...]:
         """The services that should run and do not."""
@@ -126,6 +128,25 @@ class Judge:
         if self.status.convergence is None:
             message = "no recorded run has converged it"
             yield self._warning("never-converged", message, self.promise.again)
+
+    def _record(self) -> Iterator[Finding]:
+        """What differs from what was converged, and what the site now says otherwise."""
+        record = self.status.record
+        if record is None or record.why or self.status.convergence is None:
+            return
+        said = {service.name for service in self.down()}
+        drift = [
+            str(drift)
+            for drift in record.drift
+            if drift.kind != "services" or drift.name.removesuffix(".service") not in said
+        ]
+        if drift:
+            more = f"; and {len(drift) - _SHOWN_DRIFT} more" if len(drift) > _SHOWN_DRIFT else ""
+            yield self._error("host-drifted", "; ".join(drift[:_SHOWN_DRIFT]) + more, self.promise.again)
+        stale = [*record.outdated, *record.unrecorded]
+        if stale:
+            message = f"not as the site says now: {', '.join(stale)}"
+            yield self._warning("site-changed", message, self.promise.foretell)
 
     def _there(self, what: str = "") -> str:
         return f"   (on {self.status.name}{', ' * bool(what)}{what})"

@@ -8,6 +8,7 @@ from typing import Any
 
 from deploy.errors import Finding
 from deploy.judge.convergence import Convergence
+from deploy.judge.drift import HostState
 from deploy.judge.findings import findings_of
 from deploy.run.events import HostResult, Status
 from deploy.run.message import one_line
@@ -101,7 +102,8 @@ class NodeStatus:
     """A host: what it said of itself and what others say of it. What is not known or does not apply is None.
 
     ``trouble`` is why it gave no answer, ``causes`` the same where Ansible's words have a known meaning;
-    ``slurm_silence`` is why a controller could not tell of its nodes.
+    ``slurm_silence`` is why a controller could not tell of its nodes; ``record`` is how it compares with its
+    own record of what was converged.
     """
 
     name: str
@@ -115,6 +117,7 @@ class NodeStatus:
     slurm: SlurmNode | None = None
     slurm_silence: str = ""
     convergence: Convergence | None = None
+    record: HostState | None = None
 
     def service(self, name: str) -> Service | None:
         """The service of that name, where the host should have it and said how it is."""

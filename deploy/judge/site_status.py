@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from deploy.errors import ExitCode, Finding, Severity
 from deploy.judge.convergence import Convergence
+from deploy.judge.drift import HostState
 from deploy.judge.host import Judge, Promise
 from deploy.judge.node_status import NodeStatus, Reach, Service, SlurmNode, answer_of, slurm_nodes
 from deploy.plan.questions import SERVICES_OF_SOME_RELEASES
@@ -56,13 +57,14 @@ def site_status(
     site: Site,
     results: Mapping[str, HostResult],
     convergences: Mapping[str, Convergence],
+    records: Mapping[str, HostState],
     *,
     asked: Collection[str],
     limit: Collection[str] | None,
     inventory: str,
     at: float,
 ) -> SiteStatus:
-    """The judged hosts of ``limit`` (all without it), of ``asked`` with their ``results``.
+    """The judged hosts of ``limit`` (all without it), of ``asked`` with their ``results`` and ``records``.
 
     A controller that was asked for the sake of the others appears when something is wrong with it.
     ``inventory`` is how one would type it.
@@ -75,6 +77,7 @@ def site_status(
             answer_of(name, results.get(name), site.hosts[name].address),
             slurm=nodes.get(name),
             convergence=convergences.get(name),
+            record=records.get(name),
         )
         promise = _promise(site, site.hosts[name], inventory)
         judge = Judge(status, promise, at, is_slurm_known=bool(told))
@@ -91,6 +94,7 @@ def _promise(site: Site, host: Host, inventory: str) -> Promise:
     return Promise(
         again=f"deploy cluster {inventory} --limit {host.name}",
         check=f"deploy check {inventory} --limit {host.name}",
+        foretell=f"deploy plan {inventory} --limit {host.name}",
         controller=site.masters[0].name,
         is_node=host in site.nodes,
         optional=SERVICES_OF_SOME_RELEASES,

@@ -33,11 +33,19 @@ class Plan:
         return {phase.group: running.get(phase.name, ()) for phase in PHASES}
 
 
-def build_plan(site: Site, *, limit: Collection[str] | None = None, unknown: Collection[str] = ()) -> Plan:
+def build_plan(
+    site: Site,
+    *,
+    limit: Collection[str] | None = None,
+    unknown: Collection[str] = (),
+    converged: Mapping[str, Collection[str]] | None = None,
+) -> Plan:
     """The plan for the whole site, or for the hosts of ``limit`` and what the cluster must learn of them.
 
     ``unknown`` are nodes without a hardware contract: Slurm is not told of them, slurmd not started there.
+    ``converged`` are the phases, by host, that were verified and need not run.
     """
+    done = converged or {}
     steps = []
     for phase in PHASES:
         hosts = tuple(
@@ -45,6 +53,7 @@ def build_plan(site: Site, *, limit: Collection[str] | None = None, unknown: Col
             for host in phase.hosts(site)
             if (limit is None or phase.cluster_wide or host.name in limit)
             and not (phase.needs_contract and host.name in unknown)
+            and phase.name not in done.get(host.name, ())
         )
         if hosts:
             steps.append(Step(phase, hosts))

@@ -37,9 +37,8 @@ def _pure_logins(site: Site) -> list[Host]:
 
 
 PHASES: tuple[Phase, ...] = (
-    Phase(
-        "base", "Base system", ("bootstrap", "hosts_file", "time_sync", "users"), lambda site: site.cluster
-    ),
+    Phase("base", "Base system", ("bootstrap", "time_sync", "users"), lambda site: site.cluster),
+    Phase("names", "Names", ("hosts_file",), lambda site: site.cluster),
     Phase("packages", "Slurm packages and authentication", ("slurm_packages", "munge"), _slurm_hosts),
     Phase("accounting", "Accounting", ("mariadb", "slurmdbd", "slurm_accounts"), lambda site: site.masters),
     Phase(

@@ -29,7 +29,7 @@ def site_expectations(site: Site, entries: list[Variables]) -> Variables:
         "names_to_look_up": [host.name for host in site.cluster if host.name not in listed],
         "controllers": [host.name for host in site.masters],
     }
-    return {"host_check_site": shared}
+    return {"host_check_site": shared, "host_check_entries": entries}
 
 
 def host_expectations(site: Site, host: Host, contract: Mapping[str, Hardware]) -> Variables:

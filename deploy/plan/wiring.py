@@ -7,6 +7,7 @@ and the hardware contract alone, so that a run limited to one host renders the s
 import ipaddress
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -31,29 +32,72 @@ _SLURM_COMPONENTS: tuple[tuple[str, str], ...] = (
 
 
 _STRATUM_WITHOUT_UPSTREAM = 10
+CHECK_GROUP = "phase_check"
+"""All hosts that take part, and the controllers, because what may be done elsewhere depends on them."""
+JOBS_GROUP = "phase_jobs"
+"""The controllers, who know which jobs there are."""
 
 
-def write_wiring(path: Path, site: Site, plan: Plan, contract: Mapping[str, Hardware]) -> None:
-    """Writes the generated inventory source as JSON, which Ansible reads as YAML."""
-    path.write_text(json.dumps(wiring(site, plan, contract), indent=1), encoding="utf-8")
+@dataclass(frozen=True)
+class WiredVariables:
+    """What follows from the whole site: variables by phase group, and by host where they differ."""
+
+    shared: Mapping[str, Variables]
+    by_host: Mapping[str, Variables]
 
 
-def wiring(site: Site, plan: Plan, contract: Mapping[str, Hardware]) -> dict[str, Any]:
+def wired_variables(site: Site, contract: Mapping[str, Hardware]) -> WiredVariables:
+    """For the whole site, whatever of it takes part in a run."""
+    return WiredVariables(_cluster_wide(site, contract), _by_host(site, contract))
+
+
+def write_wiring(
+    path: Path,
+    site: Site,
+    plan: Plan,
+    contract: Mapping[str, Hardware],
+    repairs: Mapping[str, Variables] | None = None,
+) -> None:
+    """Writes the generated inventory source as JSON, which Ansible reads as YAML.
+
+    ``repairs`` are variables by host for this run alone.
+    """
+    path.write_text(json.dumps(wiring(site, plan, contract, repairs), indent=1), encoding="utf-8")
+
+
+def wiring(
+    site: Site,
+    plan: Plan,
+    contract: Mapping[str, Hardware],
+    repairs: Mapping[str, Variables] | None = None,
+) -> dict[str, Any]:
     """The generated inventory: ``{group: {hosts: {name: {variable: value}}}}``."""
-    shared = _cluster_wide(site, contract)
+    wired = wired_variables(site, contract)
+    masters = [host.name for host in site.masters]
     groups: dict[str, Any] = {
-        group: {"hosts": dict.fromkeys(hosts), "vars": shared.get(group, {})}
+        group: {"hosts": dict.fromkeys(hosts), "vars": wired.shared.get(group, {})}
         for group, hosts in plan.groups.items()
     }
-    for name, variables in _by_host(site, contract).items():
-        own = site.hosts[name].variables
-        chosen = {key: value for key, value in variables.items() if key not in own} | _database(site, name)
-        chosen |= host_expectations(site, site.hosts[name], contract)
-        for step in plan.steps:
-            if name in step.hosts:
-                groups[step.phase.group]["hosts"][name] = chosen
-                break
+    groups[CHECK_GROUP] = {
+        "hosts": {
+            name: wired.by_host[name]
+            | host_expectations(site, site.hosts[name], contract)
+            | (repairs or {}).get(name, {})
+            for name in dict.fromkeys([*plan.hosts, *masters])
+        },
+        "vars": site_expectations(site, _entries(site)),
+    }
+    groups[JOBS_GROUP] = {"hosts": dict.fromkeys(masters), "vars": {}}
     return {"all": {"children": groups}}
+
+
+def _entries(site: Site) -> list[Variables]:
+    """The lines of the hosts files."""
+    return [
+        {"address": address, "names": [host.name]}
+        for host in site.cluster
+        if _is_ip(address := host.cluster_address)
+    ]
 
 
 def _cluster_wide(site: Site, contract: Mapping[str, Hardware]) -> Mapping[str, Variables]:
@@ -62,13 +106,8 @@ def _cluster_wide(site: Site, contract: Mapping[str, Hardware]) -> Mapping[str, 
     servers = [host.name for host in site.masters]
     known = known_nodes(site, contract)
     accounts = {"slurm_accounts_cluster": _value(site, "slurmctld_cluster_name")}
-    entries = [
-        {"address": address, "names": [host.name]}
-        for host in site.cluster
-        if _is_ip(address := host.cluster_address)
-    ]
     return {
-        "phase_base": {"hosts_file_entries": entries, **site_expectations(site, entries)},
+        "phase_names": {"hosts_file_entries": _entries(site)},
         "phase_accounting": {"slurmdbd_host": servers[0], **accounts},
         "phase_controller": {
             **accounts,
@@ -103,7 +142,8 @@ def _by_host(site: Site, contract: Mapping[str, Hardware]) -> dict[str, Variable
         wired["bootstrap_packages"] = _packages(
             host, [p for p in PHASES if host.name in members[p.name]], wired
         )
-        return wired
+        own = host.variables
+        return {key: value for key, value in wired.items() if key not in own} | _database(site, host.name)
 
     return {host.name: variables(host) for host in site.cluster}
 

@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
 from deploy.run.diffs import Diff, diffs
+from deploy.run.managed import Managed, managed
 from deploy.run.message import clean, failure_message, one_line, shown_message
 
 RawMapping = Mapping[str, Any]
@@ -66,7 +67,8 @@ class HostResult:
     ``ignored`` and ``rescued`` are true of failures (``ignored`` of unreachable hosts too) that the
     playbook takes care of itself: they fail nobody. ``answer`` is what a module that asks on deploy's behalf
     found out, under the key ``deploy_answer`` of its result; ``impact``, what a module says its change does
-    to what runs (``deploy_impact``: kind, service, reasons, guarded).
+    to what runs (``deploy_impact``: kind, service, reasons, guarded); ``manages``, what the task keeps as it
+    should be, by kind.
     """
 
     at: float
@@ -83,6 +85,7 @@ class HostResult:
     diff: tuple[Diff, ...] = ()
     answer: Mapping[str, Any] | None = None
     impact: Mapping[str, Any] | None = None
+    manages: Managed = field(default_factory=dict)
 
     @property
     def is_trouble(self) -> bool:
@@ -93,6 +96,19 @@ class HostResult:
     def verdict(self) -> str:
         """The status, or how a failure was taken care of: ``ignored``, ``rescued``."""
         return "ignored" if self.ignored else "rescued" if self.rescued else self.status.value
+
+
+@dataclass(frozen=True, slots=True)
+class HostVerified:
+    """A host was asked whether it still is as it was recorded.
+
+    ``phases`` are those that need not run, ``drift`` says what differs from its record.
+    """
+
+    at: float
+    host: str
+    phases: tuple[str, ...]
+    drift: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +171,7 @@ class RawEvent:
     text: str
 
 
-Event = PlayStarted | TaskStarted | HostResult | Retry | Notice | Stats | RunEnded | RawEvent
+Event = PlayStarted | TaskStarted | HostResult | HostVerified | Retry | Notice | Stats | RunEnded | RawEvent
 
 _RESULTS = {
     "runner_on_ok": Status.OK,
@@ -163,6 +179,7 @@ _RESULTS = {
     "runner_on_skipped": Status.SKIPPED,
     "runner_on_unreachable": Status.UNREACHABLE,
 }
+_DONE = frozenset({Status.OK, Status.CHANGED})
 _NOTICES = {
     "verbose": Level.OUTPUT,
     "debug": Level.OUTPUT,
@@ -229,6 +246,7 @@ def _host_result(status: Status, at: float, data: RawMapping) -> HostResult:
         diff=diffs(result),
         answer=answer if isinstance(answer, Mapping) else None,
         impact=impact if isinstance(impact, Mapping) else None,
+        manages=managed(str(data.get("task_action") or ""), result) if status in _DONE else {},
     )
 
 
@@ -272,6 +290,7 @@ _KINDS: dict[str, type[Event]] = {
     "play_started": PlayStarted,
     "task_started": TaskStarted,
     "host_result": HostResult,
+    "host_verified": HostVerified,
     "retry": Retry,
     "notice": Notice,
     "stats": Stats,
@@ -303,6 +322,11 @@ def _revive(kind: type[Event], values: dict[str, Any]) -> Event:
             values[name] = enumeration(values[name])
     if "diff" in values:
         values["diff"] = tuple(Diff(**part) for part in values["diff"])
+    for name in ("phases", "drift"):
+        if name in values:
+            values[name] = tuple(values[name])
+    if "manages" in values:
+        values["manages"] = {kind: tuple(names) for kind, names in values["manages"].items()}
     if "hosts" in values:
         values["hosts"] = {host: HostStats(**counts) for host, counts in values["hosts"].items()}
     return kind(**values)

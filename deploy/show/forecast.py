@@ -40,6 +40,11 @@ def _jobs(forecast: Forecast) -> str:
     return "jobs: " + ", ".join(words)
 
 
+def drift_lines(forecast: Forecast) -> list[str]:
+    """What differs on hosts from what was converged there."""
+    return [f"drift    {host}: {text}" for host, texts in forecast.drift.items() for text in texts]
+
+
 def loss_lines(forecast: Forecast) -> list[str]:
     """What would be lost, and why."""
     return [line for loss in forecast.losses for line in _loss(loss, is_known=forecast.jobs is not None)]
@@ -104,6 +109,7 @@ def _folded(hosts: Iterable[str]) -> str:
 def as_json(forecast: Forecast) -> dict[str, Any]:
     """For programs; ``jobs`` is null when a configured Slurm did not answer."""
     return {
+        "drift": {host: list(texts) for host, texts in forecast.drift.items()},
         "changes": [
             {
                 "host": change.result.host,

@@ -3,7 +3,17 @@
 from collections.abc import Callable, Iterable, Sequence
 
 from deploy.judge.forecast import Forecast
-from deploy.run.events import Event, HostResult, Level, Notice, PlayStarted, Retry, Status, TaskStarted
+from deploy.run.events import (
+    Event,
+    HostResult,
+    HostVerified,
+    Level,
+    Notice,
+    PlayStarted,
+    Retry,
+    Status,
+    TaskStarted,
+)
 from deploy.show.forecast import plan_lines
 from deploy.show.summary import Summary
 from deploy.show.text import (
@@ -36,6 +46,8 @@ class PlainDisplay:
                 self._write(f"== {event.play}")
             case HostResult():
                 self._result(event)
+            case HostVerified():
+                self._lines(f"drift    {event.host}: {text}" for text in event.drift)
             case Retry() if self._verbose:
                 task = f"{event.role} : {event.task}" if event.role else event.task
                 self._write(f"waiting  {event.host}: {task} (attempt {event.attempts} of {event.retries})")

@@ -10,7 +10,7 @@ from deploy.judge.age import age
 from deploy.judge.node_status import NodeStatus, Reach
 from deploy.judge.site_status import JudgedHost, SiteStatus
 
-HEADER = ("host", "slurm", "services", "hardware", "clock", "converged")
+HEADER = ("host", "slurm", "services", "hardware", "clock", "drift", "converged")
 _NOTHING = "-"
 
 
@@ -76,6 +76,7 @@ def _row(host: JudgedHost, now: float) -> Iterator[Cell]:
     yield _services(host)
     yield _hardware(status)
     yield _clock(host)
+    yield _drift(status)
     yield _converged(status, now)
 
 
@@ -116,6 +117,15 @@ def _clock(host: JudgedHost) -> Cell:
     return Cell(f"<{max(-clock.least, clock.most, 0.01):.2f} s")
 
 
+def _drift(status: NodeStatus) -> Cell:
+    record = status.record
+    if record is None or record.why or status.convergence is None:
+        return Cell(_NOTHING)
+    if count := len(record.drift):
+        return Cell(f"{count} thing{'s' * (count != 1)}", Mood.BAD)
+    return Cell("site changed", Mood.WARNING) if record.outdated or record.unrecorded else Cell("none")
+
+
 def _converged(status: NodeStatus, now: float) -> Cell:
     if status.reach is Reach.NOT_ASKED:
         return Cell("not in the inventory", Mood.BAD)
@@ -145,6 +155,13 @@ def _host_as_json(host: JudgedHost) -> dict[str, Any]:
             "reason": status.slurm.reason,
             "by": status.slurm.by,
             "since": _timestamp(status.slurm.since),
+        },
+        "record": status.record
+        and {
+            "unanswered": status.record.why,
+            "drift": [str(drift) for drift in status.record.drift],
+            "converged": sorted(status.record.converged),
+            "outdated": [*status.record.outdated, *status.record.unrecorded],
         },
         "converged": status.convergence
         and {

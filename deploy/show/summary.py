@@ -12,6 +12,7 @@ from deploy.run.events import (
     Event,
     HostResult,
     HostStats,
+    HostVerified,
     Level,
     Notice,
     PlayStarted,
@@ -46,7 +47,8 @@ _EXIT_CODES: Mapping[Outcome, ExitCode] = {
 class HostSummary:
     """Counts of task results; ``unknown`` when the run stopped before the host's last word.
 
-    Counted as Ansible does: what changed and what was ignored is also ok.
+    Counted as Ansible does: what changed and what was ignored is also ok. ``verified`` are the phases that
+    did not have to run, because the host still is as they left it.
     """
 
     ok: int = 0
@@ -56,6 +58,7 @@ class HostSummary:
     skipped: int = 0
     rescued: int = 0
     ignored: int = 0
+    verified: int = 0
     unknown: bool = False
     seconds: float = 0.0
 
@@ -67,7 +70,7 @@ class HostSummary:
     @property
     def is_good(self) -> bool:
         """Whether it took part and every task succeeded, as far as is known."""
-        return bool(self.ok) and not self.is_bad and not self.unknown
+        return bool(self.ok or self.verified) and not self.is_bad and not self.unknown
 
 
 @dataclass(frozen=True)
@@ -126,6 +129,7 @@ class Summary:
                     "skipped": host.skipped,
                     "rescued": host.rescued,
                     "ignored": host.ignored,
+                    "verified": host.verified,
                     "unknown": host.unknown,
                     "seconds": round(host.seconds, 2),
                 }
@@ -181,6 +185,7 @@ class _Tally:
     def __init__(self, hosts: Iterable[str]) -> None:
         self._counts = {host: _Counts() for host in hosts}
         self._seconds: defaultdict[str, float] = defaultdict(float)
+        self._verified: dict[str, int] = {}
         # Of the playbook that is running: Ansible's own recap, when it comes, replaces these.
         self._current: defaultdict[str, _Counts] = defaultdict(_Counts)
         self._results: list[HostResult] = []
@@ -201,6 +206,8 @@ class _Tally:
                 self._results.append(event)
                 self._seconds[event.host] += event.seconds
                 self._current[event.host].count(event)
+            case HostVerified():
+                self._verified[event.host] = len(event.phases)
             case PlayStarted():
                 self._plays.append((event.play, event.at))
             case Notice(level=Level.WARNING):
@@ -240,7 +247,9 @@ class _Tally:
         is_interrupted = self._cancelled or not is_complete
         is_unfinished = is_interrupted or self._broken
         hosts = {
-            name: counts.summary(self._seconds[name], is_unfinished=is_unfinished)
+            name: counts.summary(
+                self._seconds[name], self._verified.get(name, 0), is_unfinished=is_unfinished
+            )
             for name, counts in self._counts.items()
         }
         outcome = self._outcome(hosts, is_interrupted=is_interrupted)
@@ -301,10 +310,11 @@ class _Counts:
         else:
             setattr(self, result.status.value, getattr(self, result.status.value) + 1)
 
-    def summary(self, seconds: float, *, is_unfinished: bool) -> HostSummary:
+    def summary(self, seconds: float, verified: int, *, is_unfinished: bool) -> HostSummary:
         is_bad = bool(self.failed or self.unreachable)
         counts = {name.name: getattr(self, name.name) for name in fields(self)}
-        return HostSummary(**counts, unknown=is_unfinished and not is_bad, seconds=seconds)
+        is_unknown = is_unfinished and not is_bad
+        return HostSummary(**counts, verified=verified, unknown=is_unknown, seconds=seconds)
 
 
 def _slowest(results: Iterable[HostResult]) -> tuple[SlowTask, ...]:

@@ -66,6 +66,7 @@ def _figures(host: HostSummary) -> str:
         f"ok={host.ok} changed={host.changed} failed={host.failed}",
         f"unreachable={host.unreachable} skipped={host.skipped} seconds={host.seconds:.1f}",
     ]
+    words += [f"verified={host.verified}"] * bool(host.verified)
     words += [f"rescued={host.rescued}"] * bool(host.rescued)
     words += [f"ignored={host.ignored}"] * bool(host.ignored)
     return " ".join(words + ["unknown"] * host.unknown)

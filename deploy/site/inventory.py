@@ -27,6 +27,8 @@ class Host:
     groups: frozenset[str]
     origins: Mapping[str, str] = field(default_factory=dict)
     """Where each variable got its value, as an absolute ``file:line``."""
+    connection: Mapping[str, Any] = field(default_factory=dict)
+    """How it is reached: its ``ansible_*`` variables on that, rendered."""
 
     def where(self, variable: str) -> str:
         """The place of a variable for a finding; the host's name where nothing is known."""
@@ -139,6 +141,7 @@ def read_site(
             variables={**variables, **extra},
             groups=frozenset(g for g, members in groups.items() if name in members) - _IMPLICIT_GROUPS,
             origins={**reading.origins[name], **dict.fromkeys(extra, "--extra-vars")},
+            connection={**reading.connections[name], **extra},
         )
         for name, variables in reading.hosts.items()
     }

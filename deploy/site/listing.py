@@ -1,7 +1,8 @@
 """Prints an inventory as Ansible reads it, as JSON.
 
-``{"hosts": {name: variables}, "groups": {name: [hosts]}, "origins": {host: {variable: "file:line"}}}``, or
-``{"error": message, "where": "file:line"}`` and exit code 1.
+``{"hosts": {name: variables}, "groups": {name: [hosts]}, "origins": {host: {variable: "file:line"}},
+"connections": {host: {variable: value}}}``, or ``{"error": message, "where": "file:line"}`` and exit code 1.
+Variables are as they are written, templates and all, but for those on how a host is reached.
 
 Run as a program of its own, with Ansible's own classes: what they keep in globals stays out of ``deploy``,
 and it takes half the time of ``ansible-inventory``, which every command would pay.
@@ -9,19 +10,33 @@ and it takes half the time of ``ansible-inventory``, which every command would p
     listing.py INVENTORY PLAYBOOK_DIRECTORY LIMIT VAULT_PASSWORD_FILE     (the last two may be empty)
 """
 
+import hashlib
 import json
 import os
 import sys
 
 from ansible import constants
 from ansible._internal._datatag._tags import Origin
+from ansible.errors import AnsibleError
 from ansible.inventory.manager import InventoryManager
 from ansible.parsing.dataloader import DataLoader
-from ansible.parsing.vault import EncryptedString, get_file_vault_secret
+from ansible.parsing.vault import EncryptedString, VaultHelper, get_file_vault_secret
+from ansible.template import Templar
 from ansible.vars.manager import VariableManager
 
 _MAGIC = frozenset({"groups", "group_names", "hostvars", "omit", "playbook_dir", "environment"})
 _MAGIC_PREFIXES = ("inventory_",)
+_CONNECTION_PREFIXES = (
+    "ansible_host",
+    "ansible_port",
+    "ansible_user",
+    "ansible_ssh",
+    "ansible_private_key_file",
+    "ansible_connection",
+    "ansible_python_interpreter",
+    "ansible_become",
+    "ansible_password",
+)
 
 
 def listing(
@@ -42,16 +57,30 @@ def listing(
     names = {host.name for host in chosen}
     hosts: dict[str, dict[str, object]] = {}
     origins: dict[str, dict[str, str]] = {}
+    connections: dict[str, dict[str, object]] = {}
     for host in chosen:
         variables = manager_of_variables.get_vars(host=host, include_hostvars=False)
         own = {name: variables[name] for name in variables if not _is_magic(str(name))}
         hosts[host.name] = {str(name): value for name, value in own.items()}
+        connections[host.name] = _rendered(own, Templar(loader, variables))
         origins[host.name] = {str(name): place for name in own if (place := _place(name, own[name]))}
     groups = {
         name: [host.name for host in group.get_hosts() if host.name in names]
         for name, group in manager.groups.items()
     }
-    return {"hosts": hosts, "groups": groups, "origins": origins}
+    return {"hosts": hosts, "groups": groups, "origins": origins, "connections": connections}
+
+
+def _rendered(variables: dict[str, object], templar: Templar) -> dict[str, object]:
+    """The variables on how a host is reached; one that cannot be rendered stays as it is written."""
+    rendered = {}
+    for name, value in variables.items():
+        if str(name).startswith(_CONNECTION_PREFIXES):
+            try:
+                rendered[str(name)] = templar.template(value)
+            except AnsibleError:
+                rendered[str(name)] = value
+    return rendered
 
 
 def _is_magic(name: str) -> bool:
@@ -70,8 +99,11 @@ def _place(name: object, value: object) -> str:
 
 
 def _plain(value: object) -> object:
-    """What JSON has no word for; a value encrypted by itself is nobody's business here."""
-    return {"__ansible_vault": True} if isinstance(value, EncryptedString) else str(value)
+    """What JSON has no word for; of a value that is encrypted by itself only whether it changed."""
+    if not isinstance(value, EncryptedString):
+        return str(value)
+    text = VaultHelper.get_ciphertext(value, with_tags=False) or ""
+    return {"__ansible_vault": hashlib.sha256(text.encode()).hexdigest()}
 
 
 def _fault(problem: BaseException) -> dict[str, str]:

@@ -35,11 +35,15 @@ _EXPECTED = (
 
 @dataclass(frozen=True)
 class Reading:
-    """An inventory as Ansible reads it. ``origins`` says ``file:line`` by host and variable."""
+    """An inventory as Ansible reads it.
+
+    ``origins`` says ``file:line`` by host and variable, ``connections`` how each host is reached.
+    """
 
     hosts: Mapping[str, Mapping[str, Any]]
     groups: Mapping[str, list[str]]
     origins: Mapping[str, Mapping[str, str]]
+    connections: Mapping[str, Mapping[str, Any]]
     warnings: tuple[Finding, ...]
 
 
@@ -54,9 +58,8 @@ def read_with_ansible(inventory: Path, limit: str | None, vault_password_file: P
         answer = {"error": " ".join(result.stderr.split())[-300:], "where": ""}
     if "error" in answer:
         raise DeployError(_unreadable(inventory, answer["error"], answer["where"], result.stderr))
-    return Reading(
-        answer["hosts"], answer["groups"], answer["origins"], tuple(_doubts(inventory, result.stderr))
-    )
+    warnings = tuple(_doubts(inventory, result.stderr))
+    return Reading(answer["hosts"], answer["groups"], answer["origins"], answer["connections"], warnings)
 
 
 def listing_environment() -> dict[str, str]:

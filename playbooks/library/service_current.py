@@ -11,7 +11,8 @@ DOCUMENTATION = r"""
 module: service_current
 short_description: A service that is enabled, runs, and has read its current inputs
 description:
-  - Starts and enables the service, and restarts it when one of its input files is newer than its start.
+  - Starts and enables the service, masked or not, and restarts it when one of its input files is newer than
+    its start.
   - Unlike a handler it cannot be lost; a run that was cut off between writing a file and restarting the
     service is completed by the next run.
 options:
@@ -42,6 +43,10 @@ reasons:
   returned: always
 deploy_impact:
   description: C(kind), the action, and C(service), the unit; how C(deploy plan) knows what a change does.
+  type: dict
+  returned: always
+deploy_manages:
+  description: What is recorded of the host, by kind.
   type: dict
   returned: always
 """
@@ -83,9 +88,9 @@ def main() -> None:
         return str(out)
 
     properties = parse_properties(systemctl("show", name, "--property", _PROPERTIES))
-    known = properties.get("LoadState") not in {"not-found", "masked"}
-    if not known and not module.check_mode:
-        module.fail_json(msg=f"the unit {name} is {properties.get('LoadState')}")
+    state = properties.get("LoadState")
+    if state == "not-found" and not module.check_mode:
+        module.fail_json(msg=f"the unit {name} is {state}")
     running = properties.get("ActiveState") in {"active", "reloading", "activating"}
     reasons = newer(module.params["inputs"], started_at(properties, time.time(), time.monotonic()))
     if not running:
@@ -95,15 +100,22 @@ def main() -> None:
     else:
         action = "none"
     enable = properties.get("UnitFileState") not in _ENABLED
-    if not module.check_mode:
-        if properties.get("NeedDaemonReload") == "yes":
-            systemctl("daemon-reload")
-        if enable:
-            systemctl("enable", name)
-        if action != "none":
-            systemctl(action, name)
+    steps = [
+        (("unmask", name), state == "masked"),
+        (("daemon-reload",), properties.get("NeedDaemonReload") == "yes"),
+        (("enable", name), enable),
+        ((action, name), action != "none"),
+    ]
+    for words in [words for words, is_needed in steps if is_needed and not module.check_mode]:
+        systemctl(*words)
     impact = {"kind": action, "service": name.removesuffix(".service"), "reasons": reasons}
-    module.exit_json(changed=enable or action != "none", action=action, reasons=reasons, deploy_impact=impact)
+    module.exit_json(
+        changed=enable or action != "none",
+        action=action,
+        reasons=reasons,
+        deploy_impact=impact,
+        deploy_manages={"services": [name], "files": module.params["inputs"]},
+    )
 
 
 if __name__ == "__main__":

@@ -23,6 +23,13 @@ options:
     type: list
     elements: str
     default: []
+  restore_versions:
+    description:
+      - Packages as C(name=version) that are older than that, and get this version again; the newest one where
+        the archive does not have it any more.
+    type: list
+    elements: str
+    default: []
   cache_valid_hours:
     description: Lists older than this are refreshed.
     type: int
@@ -47,6 +54,10 @@ actions:
   description: What was done, in order.
   type: list
   returned: always
+deploy_manages:
+  description: What is recorded of the host, by kind.
+  type: dict
+  returned: always
 """
 
 _PACKAGE = "python3-apt"
@@ -56,6 +67,7 @@ def main() -> None:
     """Wait, repair, refresh, install: each only where it is needed."""
     arguments: dict[str, Any] = {
         "packages": {"type": "list", "elements": "str", "default": []},
+        "restore_versions": {"type": "list", "elements": "str", "default": []},
         "cache_valid_hours": {"type": "int", "default": 24},
         "lock_timeout": {"type": "int", "default": 300},
         "check_mode_prepares": {"type": "bool", "default": False},
@@ -90,9 +102,19 @@ def main() -> None:
     if missing and not (module.check_mode and broken) and host.install(missing):
         changed = True
         present = installed(host.statuses())
+    if module.params["restore_versions"] and host.restore(module.params["restore_versions"]):
+        changed = True
     # Opening apt's cache takes a third of a second, asking dpkg a few thousandths: with this fact a role
     # knows without apt that its packages are there.
-    module.exit_json(changed=changed, actions=host.actions, ansible_facts={"deb_packages": present})
+    module.exit_json(
+        changed=changed,
+        actions=host.actions,
+        ansible_facts={"deb_packages": present},
+        # Of the wishes only what there is: the archive may not have the others.
+        deploy_manages={
+            "packages": [name for name in [_PACKAGE, *module.params["packages"]] if name in set(present)]
+        },
+    )
 
 
 if __name__ == "__main__":

@@ -163,6 +163,22 @@ class AptHost:
             self.actions.append(f"installed {' '.join(found)}")
         return found
 
+    def restore(self, versions: list[str]) -> list[str]:
+        """Brings packages that are older than ``name=version`` to that version; returns their names."""
+        older = []
+        for wanted in versions:
+            name, _, version = wanted.partition("=")
+            present = self.run("dpkg-query", "--show", "--showformat", "${Version}", name)[1]
+            if self.run("dpkg", "--compare-versions", present, "lt", version)[0] == 0:
+                known = self.run("apt-cache", "show", "--quiet=2", wanted)[0] == 0
+                older.append(wanted if known else name)
+        if older:
+            if not self._module.check_mode:
+                with no_daemon_starts():
+                    self.must(*_apt_get(), "install", *older)
+            self.actions.append(f"restored {' '.join(older)}")
+        return older
+
 
 def _apt_get() -> tuple[str, ...]:
     options = [word for force in _KEEP_CONFIGURATION for word in ("-o", f"Dpkg::Options::={force}")]

@@ -143,8 +143,15 @@ def main() -> None:
     if not module.check_mode:
         for path in differing:
             _write(module, path, after[path])
+    opened = False
+    for path in after:
+        if path.exists():
+            opened = module.set_mode_if_different(str(path), 0o644, opened)
+            opened = module.set_owner_if_different(str(path), "root", opened)
+            opened = module.set_group_if_different(str(path), "root", opened)
     module.exit_json(
-        changed=bool(differing),
+        changed=bool(differing) or opened,
+        deploy_manages={"files": [str(path) for path in after]},
         diff=[
             {
                 "before": before[path],

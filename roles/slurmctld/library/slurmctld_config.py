@@ -1,6 +1,7 @@
 #!/usr/bin/python
 """Ansible module: brings slurmctld to a set of configuration files without disturbing jobs."""
 
+import pwd
 import re
 import shutil
 import tempfile
@@ -60,6 +61,10 @@ reasons:
 deploy_impact:
   description: C(kind), the action, C(service), C(reasons), and C(guarded), the changes that lose jobs; how
     C(deploy plan) knows what a change does.
+  type: dict
+  returned: always
+deploy_manages:
+  description: What is recorded of the host, by kind.
   type: dict
   returned: always
 """
@@ -154,7 +159,8 @@ class Slurmctld:
         return self._run(["systemctl", "is-enabled", "--quiet", "slurmctld"])[0] == 0
 
     def enable(self) -> None:
-        """Has it start at boot."""
+        """Has it start at boot, also where it was masked."""
+        self._must(["systemctl", "unmask", "slurmctld"])
         self._must(["systemctl", "enable", "slurmctld"])
 
     def read(self, directory: Path) -> dict[str, str]:
@@ -183,8 +189,19 @@ class Slurmctld:
         return [
             path
             for path in map(Path, self.module.params["owned_directories"])
-            if not path.is_dir() or path.stat().st_uid == 0
+            if not path.is_dir() or path.stat().st_uid != _uid_of_slurm()
         ]
+
+    def opened_files(self) -> bool:
+        """Gives the files back to root, for all to read; returns whether any had to be."""
+        changed = False
+        for name in self.files:
+            path = self.directory / name
+            if path.is_file():
+                changed = self.module.set_mode_if_different(str(path), 0o644, changed)
+                changed = self.module.set_owner_if_different(str(path), "root", changed)
+                changed = self.module.set_group_if_different(str(path), "root", changed)
+        return changed
 
     def make_directories(self) -> None:
         """Makes them, for the user slurm."""
@@ -314,6 +331,13 @@ class Slurmctld:
             self.module.fail_json(msg=f"{' '.join(command)}: {out}")
 
 
+def _uid_of_slurm() -> int:
+    try:
+        return pwd.getpwnam("slurm").pw_uid
+    except KeyError:
+        return -1
+
+
 def _diff(before: dict[str, str], after: dict[str, str], directory: Path) -> list[dict[str, str]]:
     return [
         {
@@ -357,12 +381,22 @@ def main() -> None:
     # Of what the daemon runs with, not of what lies there: an interrupted run may have written it already.
     running_with = (applied or current).get("slurm.conf", "")
     lost = guarded(running_with, daemon.files.get("slurm.conf", ""))
+    opened = daemon.opened_files()
     result = {
-        "changed": to_write or action != "none" or not enabled or bool(daemon.missing_directories()),
+        "changed": opened
+        or to_write
+        or action != "none"
+        or not enabled
+        or bool(daemon.missing_directories()),
         "action": action,
         "reasons": reasons,
         "diff": _diff(current, daemon.files, daemon.directory),
         "deploy_impact": {"kind": action, "service": "slurmctld", "reasons": reasons, "guarded": lost},
+        "deploy_manages": {
+            "files": [str(daemon.directory / name) for name in daemon.files]
+            + module.params["owned_directories"],
+            "services": ["slurmctld"],
+        },
     }
     if to_write and version:
         daemon.judge()

@@ -56,6 +56,10 @@ actions:
   description: The commands that were run, or would be in check mode.
   type: list
   returned: always
+deploy_manages:
+  description: What is recorded of the host, by kind.
+  type: dict
+  returned: always
 """
 
 BEGIN = "# BEGIN keys kept by deploy"
@@ -344,15 +348,22 @@ def main() -> None:
             if code != 0:
                 module.fail_json(msg=f"{' '.join(command)}: {err.strip()}")
     actions = [" ".join(command) for command in commands]
+    keys: list[str] = []
     if given["create_home"]:
         here = [user for user in accounts if user["state"] == "present"]
         actions += [
             f"ssh keys of {user['name']}" for user in here if _place_keys(user, write=not module.check_mode)
         ]
+        keys = [f"{home_of(user)}/.ssh/authorized_keys" for user in here if user["ssh_keys"]]
     module.exit_json(
         changed=bool(actions),
         actions=actions,
         diff={"before": "", "after": "".join(f"{action}\n" for action in actions)},
+        deploy_manages={
+            "users": [_SLURM, *(user["name"] for user in accounts)],
+            "groups": [_SLURM, *(group["name"] for group in groups)],
+            "files": keys,
+        },
     )
 
 

@@ -10,7 +10,8 @@ from tests.unit.judge.statuses import NOW, service
 
 AGAIN = "deploy cluster inv.ini --limit node1"
 CHECK = "deploy check inv.ini --limit node1"
-NODE = Promise(AGAIN, CHECK, "ctl1", is_node=True, optional=frozenset({"sackd"}))
+PLAN = "deploy plan inv.ini --limit node1"
+NODE = Promise(AGAIN, CHECK, PLAN, "ctl1", is_node=True, optional=frozenset({"sackd"}))
 WELL = NodeStatus(
     "node1",
     Reach.ANSWERED,
@@ -123,7 +124,7 @@ def test_a_host_that_deploy_has_not_been_to_is_one_finding() -> None:
 
 
 def test_a_daemon_that_the_release_does_not_have_is_not_missed() -> None:
-    login = Promise(AGAIN, CHECK, "ctl1", is_node=False, optional=frozenset({"sackd"}))
+    login = Promise(AGAIN, CHECK, PLAN, "ctl1", is_node=False, optional=frozenset({"sackd"}))
     status = replace(WELL, services=(service("sackd", "inactive", load="not-found"),), slurm=None)
     assert _said(status, promise=login) == []
     stopped = replace(status, services=(service("sackd", "inactive"),))

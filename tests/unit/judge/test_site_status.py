@@ -31,7 +31,7 @@ def _judged(
     found["ctl1"] = answered("ctl1", slurm={"nodes": HEALTHY if nodes is None else nodes})
     found |= {result.host: result for result in results}
     ends = dict.fromkeys(HOSTS, Convergence(NOW - 60, "1.0", "run"))
-    return site_status(site, found, ends, asked=asked, limit=limit, inventory="inv.ini", at=NOW)
+    return site_status(site, found, ends, {}, asked=asked, limit=limit, inventory="inv.ini", at=NOW)
 
 
 def _names(status: SiteStatus) -> list[str]:

@@ -16,7 +16,7 @@ def expected(directory: Path, host: str, inventory: str = INVENTORY, **files: st
     """What a host is held against; further files by the name of their group or host."""
     texts = {f"group_vars/{name.replace('_', '-')}.yml": text for name, text in files.items()}
     site = read_site(write_site(directory, inventory, texts))
-    base = wiring(site, build_plan(site), {})["all"]["children"]["phase_base"]
+    base = wiring(site, build_plan(site), {})["all"]["children"]["phase_check"]
     return {**base["vars"]["host_check_site"], **base["hosts"][host]["host_check_host"]}
 
 

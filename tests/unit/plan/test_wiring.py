@@ -23,6 +23,7 @@ def test_phases_and_their_hosts(tmp_path: Path) -> None:
     plan = build_plan(read_site(write_site(tmp_path)))
     assert {step.phase.name: step.hosts for step in plan.steps} == {
         "base": ("ctl1", "login1", "node1", "node2"),
+        "names": ("ctl1", "login1", "node1", "node2"),
         "packages": ("ctl1", "login1", "node1", "node2"),
         "accounting": ("ctl1",),
         "controller": ("ctl1",),
@@ -37,6 +38,7 @@ def test_a_limited_run_adds_only_the_controllers_node_list(tmp_path: Path) -> No
     plan = build_plan(site, limit={"node2"})
     assert {step.phase.name: step.hosts for step in plan.steps} == {
         "base": ("node2",),
+        "names": ("node2",),
         "packages": ("node2",),
         "controller": ("ctl1",),
         "compute": ("node2",),
@@ -73,7 +75,7 @@ def test_a_node_without_a_contract_is_left_out_of_slurm(tmp_path: Path) -> None:
 
 def test_what_the_admin_sets_is_not_overridden(tmp_path: Path) -> None:
     files = {"group_vars/all.yml": "time_sync_servers: [ntp.site]\n"}
-    hosts = wired(read_site(write_site(tmp_path, files=files)))["phase_base"]["hosts"]
+    hosts = wired(read_site(write_site(tmp_path, files=files)))["phase_check"]["hosts"]
     assert "time_sync_servers" not in hosts["node1"]
     assert hosts["ctl1"]["time_sync_allow"] == ["10.0.0.0/24"]
 
@@ -88,7 +90,7 @@ def test_an_inner_address_without_a_value_is_none(tmp_path: Path) -> None:
 
 
 def test_components_follow_the_groups(tmp_path: Path) -> None:
-    hosts = wired(read_site(write_site(tmp_path)))["phase_base"]["hosts"]
+    hosts = wired(read_site(write_site(tmp_path)))["phase_check"]["hosts"]
     assert hosts["ctl1"]["slurm_packages_components"] == ["slurmdbd", "slurmctld", "slurm-client"]
     assert hosts["node1"]["slurm_packages_components"] == ["slurmd", "slurm-client"]
     assert hosts["login1"]["slurm_packages_components"] == ["sackd", "slurm-client"]
@@ -97,7 +99,7 @@ def test_components_follow_the_groups(tmp_path: Path) -> None:
 def test_the_database_user_joins_the_admins_own(tmp_path: Path) -> None:
     other = "mariadb_users: [{name: other, password: abcdefghijklmnopq, privileges: '*.*:ALL'}]\n"
     files = {"host_vars/ctl1.yml": other}
-    host = wired(read_site(write_site(tmp_path, files=files)))["phase_base"]["hosts"]["ctl1"]
+    host = wired(read_site(write_site(tmp_path, files=files)))["phase_check"]["hosts"]["ctl1"]
     assert [user["name"] for user in host["mariadb_users"]] == ["other", "{{ slurmdbd_database_user }}"]
 
 
@@ -107,4 +109,4 @@ def test_the_address_in_the_cluster_may_differ_from_ansibles(tmp_path: Path) -> 
     )
     groups = wired(read_site(write_site(tmp_path, inventory)))
     assert groups["phase_controller"]["vars"]["slurmctld_nodes"][0]["address"] == "10.9.9.9"
-    assert {"address": "10.9.9.9", "names": ["node1"]} in groups["phase_base"]["vars"]["hosts_file_entries"]
+    assert {"address": "10.9.9.9", "names": ["node1"]} in groups["phase_names"]["vars"]["hosts_file_entries"]

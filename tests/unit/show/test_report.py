@@ -60,6 +60,7 @@ def test_json(run: RecordedRun) -> None:
         "skipped": 1,
         "rescued": 0,
         "ignored": 0,
+        "verified": 0,
         "unknown": False,
         "seconds": 1.1,
     }

@@ -6,6 +6,7 @@ from rich.console import Console
 
 from deploy.errors import ExitCode, Finding, Severity
 from deploy.judge.convergence import Convergence
+from deploy.judge.drift import Drift, HostState, PhaseState
 from deploy.judge.node_status import Clock, NodeStatus, Reach, SlurmNode
 from deploy.judge.site_status import JudgedHost, SiteStatus
 from deploy.show.status import as_json, lines
@@ -16,6 +17,7 @@ END = Convergence(NOW - 7200, "1.0", "run1")
 SLURMD = service("slurmd", "failed", result="signal")
 HOSTILE = "[red]<b>[/] $(id) \u00fc"
 
+DRIFT = tuple(Drift("packages", name, "2", None) for name in ("a", "b", "c"))
 SITE = SiteStatus(
     NOW,
     (
@@ -32,6 +34,7 @@ SITE = SiteStatus(
                 clock=Clock(5.0, 5.2),
                 slurm=SlurmNode(("IDLE", "DRAIN"), HOSTILE, "root", NOW - 60),
                 convergence=END,
+                record=HostState((PhaseState("base", is_current=True, drift=DRIFT),)),
             ),
             (
                 Finding("node1", "clock-off", "off", "chronyc makestep"),
@@ -48,7 +51,15 @@ SITE = SiteStatus(
             (Finding("new7", "never-converged", "never", "deploy cluster", Severity.WARNING),),
         ),
         JudgedHost(
-            NodeStatus("ctl1", Reach.ANSWERED, clock=Clock(-0.001, 0.002), convergence=END), (), is_node=False
+            NodeStatus(
+                "ctl1",
+                Reach.ANSWERED,
+                clock=Clock(-0.001, 0.002),
+                convergence=END,
+                record=HostState(),
+            ),
+            (),
+            is_node=False,
         ),
     ),
 )
@@ -59,12 +70,12 @@ CONVERGED = "2 h ago (1970-01-12 11:46 UTC, 1.0)"
 
 def test_plain_lines() -> None:
     assert list(lines(SITE)) == [
-        "host               slurm    services   hardware         clock    converged",
-        "node2 unreachable  down     -          -                -        never",
-        f"node1              drained  no slurmd  less cpus, gpus  +5.0 s   {CONVERGED}",
-        "old9               idle     -          -                -        not in the inventory",
-        "new7               ?        ok         ok               <0.40 s  never",
-        f"ctl1               -        ok         -                <0.01 s  {CONVERGED}",
+        "host               slurm    services   hardware         clock    drift     converged",
+        "node2 unreachable  down     -          -                -        -         never",
+        f"node1              drained  no slurmd  less cpus, gpus  +5.0 s   3 things  {CONVERGED}",
+        "old9               idle     -          -                -        -         not in the inventory",
+        "new7               ?        ok         ok               <0.40 s  -         never",
+        f"ctl1               -        ok         -                <0.01 s  none      {CONVERGED}",
         "",
         "node2: no route [host-unreachable]",
         "  -> ssh 10.0.0.12",

@@ -1,0 +1,133 @@
+"""The records that hosts keep of what was converged there: asked before a run, written after it."""
+
+import os
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from deploy import __version__
+from deploy.cli.options import Options
+from deploy.judge.drift import HostState, host_state
+from deploy.plan.build import Plan
+from deploy.plan.catalog import Phase
+from deploy.plan.fingerprint import fingerprints
+from deploy.plan.probes import probes
+from deploy.plan.wiring import wired_variables
+from deploy.run.events import Event, HostResult, HostVerified, Level, Notice, PlayStarted
+from deploy.run.ssh import Login, Unanswered, ask
+from deploy.show.summary import Summary
+from deploy.site.hardware import Hardware
+from deploy.site.inventory import Site
+from deploy.site.secrets import read_secrets, secrets_file
+
+
+@dataclass(frozen=True)
+class Records:
+    """The records on a site's hosts."""
+
+    site: Site
+    options: Options
+
+    def states(
+        self, contract: Mapping[str, Hardware], names: Iterable[str]
+    ) -> tuple[dict[str, HostState], list[Event]]:
+        """What the hosts answer, and the events that tell of it."""
+        expected = self._expected(contract)
+        answers = self._ask({name: ("verify", {}) for name in names})
+        states = {name: host_state(answer, expected[name]) for name, answer in answers.items()}
+        now = time.time()
+        told: list[Event] = [
+            HostVerified(now, name, tuple(sorted(state.converged)), tuple(map(str, state.drift)))
+            for name, state in states.items()
+            if not state.why
+        ]
+        return states, [*told, *_not_verified(answers, now)]
+
+    def forget(self, plan: Plan) -> None:
+        """Removes the records of what is about to be worked on: an interrupted phase has none."""
+        self._ask({name: ("forget", {"phases": phases}) for name, phases in _phases_by_host(plan).items()})
+
+    def write(
+        self, contract: Mapping[str, Hardware], plan: Plan, events: Iterable[Event], summary: Summary
+    ) -> list[Event]:
+        """Writes records of all that ran to its end; returns what there is to say of it."""
+        expected = self._expected(contract)
+        told = list(events)
+        began = {event.play for event in told if isinstance(event, PlayStarted)}
+        managed = _managed(told)
+        questions: dict[str, tuple[str, Mapping[str, Any]]] = {}
+        for step in plan.steps:
+            if step.phase.title not in began:
+                continue
+            for name in step.hosts:
+                if name in summary.hosts and summary.hosts[name].is_good:
+                    only = [*expected[name]]
+                    new: tuple[str, dict[str, Any]] = (
+                        "record",
+                        {"phases": {}, "only": only, "version": __version__},
+                    )
+                    phases = questions.setdefault(name, new)[1]["phases"]
+                    phases[step.phase.name] = {
+                        "fingerprint": expected[name][step.phase.name],
+                        "managed": managed[name, step.phase.title],
+                        "probes": _probes(step.phase),
+                    }
+        answers = self._ask(questions)
+        return [
+            Notice(
+                time.time(), Level.WARNING, f"{name}: what was converged could not be recorded: {answer.why}"
+            )
+            for name, answer in answers.items()
+            if isinstance(answer, Unanswered) and not answer.is_by_choice
+        ]
+
+    def _ask(self, questions: Mapping[str, tuple[str, Mapping[str, Any]]]) -> dict[str, Any]:
+        return ask(questions, self.site.hosts, _login(self.options), self.options.forks)
+
+    def _expected(self, contract: Mapping[str, Hardware]) -> dict[str, dict[str, str]]:
+        secrets = read_secrets(secrets_file(self.site), self.options.vault_password_file)
+        return fingerprints(self.site, wired_variables(self.site, contract), secrets)
+
+
+def _login(options: Options) -> Login:
+    return Login(
+        user=options.user,
+        private_key=str(options.private_key) if options.private_key else None,
+        asks_for_passwords=bool(options.connection_password or options.become_password),
+        environment=os.environ,
+    )
+
+
+def _phases_by_host(plan: Plan) -> dict[str, list[str]]:
+    phases: defaultdict[str, list[str]] = defaultdict(list)
+    for step in plan.steps:
+        for name in step.hosts:
+            phases[name].append(step.phase.name)
+    return phases
+
+
+def _managed(events: Iterable[Event]) -> Mapping[tuple[str, str], dict[str, list[str]]]:
+    """By host and play the names of what was managed, each once, by kind."""
+    found: defaultdict[tuple[str, str], dict[str, list[str]]] = defaultdict(dict)
+    for event in events:
+        if isinstance(event, HostResult):
+            for kind, names in event.manages.items():
+                known = found[event.host, event.play].setdefault(kind, [])
+                known += [name for name in names if name not in known]
+    return found
+
+
+def _probes(phase: Phase) -> list[dict[str, Any]]:
+    return [probe for role in phase.roles for probe in probes(role)]
+
+
+def _not_verified(answers: Mapping[str, Any], now: float) -> Iterator[Event]:
+    """Why hosts were not asked; that one cannot be reached Ansible says itself."""
+    whys: defaultdict[str, list[str]] = defaultdict(list)
+    for name, answer in answers.items():
+        if isinstance(answer, Unanswered) and answer.is_by_choice:
+            whys[answer.why].append(name)
+    for why, names in whys.items():
+        yield Notice(now, Level.WARNING, f"not verified, so every phase runs: {', '.join(names)}: {why}")

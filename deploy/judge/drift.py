@@ -1,0 +1,154 @@
+"""What hosts answer when they are asked whether they still are as they were recorded."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from deploy.plan.catalog import PHASES
+
+
+@dataclass(frozen=True)
+class Drift:
+    """One thing that differs from its record; ``changed`` is when, in seconds since the epoch, if known."""
+
+    kind: str
+    name: str
+    recorded: Any
+    found: Any
+    changed: float | None = None
+
+    def __str__(self) -> str:
+        when = f", changed {_shown(self.changed)}" if self.changed else ""
+        return f"{_subject(self.kind, self.name)} {_difference(self)}{when}"
+
+
+@dataclass(frozen=True)
+class PhaseState:
+    """A phase on a host: ``is_current`` when it was recorded for the site as it is now."""
+
+    name: str
+    is_current: bool
+    drift: tuple[Drift, ...]
+
+    @property
+    def is_converged(self) -> bool:
+        """Whether nothing has to be done."""
+        return self.is_current and not self.drift
+
+
+@dataclass(frozen=True)
+class HostState:
+    """The recorded phases of a host, and those that have no record; ``why`` when it gave no answer."""
+
+    phases: tuple[PhaseState, ...] = ()
+    unrecorded: tuple[str, ...] = ()
+    why: str = ""
+
+    @property
+    def drift(self) -> tuple[Drift, ...]:
+        """Everything that differs, each once."""
+        return tuple(dict.fromkeys(drift for phase in self.phases for drift in phase.drift))
+
+    @property
+    def outdated(self) -> tuple[str, ...]:
+        """The phases that the site, or deploy itself, now says otherwise than when they were recorded."""
+        return tuple(phase.name for phase in self.phases if not phase.is_current)
+
+    @property
+    def converged(self) -> frozenset[str]:
+        """The phases that need not run.
+
+        Where packages or the system itself changed, every phase has to look at what that did to it.
+        """
+        if any(drift.kind in {"packages", "system"} for drift in self.drift):
+            return frozenset()
+        return frozenset(phase.name for phase in self.phases if phase.is_converged)
+
+    @property
+    def repairs(self) -> dict[str, list[str]]:
+        """Variables that bring back what roles that only ask for its presence would leave as it is."""
+        versions = [
+            f"{drift.name}={drift.recorded}"
+            for drift in self.drift
+            if drift.kind == "packages" and drift.recorded and drift.found
+        ]
+        return {"bootstrap_restore_versions": versions} if versions else {}
+
+
+def host_state(answer: object, expected: Mapping[str, str]) -> HostState:
+    """A host's answer (see ``on_host.verify``) held against its fingerprints."""
+    if not isinstance(answer, Mapping):
+        return HostState(unrecorded=tuple(expected), why=str(getattr(answer, "why", "no answer")))
+    phases = tuple(
+        PhaseState(
+            phase.name,
+            answer[phase.name]["fingerprint"] == expected[phase.name],
+            tuple(_drift(entry) for entry in answer[phase.name]["drift"]),
+        )
+        for phase in PHASES
+        if phase.name in expected and phase.name in answer
+    )
+    return HostState(phases, tuple(name for name in expected if name not in answer))
+
+
+def _drift(entry: Mapping[str, Any]) -> Drift:
+    values = {name: _frozen(entry.get(name)) for name in ("recorded", "found")}
+    return Drift(entry["kind"], entry["name"], changed=entry.get("changed"), **values)
+
+
+def _frozen(value: object) -> object:
+    """Comparable and hashable, as Drift needs it."""
+    if isinstance(value, dict):
+        return tuple((name, _frozen(part)) for name, part in value.items())
+    return tuple(map(_frozen, value)) if isinstance(value, list) else value
+
+
+def _subject(kind: str, name: str) -> str:
+    word = {
+        "packages": "package ",
+        "services": "service ",
+        "users": "user ",
+        "groups": "group ",
+        "mounts": "mount ",
+        "sysctls": "kernel setting ",
+        "modules": "kernel module ",
+        "system": "the distribution",
+    }.get(kind, "")
+    return word + name
+
+
+def _difference(drift: Drift) -> str:
+    before, after = drift.recorded, drift.found
+    if drift.kind == "probe":
+        return "cannot be asked" if after == "failed" else "differs"
+    if after is None or after is False:
+        return "is missing"
+    if before is None or before is False:
+        return "is there, and was not"
+    if isinstance(before, tuple) and isinstance(after, tuple):
+        return ", ".join(_changes(dict(before), dict(after))) or "differs"
+    return f"is {after}, was {before}"
+
+
+def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
+    for name in {**before, **after}:
+        old, new = before.get(name), after.get(name)
+        if old == new:
+            continue
+        if name == "content":
+            yield "differs"
+        elif name == "runs":
+            yield "runs" if new else "is stopped"
+        elif name == "at boot":
+            yield f"is {new or 'unknown'} at boot, was {old or 'unknown'}"
+        else:
+            yield f"has {name} {_plain(new)}, had {_plain(old)}"
+
+
+def _plain(value: object) -> str:
+    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def _shown(at: float) -> str:
+    return datetime.fromtimestamp(at).astimezone().strftime("%Y-%m-%d %H:%M")

@@ -1,0 +1,312 @@
+"""What deploy runs on a host: looks at what the phases manage there, and keeps a record of it.
+
+Sent as text over ssh and run as root, with the standard library of Python 3.9 alone. A record of a phase::
+
+    {"fingerprint": …, "at": seconds, "version": …, "system": …,
+     "managed": {kind: {name: state}}, "probes": [{"name", "argv", "ignore", "state"}]}
+
+The state of a file is its type, mode, owner, group and content or target; of a package its version; of a
+service whether it runs and is enabled; of a user or group its entry; of a mount its source and type; of a
+sysctl its value; of a kernel module whether it is loaded. What is not there is null.
+"""
+
+from __future__ import annotations
+
+import grp
+import hashlib
+import json
+import os
+import pwd
+import re
+import stat
+import subprocess
+import sys
+import time
+
+# Both typing and pathlib take longer to import than all the rest takes to run.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
+DIRECTORY = "/var/lib/deploy/converged"
+_PROBE_SECONDS = 10
+_CHUNK = 1 << 20
+_ENVIRONMENT = {
+    **os.environ,
+    "LC_ALL": "C",
+    "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+}
+
+
+def _said(*command: str) -> tuple[str, bool]:
+    """Standard output of a command, and whether it succeeded; whatever happens is an answer."""
+    try:
+        done = subprocess.run(
+            command,
+            env=_ENVIRONMENT,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            encoding="utf-8",
+            errors="replace",
+            timeout=_PROBE_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as problem:
+        return type(problem).__name__, False
+    return done.stdout, done.returncode == 0
+
+
+def files(paths: Iterable[str]) -> dict[str, Any]:
+    """The state of files, links and directories."""
+    return {path: _file(path) for path in paths}
+
+
+def _file(path: str) -> dict[str, str] | None:
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return None
+    state = {"mode": format(stat.S_IMODE(found.st_mode), "04o")}
+    state["owner"], state["group"] = _name(pwd.getpwuid, found.st_uid), _name(grp.getgrgid, found.st_gid)
+    if stat.S_ISLNK(found.st_mode):
+        return {"type": "link", "target": os.readlink(path)}
+    if stat.S_ISREG(found.st_mode):
+        return {"type": "file", "content": _hash_of(path), **state}
+    kind = "directory" if stat.S_ISDIR(found.st_mode) else "other"
+    return {"type": kind, **state}
+
+
+def _name(entry_of: Callable[[int], Any], number: int) -> str:
+    try:
+        return str(entry_of(number)[0])
+    except KeyError:
+        return str(number)
+
+
+def _hash_of(path: str) -> str:
+    content = hashlib.sha256()
+    with open(path, "rb") as file:
+        while chunk := file.read(_CHUNK):
+            content.update(chunk)
+    return content.hexdigest()
+
+
+def packages(names: list[str]) -> dict[str, Any]:
+    """The versions of installed packages."""
+    versions: dict[str, Any] = dict.fromkeys(names)
+    if not names:
+        return versions
+    text, _ = _said("dpkg-query", "--show", "--showformat=${Package} ${db:Status-Abbrev}${Version}\n", *names)
+    for line in text.splitlines():
+        name, status, *version = line.split()
+        if status.startswith("ii") and name in versions:
+            versions[name] = " ".join(version)
+    return versions
+
+
+def services(names: list[str]) -> dict[str, Any]:
+    """Whether services run, and what systemd does with them at boot."""
+    found: dict[str, Any] = dict.fromkeys(names)
+    if not names:
+        return found
+    properties = "LoadState,ActiveState,SubState,UnitFileState"
+    text, _ = _said("systemctl", "show", "--property=" + properties, "--", *names)
+    for name, block in zip(names, text.split("\n\n")):  # noqa: B905 - strict= came with Python 3.10
+        said = dict(line.split("=", 1) for line in block.splitlines() if "=" in line)
+        if said.get("LoadState") == "not-found":
+            continue
+        waits = said.get("ActiveState") == "activating" and said.get("SubState") == "auto-restart"
+        runs = said.get("ActiveState") in ("active", "reloading", "activating") and not waits
+        found[name] = {"runs": runs, "at boot": said.get("UnitFileState", "")}
+    return found
+
+
+def users(names: list[str]) -> dict[str, Any]:
+    """Accounts, without their passwords, which are their own."""
+    entries = grp.getgrall()
+    found: dict[str, Any] = dict.fromkeys(names)
+    for name in names:
+        try:
+            entry = pwd.getpwnam(name)
+        except KeyError:
+            continue
+        found[name] = {
+            "uid": entry.pw_uid,
+            "gid": entry.pw_gid,
+            "home": entry.pw_dir,
+            "shell": entry.pw_shell,
+            "name": entry.pw_gecos,
+            "groups": sorted(group.gr_name for group in entries if name in group.gr_mem),
+        }
+    return found
+
+
+def groups(names: list[str]) -> dict[str, Any]:
+    """The ids of groups."""
+    found: dict[str, Any] = dict.fromkeys(names)
+    for name in names:
+        try:
+            found[name] = grp.getgrnam(name).gr_gid
+        except KeyError:
+            continue
+    return found
+
+
+def mounts(paths: list[str]) -> dict[str, Any]:
+    """What is mounted where."""
+    found: dict[str, Any] = dict.fromkeys(paths)
+    with open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as table:
+        for line in table:
+            before, _, after = line.partition(" - ")
+            path = before.split()[4].encode().decode("unicode_escape")
+            if path in found:
+                kind, source = after.split()[:2]
+                access = before.split()[5].split(",")[0]
+                found[path] = {"type": kind, "source": source, "access": access}
+    return found
+
+
+def sysctls(names: list[str]) -> dict[str, Any]:
+    """Kernel settings."""
+    found: dict[str, Any] = dict.fromkeys(names)
+    for name in names:
+        # A name may have a slash where a part of it has a dot.
+        path = name if "/" in name else name.replace(".", "/")
+        try:
+            with open("/proc/sys/" + path, encoding="utf-8") as file:
+                found[name] = " ".join(file.read().split())
+        except OSError:
+            continue
+    return found
+
+
+def modules(names: list[str]) -> dict[str, Any]:
+    """Whether kernel modules are there, loaded or built in."""
+    return {name: os.path.isdir("/sys/module/" + name.replace("-", "_")) for name in names}
+
+
+LOOKS: dict[str, Callable[[Any], dict[str, Any]]] = {
+    "files": files,
+    "packages": packages,
+    "services": services,
+    "users": users,
+    "groups": groups,
+    "mounts": mounts,
+    "sysctls": sysctls,
+    "modules": modules,
+}
+
+
+def probed(probe: dict[str, Any]) -> str:
+    """A hash of what a role's own question is answered, without the lines that change by themselves."""
+    text, succeeded = _said(*probe["argv"])
+    if not succeeded:
+        return "failed"
+    ignored = [re.compile(pattern) for pattern in probe.get("ignore", ())]
+    kept = [line for line in text.splitlines() if not any(pattern.search(line) for pattern in ignored)]
+    return hashlib.sha256("\n".join(kept).encode()).hexdigest()
+
+
+def system() -> str:
+    """The distribution and its version: what roles choose by."""
+    said: dict[str, str] = {}
+    try:
+        with open("/etc/os-release", encoding="utf-8") as file:
+            said = dict(line.rstrip().replace('"', "").split("=", 1) for line in file if "=" in line)
+    except OSError:
+        pass
+    return said.get("ID", "?") + " " + said.get("VERSION_ID", "?")
+
+
+def _records() -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    try:
+        names = os.listdir(DIRECTORY)
+    except OSError:
+        return found
+    for name in names:
+        if not name.endswith(".json"):
+            continue
+        try:
+            with open(os.path.join(DIRECTORY, name), encoding="utf-8") as file:
+                found[name[: -len(".json")]] = json.load(file)
+        except (OSError, ValueError):
+            continue  # no record is as good as one that cannot be read: the phase runs
+    return found
+
+
+def verify() -> dict[str, Any]:
+    """For each recorded phase its fingerprint and where the host differs from the record."""
+    records = _records()
+    now = {}
+    for kind, look in LOOKS.items():
+        names = {name for record in records.values() for name in record["managed"].get(kind, ())}
+        now[kind] = look(sorted(names))
+    here = system()
+    answers: dict[str, Any] = {}
+    asked: dict[str, str] = {}
+    for phase, record in records.items():
+        drift = []
+        for kind, states in record["managed"].items():
+            for name, state in states.items():
+                if now[kind][name] != state:
+                    drift.append(_difference(kind, name, state, now[kind][name]))
+        for probe in record["probes"]:
+            key = json.dumps([probe["argv"], probe.get("ignore")])
+            if key not in asked:
+                asked[key] = probed(probe)
+            if asked[key] != probe["state"]:
+                drift.append(_difference("probe", probe["name"], probe["state"], asked[key]))
+        if record["system"] != here:
+            drift.append(_difference("system", "", record["system"], here))
+        answers[phase] = {key: record[key] for key in ("fingerprint", "at", "version")}
+        answers[phase]["drift"] = drift
+    return answers
+
+
+def _difference(kind: str, name: str, recorded: object, found: object) -> dict[str, Any]:
+    difference: dict[str, Any] = {"kind": kind, "name": name, "recorded": recorded, "found": found}
+    if kind == "files" and found:
+        status = os.lstat(name)
+        difference["changed"] = max(status.st_mtime, status.st_ctime)
+    return difference
+
+
+def forget(phases: Iterable[str]) -> None:
+    """Removes records: what is about to be worked on is not converged until it is recorded again."""
+    for phase in phases:
+        path = os.path.join(DIRECTORY, phase + ".json")
+        if os.path.exists(path):
+            os.unlink(path)
+
+
+def record(phases: dict[str, dict[str, Any]], only: list[str], version: str) -> None:
+    """Writes down how things are now; removes the records of all phases but ``only``."""
+    os.makedirs(DIRECTORY, mode=0o700, exist_ok=True)
+    os.chmod(DIRECTORY, 0o700)
+    here = system()
+    for phase, told in phases.items():
+        content = {
+            "fingerprint": told["fingerprint"],
+            "at": time.time(),
+            "version": version,
+            "system": here,
+            "managed": {kind: LOOKS[kind](names) for kind, names in told["managed"].items()},
+            "probes": [{**probe, "state": probed(probe)} for probe in told["probes"]],
+        }
+        path = os.path.join(DIRECTORY, phase + ".json")
+        with os.fdopen(os.open(path + ".new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+            json.dump(content, file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.rename(path + ".new", path)
+    forget(set(_records()) - set(only))
+
+
+def main(verb: str, arguments: dict[str, Any]) -> None:
+    """Does what it is asked for and prints the answer as one line."""
+    verbs: dict[str, Callable[..., Any]] = {"verify": verify, "forget": forget, "record": record}
+    answer = verbs[verb](**arguments)
+    sys.stdout.write("\ndeploy:" + json.dumps(answer) + "\n")

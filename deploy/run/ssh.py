@@ -1,0 +1,175 @@
+"""One question to many hosts at once over plain ssh, as the inventory says they are reached."""
+
+import json
+import shlex
+import subprocess
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from deploy.run import on_host
+from deploy.run.settings import default_forks
+from deploy.site.inventory import Host
+
+_CONNECTION_SECONDS = 10
+_SECONDS = 60
+_MARK = "deploy:"
+_AS_ROOT = 'if [ "$(id -u)" = 0 ]; then exec {python}; else exec sudo -n {python}; fi'
+_BY_ANSIBLE_ONLY = (
+    "ansible_password",
+    "ansible_ssh_pass",
+    "ansible_ssh_password",
+    "ansible_become_password",
+    "ansible_become_pass",
+    "ansible_become_exe",
+    "ansible_become_flags",
+)
+
+
+@dataclass(frozen=True)
+class Login:
+    """How one logs in where the inventory says nothing: ``--user``, ``--private-key``, the environment."""
+
+    user: str | None = None
+    private_key: str | None = None
+    asks_for_passwords: bool = False
+    environment: Mapping[str, str] | None = None
+
+    def setting(self, name: str) -> str | None:
+        """What the environment says, as Ansible reads it."""
+        return (self.environment or {}).get(name)
+
+
+@dataclass(frozen=True)
+class Unanswered:
+    """Why a host gave no answer; ``is_by_choice`` when it was not even asked."""
+
+    why: str
+    is_by_choice: bool = False
+
+
+class NotByPlainSshError(Exception):
+    """A host is reached in a way that Ansible knows and this module does not."""
+
+    def __init__(self, setting: str, value: object = "given") -> None:
+        super().__init__(f"{setting} is {value}")
+
+
+def ask(
+    questions: Mapping[str, tuple[str, Mapping[str, Any]]],
+    hosts: Mapping[str, Host],
+    login: Login,
+    forks: int | None = None,
+) -> dict[str, Any]:
+    """What hosts answer; by host name a verb of ``on_host`` and its arguments.
+
+    An answer is what the verb returns, or Unanswered. Raises nothing for a host that cannot be asked.
+    """
+    if not questions:
+        return {}
+
+    def one(name: str) -> Any:  # noqa: ANN401 - an answer is whatever the verb returns
+        verb, arguments = questions[name]
+        try:
+            return _ask(command(hosts[name], login), program(verb, arguments))
+        except NotByPlainSshError as problem:
+            return Unanswered(str(problem), is_by_choice=True)
+
+    with ThreadPoolExecutor(forks or default_forks(len(questions))) as pool:
+        return dict(zip(questions, pool.map(one, questions), strict=True))
+
+
+def program(verb: str, arguments: Mapping[str, Any]) -> str:
+    """The text of the program that does a verb on a host."""
+    source = Path(on_host.__file__).read_text(encoding="utf-8")
+    return f"{source}\n\nmain({verb!r}, json.loads({json.dumps(arguments)!r}))\n"
+
+
+def command(host: Host, login: Login) -> list[str]:
+    """The command that runs a program from its standard input on a host, as root.
+
+    Raises NotByPlainSshError.
+    """
+    said = host.connection
+    _refuse_what_only_ansible_does(said, login)
+    python = shlex.join([str(said.get("ansible_python_interpreter", "/usr/bin/python3")), "-IS", "-"])
+    as_root = shlex.join(["sh", "-c", _AS_ROOT.format(python=python)])
+    if said.get("ansible_connection") == "local":
+        return shlex.split(as_root)
+    return [
+        *_words(said, "ansible_ssh_executable", "ANSIBLE_SSH_EXECUTABLE", login, default="ssh"),
+        *("-T", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={_CONNECTION_SECONDS}"),
+        *_words(said, "ansible_ssh_args", "ANSIBLE_SSH_ARGS", login),
+        *_words(said, "ansible_ssh_common_args", "ANSIBLE_SSH_COMMON_ARGS", login),
+        *_words(said, "ansible_ssh_extra_args", "ANSIBLE_SSH_EXTRA_ARGS", login),
+        *("-o", "StrictHostKeyChecking=yes"),
+        *_option("-i", _first(said, "ansible_ssh_private_key_file", "ansible_private_key_file"), _key(login)),
+        *_option("-l", _first(said, "ansible_user", "ansible_ssh_user"), _user(login)),
+        *_option(
+            "-p", _first(said, "ansible_port", "ansible_ssh_port"), login.setting("ANSIBLE_REMOTE_PORT")
+        ),
+        *("--", _first(said, "ansible_host", "ansible_ssh_host") or host.name, as_root),
+    ]
+
+
+def _refuse_what_only_ansible_does(said: Mapping[str, Any], login: Login) -> None:
+    if login.asks_for_passwords:
+        raise NotByPlainSshError("password")
+    for name in _BY_ANSIBLE_ONLY:
+        if name in said:
+            raise NotByPlainSshError(name)
+    if said.get("ansible_connection", "ssh") not in {"ssh", "smart", "local"}:
+        raise NotByPlainSshError("ansible_connection", said["ansible_connection"])
+    method = said.get("ansible_become_method", login.setting("ANSIBLE_BECOME_METHOD") or "sudo")
+    if method != "sudo":
+        raise NotByPlainSshError("ansible_become_method", method)
+    for name, value in said.items():
+        if not isinstance(value, str | int | bool) or "{{" in str(value):
+            raise NotByPlainSshError(name, "a template that only a run can render")
+
+
+def _first(said: Mapping[str, Any], *names: str) -> str | None:
+    return next((str(said[name]) for name in names if said.get(name)), None)
+
+
+def _user(login: Login) -> str | None:
+    return login.user or login.setting("ANSIBLE_REMOTE_USER")
+
+
+def _key(login: Login) -> str | None:
+    return login.private_key or login.setting("ANSIBLE_PRIVATE_KEY_FILE")
+
+
+def _option(option: str, value: str | None, otherwise: str | None) -> list[str]:
+    chosen = value or otherwise
+    return [option, str(Path(chosen).expanduser()) if option == "-i" else chosen] if chosen else []
+
+
+def _words(
+    said: Mapping[str, Any], name: str, variable: str, login: Login, default: str = ""
+) -> Iterable[str]:
+    return shlex.split(str(said.get(name, login.setting(variable) or default)))
+
+
+def _ask(words: list[str], text: str) -> Any:  # noqa: ANN401
+    try:
+        done = subprocess.run(
+            words,
+            input=text,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=_SECONDS,
+            check=False,
+        )
+    except OSError as problem:
+        return Unanswered(f"{words[0]}: {problem.strerror}")
+    except subprocess.TimeoutExpired:
+        return Unanswered(f"no answer within {_SECONDS} s")
+    line = next((line for line in done.stdout.splitlines() if line.startswith(_MARK)), None)
+    if done.returncode or line is None:
+        said = done.stderr.strip().splitlines()
+        return Unanswered(said[-1] if said else f"exit code {done.returncode}")
+    return json.loads(line.removeprefix(_MARK))

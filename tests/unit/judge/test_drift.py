@@ -1,0 +1,90 @@
+from typing import Any
+
+import pytest
+
+from deploy.judge.drift import HostState, host_state
+from deploy.run.ssh import Unanswered
+
+EXPECTED = {"base": "f1", "names": "f2", "packages": "f3"}
+
+
+def answer(**drift: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        phase: {"fingerprint": value, "at": 1.0, "version": "1", "drift": drift.get(phase, [])}
+        for phase, value in EXPECTED.items()
+    }
+
+
+def entry(kind: str, name: str, recorded: object, found: object, **more: object) -> dict[str, Any]:
+    return {"kind": kind, "name": name, "recorded": recorded, "found": found, **more}
+
+
+FILE = {"type": "file", "content": "a", "mode": "0644", "owner": "root", "group": "root"}
+UP = {"runs": True, "at boot": "enabled"}
+
+
+def test_a_host_as_it_was_recorded_is_converged() -> None:
+    state = host_state(answer(), EXPECTED)
+    assert state.converged == set(EXPECTED)
+    assert state == HostState(state.phases)
+
+
+def test_another_fingerprint_or_none_is_work() -> None:
+    said = answer()
+    said["base"]["fingerprint"] = "old"
+    del said["names"]
+    state = host_state(said, EXPECTED)
+    assert state.converged == {"packages"}
+    assert state.outdated == ("base",)
+    assert state.unrecorded == ("names",)
+
+
+def test_drift_is_work_for_its_phase() -> None:
+    state = host_state(answer(names=[entry("files", "/etc/hosts", FILE, None)]), EXPECTED)
+    assert state.converged == {"base", "packages"}
+    assert [str(drift) for drift in state.drift] == ["/etc/hosts is missing"]
+
+
+@pytest.mark.parametrize(("kind", "name"), [("packages", "munge"), ("system", "")])
+def test_other_packages_are_work_for_all_phases(kind: str, name: str) -> None:
+    state = host_state(answer(base=[entry(kind, name, "2", "1")]), EXPECTED)
+    assert state.converged == frozenset()
+
+
+def test_a_package_of_another_version_is_to_be_brought_back() -> None:
+    drift = [entry("packages", "munge", "2-1", "1-1"), entry("packages", "chrony", "4", None)]
+    assert host_state(answer(base=drift), EXPECTED).repairs == {"bootstrap_restore_versions": ["munge=2-1"]}
+    assert host_state(answer(), EXPECTED).repairs == {}
+
+
+def test_a_host_without_an_answer_has_nothing_converged() -> None:
+    state = host_state(Unanswered("refused"), EXPECTED)
+    assert (state.converged, state.why) == (frozenset(), "refused")
+
+
+@pytest.mark.parametrize(
+    ("drift", "expected"),
+    [
+        (entry("files", "/x", FILE, {**FILE, "content": "b"}), "/x differs"),
+        (entry("files", "/x", FILE, {**FILE, "mode": "0600"}), "/x has mode 0600, had 0644"),
+        (entry("files", "/x", None, FILE), "/x is there, and was not"),
+        (entry("packages", "x", "2", "1"), "package x is 1, was 2"),
+        (entry("packages", "x", "2", None), "package x is missing"),
+        (entry("services", "x", UP, {**UP, "runs": False}), "service x is stopped"),
+        (entry("services", "x", UP, {**UP, "at boot": "masked"}), "service x is masked at boot, was enabled"),
+        (entry("users", "x", {"groups": ["a"]}, {"groups": ["a", "b"]}), "user x has groups a,b, had a"),
+        (entry("modules", "x", True, False), "kernel module x is missing"),  # noqa: FBT003
+        (entry("sysctls", "a.b", "1", "0"), "kernel setting a.b is 0, was 1"),
+        (entry("probe", "the ruleset", "h1", "h2"), "the ruleset differs"),
+        (entry("probe", "the ruleset", "h1", "failed"), "the ruleset cannot be asked"),
+    ],
+)
+def test_drift_in_words(drift: dict[str, Any], expected: str) -> None:
+    (found,) = host_state(answer(base=[drift]), EXPECTED).drift
+    assert str(found) == expected
+
+
+def test_a_file_says_when_it_changed() -> None:
+    drift = entry("files", "/x", FILE, {**FILE, "content": "b"}, changed=1_000_000.0)
+    (found,) = host_state(answer(base=[drift]), EXPECTED).drift
+    assert str(found).startswith("/x differs, changed 1970-01-1")

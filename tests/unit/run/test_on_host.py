@@ -1,0 +1,158 @@
+import grp
+import json
+import os
+import pwd
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deploy.run import on_host
+from deploy.run.ssh import program
+
+ME = pwd.getpwuid(os.getuid()).pw_name
+MY_GROUP = grp.getgrgid(os.getgid()).gr_name
+
+
+@pytest.fixture(autouse=True)
+def _place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(on_host, "DIRECTORY", str(tmp_path / "converged"))
+
+
+def recorded(*files: Path, probes: tuple[dict[str, Any], ...] = ()) -> None:
+    told = {"fingerprint": "f", "managed": {"files": [str(path) for path in files]}, "probes": list(probes)}
+    on_host.record({"base": told}, ["base"], "1.0")
+
+
+def drift() -> list[dict[str, Any]]:
+    answer: list[dict[str, Any]] = on_host.verify()["base"]["drift"]
+    return answer
+
+
+def test_what_stays_as_it_was_has_not_drifted(tmp_path: Path) -> None:
+    file, link, missing = tmp_path / "file", tmp_path / "link", tmp_path / "missing"
+    file.write_text("x")
+    link.symlink_to(file)
+    recorded(file, link, missing, tmp_path)
+    assert drift() == []
+    assert on_host.verify()["base"]["fingerprint"] == "f"
+
+
+def test_every_change_of_a_file_is_found(tmp_path: Path) -> None:
+    names = ("content", "mode", "removed", "link", "appears")
+    paths = {name: tmp_path / name for name in names}
+    for name in ("content", "mode", "removed"):
+        paths[name].write_text("x")
+        paths[name].chmod(0o644)
+    paths["link"].symlink_to("content")
+    recorded(*paths.values())
+    paths["content"].write_text("y")
+    paths["mode"].chmod(0o600)
+    paths["removed"].unlink()
+    paths["link"].unlink()
+    paths["link"].symlink_to("mode")
+    paths["appears"].write_text("x")
+    found = {Path(entry["name"]).name: entry for entry in drift()}
+    assert set(found) == set(names)
+    assert found["mode"]["recorded"]["mode"] == "0644"
+    assert found["mode"]["found"]["mode"] == "0600"
+    assert found["removed"]["found"] is None
+    assert found["appears"]["recorded"] is None
+    assert found["content"]["changed"] == pytest.approx(paths["content"].stat().st_ctime)
+
+
+def test_a_probe_is_compared_without_the_lines_that_change_by_themselves(tmp_path: Path) -> None:
+    answer = tmp_path / "answer"
+    answer.write_text("a\ntime 1\n")
+    recorded(probes=({"name": "p", "argv": ["cat", str(answer)], "ignore": ["^time"]},))
+    answer.write_text("a\ntime 2\n")
+    assert drift() == []
+    answer.write_text("b\ntime 2\n")
+    assert [entry["name"] for entry in drift()] == ["p"]
+    answer.unlink()
+    assert [entry["found"] for entry in drift()] == ["failed"]
+
+
+def test_records_are_private_and_forgotten(tmp_path: Path) -> None:
+    recorded(tmp_path)
+    place = Path(on_host.DIRECTORY)
+    assert place.stat().st_mode & 0o777 == 0o700
+    assert (place / "base.json").stat().st_mode & 0o777 == 0o600
+    on_host.forget(["base", "never"])
+    assert on_host.verify() == {}
+
+
+def test_a_phase_that_the_host_left_has_no_record_any_more() -> None:
+    told = {"fingerprint": "f", "managed": {}, "probes": []}
+    on_host.record({"base": told, "login": told}, ["base", "login"], "1.0")
+    on_host.record({"base": told}, ["base"], "1.0")
+    assert list(on_host.verify()) == ["base"]
+
+
+def test_a_record_that_cannot_be_read_is_none() -> None:
+    recorded()
+    (Path(on_host.DIRECTORY) / "base.json").write_text('{"finger')
+    assert on_host.verify() == {}
+
+
+def test_another_release_of_the_system_is_drift(monkeypatch: pytest.MonkeyPatch) -> None:
+    recorded()
+    monkeypatch.setattr(on_host, "system", lambda: "debian 99")
+    assert [entry["kind"] for entry in drift()] == ["system"]
+
+
+def test_accounts() -> None:
+    found = on_host.users([ME, "nobody-here"])
+    assert found[ME]["home"] == pwd.getpwnam(ME).pw_dir
+    assert found["nobody-here"] is None
+    assert on_host.groups([MY_GROUP, "nothing-here"]) == {MY_GROUP: os.getgid(), "nothing-here": None}
+
+
+def test_kernel() -> None:
+    found = on_host.sysctls(["kernel.ostype", "kernel.no_such_thing"])
+    assert found == {"kernel.ostype": "Linux", "kernel.no_such_thing": None}
+    assert on_host.mounts(["/proc", "/nowhere"])["/proc"]["type"] == "proc"
+    assert on_host.mounts(["/nowhere"]) == {"/nowhere": None}
+    assert on_host.modules(["no-such-module"]) == {"no-such-module": False}
+
+
+def test_packages_by_what_dpkg_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "munge ii 0.5.16-1\nchrony rc 4.6\n"
+    monkeypatch.setattr(on_host, "_said", lambda *_: (text, False))
+    assert on_host.packages(["munge", "chrony", "never"]) == {
+        "munge": "0.5.16-1",
+        "chrony": None,
+        "never": None,
+    }
+
+
+def test_services_by_what_systemd_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    def block(load: str, active: str, sub: str, at_boot: str) -> str:
+        return f"LoadState={load}\nActiveState={active}\nSubState={sub}\nUnitFileState={at_boot}"
+
+    blocks = [
+        block("loaded", "active", "running", "enabled"),
+        block("masked", "inactive", "dead", "masked"),
+        block("loaded", "activating", "auto-restart", "enabled"),
+        block("not-found", "inactive", "dead", ""),
+    ]
+    monkeypatch.setattr(on_host, "_said", lambda *_: ("\n\n".join(blocks) + "\n", True))
+    assert on_host.services(["a", "b", "c", "d"]) == {
+        "a": {"runs": True, "at boot": "enabled"},
+        "b": {"runs": False, "at boot": "masked"},
+        "c": {"runs": False, "at boot": "enabled"},
+        "d": None,
+    }
+
+
+def test_the_program_that_is_sent_runs_by_itself() -> None:
+    done = subprocess.run(
+        [sys.executable, "-IS", "-"],
+        input=program("forget", {"phases": ["it's"]}),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert json.loads(done.stdout.strip().removeprefix("deploy:")) is None

@@ -1,0 +1,85 @@
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deploy.run.ssh import Login, NotByPlainSshError, Unanswered, ask, command
+from deploy.site.inventory import Host
+
+
+def host(**connection: object) -> Host:
+    return Host("node1", connection, frozenset(), connection=connection)
+
+
+def test_a_host_by_its_name() -> None:
+    words = command(host(), Login())
+    assert words[:2] == ["ssh", "-T"]
+    assert words[words.index("--") + 1] == "node1"
+    assert "BatchMode=yes" in words
+    assert "StrictHostKeyChecking=yes" in words
+    assert words[-1].startswith("sh -c ")
+
+
+def test_what_the_inventory_says_wins_over_the_command_line() -> None:
+    said = host(
+        ansible_host="10.0.0.9",
+        ansible_user="admin",
+        ansible_port=2222,
+        ansible_ssh_private_key_file="/keys/mine",
+        ansible_ssh_common_args="-J 'jump host'",
+    )
+    words = command(said, Login(user="other", private_key="/keys/other"))
+    assert words[words.index("--") + 1] == "10.0.0.9"
+    for option, value in (("-l", "admin"), ("-p", "2222"), ("-i", "/keys/mine"), ("-J", "jump host")):
+        assert words[words.index(option) + 1] == value
+
+
+def test_the_command_line_and_the_environment_fill_gaps() -> None:
+    login = Login(user="me", environment={"ANSIBLE_PRIVATE_KEY_FILE": "/k", "ANSIBLE_SSH_ARGS": "-o X=y"})
+    words = command(host(), login)
+    assert words[words.index("-l") + 1] == "me"
+    assert words[words.index("-i") + 1] == "/k"
+    assert "X=y" in words
+
+
+@pytest.mark.parametrize(
+    ("connection", "login", "why"),
+    [
+        ({}, Login(asks_for_passwords=True), "password is given"),
+        ({"ansible_become_password": "x"}, Login(), "ansible_become_password is given"),
+        ({"ansible_connection": "winrm"}, Login(), "ansible_connection is winrm"),
+        ({"ansible_become_method": "doas"}, Login(), "ansible_become_method is doas"),
+        ({"ansible_host": "{{ later }}"}, Login(), "a template"),
+        ({}, Login(environment={"ANSIBLE_BECOME_METHOD": "su"}), "ansible_become_method is su"),
+    ],
+)
+def test_what_only_ansible_can_reach_is_left_to_it(
+    connection: dict[str, Any], login: Login, why: str
+) -> None:
+    with pytest.raises(NotByPlainSshError, match=why):
+        command(host(**connection), login)
+    answers = ask({"node1": ("verify", {})}, {"node1": host(**connection)}, login)
+    assert answers["node1"].is_by_choice
+
+
+def fake_ssh(place: Path, script: str) -> Host:
+    path = place / "ssh"
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return host(ansible_ssh_executable=str(path))
+
+
+def test_an_answer_among_other_words(tmp_path: Path) -> None:
+    said = fake_ssh(tmp_path, "cat >/dev/null; echo Welcome; echo 'deploy:{\"a\": 1}'")
+    assert ask({"node1": ("verify", {})}, {"node1": said}, Login()) == {"node1": {"a": 1}}
+
+
+def test_why_there_is_no_answer(tmp_path: Path) -> None:
+    said = fake_ssh(tmp_path, "cat >/dev/null; echo 'Connection refused' >&2; exit 255")
+    assert ask({"node1": ("verify", {})}, {"node1": said}, Login()) == {
+        "node1": Unanswered("Connection refused")
+    }
+    gone = host(ansible_ssh_executable=str(tmp_path / "none"))
+    answers = ask({"node1": ("verify", {})}, {"node1": gone}, Login())
+    assert "No such file" in answers["node1"].why
