@@ -27,7 +27,7 @@ def unrecorded(role: Path) -> Iterator[str]:
         module = task.module.rpartition(".")[2]
         if not module:
             if not _own_module_says(task):
-                yield f"{task.place}: its module returns no deploy_manages; or declare a probe in meta/probes.yml"
+                yield f"{task.place}: its module returns no deploy_manages, and there is no probes.yml"
         elif module == "command" and task.words.get("changed_when") is not False:
             yield f"{task.place}: what a command changes has to be asked: declare it in meta/probes.yml"
         elif module not in RECORDED | _MANAGE_NOTHING:

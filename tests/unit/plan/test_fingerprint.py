@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from deploy.plan.build import build_plan
+from deploy.plan.catalog import PHASES
 from deploy.plan.fingerprint import fingerprints
 from deploy.plan.wiring import wired_variables
 from deploy.site.inventory import read_site
@@ -87,7 +88,7 @@ def test_a_new_node_concerns_few_phases_of_others(plain: dict[str, dict[str, str
 
 def test_a_verified_phase_is_not_in_the_plan(tmp_path: Path) -> None:
     site = read_site(write_site(tmp_path))
-    done = {"node1": {"base", "names", "packages", "compute"}, "ctl1": {"base"}}
+    done = {"node1": {phase.name for phase in PHASES}, "ctl1": {"base"}}
     plan = build_plan(site, converged=done)
     assert "node1" not in plan.hosts
     hosts = {step.phase.name: step.hosts for step in plan.steps}
