@@ -78,6 +78,8 @@ class NodeMaker:
             f"--volume={home_volume(self.lab)}:/home",
             "--systemd=always",
             "--privileged",
+            # As with cgroup v2: systemd finds the controllers where it looks for them, and can limit slices.
+            "--cgroupns=private",
             "--pids-limit=-1",
             f"--ulimit=nofile={machine.open_files}:{machine.open_files}",
             f"--ulimit=nproc={machine.processes}:{machine.processes}",

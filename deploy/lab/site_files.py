@@ -97,6 +97,11 @@ NODE_GPUS = """\
       count: {gpus}
 """
 
+LOGIN = """\
+# Lab: a container sees the memory of its whole host, of which a part is too much.
+login_limits_memory: 512M
+"""
+
 
 def host_line(host: str, address: str) -> str:
     """How a machine is defined in the inventory."""
@@ -123,5 +128,6 @@ def group_vars(*, release: str, gpus: int, cgroup_v1: bool) -> dict[str, str]:
     return {
         "all.yml": ALL,
         "slurm-master.yml": controller,
+        "slurm-login.yml": LOGIN,
         "slurm-node.yml": NODE + (NODE_GPUS.format(gpus=gpus) if gpus else ""),
     }

@@ -36,6 +36,12 @@ def _pure_logins(site: Site) -> list[Host]:
     return [host for host in site.logins if host.name not in others]
 
 
+def _job_hosts(site: Site) -> list[Host]:
+    """Compute nodes that people come to for their jobs alone; a login node among them lets everybody in."""
+    logins = {host.name for host in site.logins}
+    return [host for host in site.nodes if host.name not in logins]
+
+
 PHASES: tuple[Phase, ...] = (
     Phase("base", "Base system", ("bootstrap", "time_sync", "users"), lambda site: site.cluster),
     Phase("names", "Names", ("hosts_file",), lambda site: site.cluster),
@@ -51,4 +57,6 @@ PHASES: tuple[Phase, ...] = (
     Phase("compute", "Compute nodes", ("slurmd",), lambda site: site.nodes, needs_contract=True),
     Phase("login", "Login nodes", ("slurm_client",), _pure_logins),
     Phase("software", "Software for users", ("environment_modules",), _slurm_hosts),
+    Phase("job_logins", "Logins on compute nodes", ("job_ssh",), _job_hosts),
+    Phase("user_logins", "Logins on login nodes", ("login_limits",), lambda site: site.logins),
 )

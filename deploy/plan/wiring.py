@@ -13,6 +13,7 @@ from typing import Any
 
 from ClusterShell.NodeSet import NodeSet
 
+from deploy.plan.access_wiring import access_of
 from deploy.plan.build import Plan
 from deploy.plan.catalog import PHASES, Phase
 from deploy.plan.expectations import host_expectations, site_expectations
@@ -129,7 +130,7 @@ def _by_host(site: Site, contract: Mapping[str, Hardware]) -> dict[str, Variable
 
     def variables(host: Host) -> Variables:
         components = [component for phase, component in _SLURM_COMPONENTS if host.name in members[phase]]
-        wired: Variables = {"slurm_packages_components": [*components, "slurm-client"]}
+        wired: Variables = {"slurm_packages_components": [*components, "slurm-client"], **access_of(host)}
         if host.name in members["controller"]:
             wired["time_sync_allow"] = networks
             # Without a time server of its own the cluster at least agrees with its controller.

@@ -41,6 +41,7 @@ RENAMED = {
     "hosts_add_ansible_managed_hosts_groups": Renamed(
         "always the whole cluster: every host has all names in /etc/hosts", same=(["slurm-cluster"],)
     ),
+    "slurm_allow_ssh_user": Renamed("job_ssh_admin_users", "job_ssh_admin_users: [NAME]"),
     "slurm_autodetect_nvml": Renamed(
         "slurmctld_gres_autodetect", "slurmctld_gres_autodetect: nvml", (True, "yes")
     ),
@@ -55,9 +56,15 @@ RENAMED = {
     ),
     "slurm_db_username": Renamed("slurmdbd_database_user", "slurmdbd_database_user: NAME"),
     "slurm_dbd_conf_template": Renamed("slurmdbd_parameters", "slurmdbd_parameters: {NAME: VALUE}"),
+    "slurm_contain_ssh": Renamed(
+        "always on: a session on a compute node is part of a job", same=(True, "yes")
+    ),
     "slurm_default_job_timelimit": Renamed(
         "default_time of a partition",
         'slurmctld_partitions: [{name: batch, default: true, default_time: "1:00:00"}]',
+    ),
+    "slurm_enable_pam_slurm_adopt": Renamed(
+        "job_ssh_admits", "job_ssh_admits: users_with_jobs, or everyone", (True, "yes")
     ),
     "slurm_enable_ha": Renamed(
         "the number of hosts in [slurm-master]",
@@ -90,6 +97,9 @@ RENAMED = {
         "slurmctld_partitions: [{name: batch, default: true, sharing: shared}]",
         ("NO",),
     ),
+    "slurm_restrict_node_access": Renamed(
+        "job_ssh_admits", "job_ssh_admits: users_with_jobs, or everyone", (True, "yes")
+    ),
     "slurm_return_to_service": Renamed("slurmctld_return_to_service", "slurmctld_return_to_service: 2"),
     "slurm_user_uid": Renamed("users_slurm_uid", "users_slurm_uid: NUMBER, and users_slurm_gid: NUMBER"),
     "slurm_username": Renamed("always slurm", same=("slurm",)),
@@ -107,10 +117,6 @@ MISSING = (
     Missing(
         "autofs_* nis_* kerberos_client_* nfs_idmapd_domain",
         "directory services are not set up: configure the hosts by other means",
-    ),
-    Missing(
-        "slurm_restrict_node_access slurm_allow_ssh_user slurm_enable_pam_slurm_adopt slurm_contain_ssh",
-        "who may log in on compute nodes is not restricted: pam_slurm_adopt is not set up",
     ),
     Missing(
         "slurm_install_enroot slurm_install_pyxis slurm_pyxis_version pyxis_* resize_run_partition",

@@ -63,6 +63,7 @@ _TIME = Form(
     quoted=True,
 )
 _SIZE = Form(r"\d+[KMGT]?", "a size, as in 512M or 4G")
+_PART_OR_SIZE = Form(r"\d+[KMGT]?|\d{1,3}%|infinity", "a part or a size, as in 25%, 16G or infinity")
 _DIRECTORY = Form(r"/[^\s]*", "an absolute path without spaces")
 _AGE = Form(r"(?i)\d+\s?(hour|day|month)s?", "an age with its unit, as in 12months, 30days or 48hours")
 _MODE = Form(r"0?[0-7]{3,4}", 'a file mode in quotes, as in "0700"', quoted=True)
@@ -83,6 +84,12 @@ RULES: Mapping[str, Rule] = {
     "hosts_file_address": Form(
         r"(\d{1,3}\.){3}\d{1,3}|[0-9a-fA-F:.]*:[0-9a-fA-F:.]*", "an IPv4 or IPv6 address"
     ),
+    "job_ssh_admin_groups[]": _USER_NAME,
+    "job_ssh_admin_users[]": _USER_NAME,
+    "login_limits_exempt_users[]": _USER_NAME,
+    "login_limits_memory": _PART_OR_SIZE,
+    "login_limits_processes": _COUNT,
+    "login_limits_swap": _PART_OR_SIZE,
     "mariadb_databases[]": _DATABASE_WORD,
     "mariadb_innodb_buffer_pool_size": _SIZE,
     "mariadb_innodb_lock_wait_timeout": _COUNT,

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 
 from deploy.errors import Finding
 from deploy.site.deepops import deepops_finding
-from deploy.site.inventory import MASTER, NODE, Host, Site
+from deploy.site.inventory import LOGIN, MASTER, NODE, Host, Site
 from deploy.site.schema import OWN_PREFIX, Option, options
 from deploy.site.values import faults, suggestion
 from deploy.site.wording import is_computed
@@ -57,6 +57,8 @@ _CONNECTION = frozenset(
 """Ansible's own variables, for a name that is nearly one of them: Ansible would ignore it in silence."""
 
 _READERS: Mapping[str, str] = {
+    "job_ssh": NODE,
+    "login_limits": LOGIN,
     "mariadb": MASTER,
     "slurm_accounts": MASTER,
     "slurmctld": MASTER,

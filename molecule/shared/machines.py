@@ -27,7 +27,7 @@ def run_command(machine: Machine, network: str, platform: Platform) -> list[str]
     return [
         *("--runtime", machine.runtime),
         *("run", "--detach", "--name", name, "--hostname", name, "--network", network),
-        *("--privileged", "--systemd=always"),
+        *("--privileged", "--systemd=always", "--cgroupns=private"),
         *("--ulimit", f"nofile={machine.open_files}:{machine.open_files}"),
         *("--ulimit", f"nproc={machine.processes}:{machine.processes}"),
         *(platform["image"], *start_command(machine)),

@@ -30,6 +30,8 @@ def test_phases_and_their_hosts(tmp_path: Path) -> None:
         "compute": ("node1", "node2"),
         "login": ("login1",),
         "software": ("ctl1", "login1", "node1", "node2"),
+        "job_logins": ("node1", "node2"),
+        "user_logins": ("login1",),
     }
 
 
@@ -43,6 +45,7 @@ def test_a_limited_run_adds_only_the_controllers_node_list(tmp_path: Path) -> No
         "controller": ("ctl1",),
         "compute": ("node2",),
         "software": ("node2",),
+        "job_logins": ("node2",),
     }
     full, limited = wired(site)["phase_controller"], wired(site, {"node2"})["phase_controller"]
     assert full["vars"] == limited["vars"]
@@ -110,3 +113,16 @@ def test_the_address_in_the_cluster_may_differ_from_ansibles(tmp_path: Path) -> 
     groups = wired(read_site(write_site(tmp_path, inventory)))
     assert groups["phase_controller"]["vars"]["slurmctld_nodes"][0]["address"] == "10.9.9.9"
     assert {"address": "10.9.9.9", "names": ["node1"]} in groups["phase_names"]["vars"]["hosts_file_entries"]
+
+
+def test_the_account_that_ansible_connects_with_is_known_to_the_roles_that_could_shut_it_out(
+    tmp_path: Path,
+) -> None:
+    files = {
+        "group_vars/all.yml": "ansible_user: ops\n",
+        "host_vars/node2.yml": 'ansible_user: "{{ site_user }}"\nsite_user: me\n',
+    }
+    hosts = wired(read_site(write_site(tmp_path, files=files)))["phase_check"]["hosts"]
+    assert hosts["node1"]["job_ssh_connecting_user"] == "ops"
+    assert hosts["login1"]["login_limits_connecting_user"] == "ops"
+    assert "job_ssh_connecting_user" not in hosts["node2"]

@@ -45,10 +45,10 @@ SITES = (
     ),
     variables(
         "who may log in on nodes",
-        "slurm_restrict_node_access: true\n",
+        "slurm_restrict_node_access: false\n",
         (
-            "group_vars/all.yml:1: slurm_restrict_node_access is a variable of DeepOps; who may log "
-            "in on compute nodes is not restricted: pam_slurm_adopt is not set up [deepops-not-here]"
+            "group_vars/all.yml:1: slurm_restrict_node_access is a variable of DeepOps; "
+            "slurm_restrict_node_access is now job_ssh_admits [deepops-renamed]"
         ),
     ),
     variables(

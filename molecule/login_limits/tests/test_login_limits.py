@@ -1,0 +1,83 @@
+"""A user cannot take the login node from others: who wants too much loses that process, and only that."""
+
+from collections.abc import Callable
+from subprocess import CompletedProcess
+
+import pytest
+
+On = Callable[..., CompletedProcess[str]]
+
+KILLED = 128 + 9
+HOG = "python3 -c 'print(len(bytearray({megabytes} << 20)))'"
+MANY = 'python3 -c \'import subprocess; [subprocess.Popen(["sleep", "2"]) for _ in range(60)]; print("all")\''
+
+
+@pytest.fixture(params=["bookworm", "trixie"])
+def machine(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def login(on: On, machine: str, user: str, command: str) -> CompletedProcess[str]:
+    return on(machine, "su", "--login", user, "--command", command, check=False)
+
+
+def test_a_hog_is_stopped_and_others_go_on(on: On, machine: str) -> None:
+    on(
+        machine,
+        "systemd-run",
+        "--unit=other",
+        "--property=Type=exec",
+        "su",
+        "--login",
+        "bob",
+        "--command",
+        "sleep 99",
+    )
+    answer = login(on, machine, "alice", f"{HOG.format(megabytes=400)}; echo ended with $?")
+    assert answer.stdout == f"ended with {KILLED}\n"
+    assert on(machine, "systemctl", "is-active", "other").stdout == "active\n"
+    on(machine, "systemctl", "stop", "other")
+
+
+def test_ordinary_work_is_possible(on: On, machine: str) -> None:
+    assert login(on, machine, "alice", HOG.format(megabytes=100)).stdout == f"{100 << 20}\n"
+
+
+def test_two_sessions_count_together(on: On, machine: str) -> None:
+    hold = "python3 -c 'import time; x = bytearray(120 << 20); time.sleep(60)'"
+    on(
+        machine,
+        "systemd-run",
+        "--unit=first",
+        "--property=Type=exec",
+        "su",
+        "--login",
+        "bob",
+        "--command",
+        hold,
+    )
+    answer = login(on, machine, "bob", f"sleep 2; {HOG.format(megabytes=120)}")
+    first = on(machine, "systemctl", "is-active", "first", check=False).stdout
+    on(machine, "systemctl", "stop", "first", check=False)
+    on(machine, "systemctl", "reset-failed", "first", check=False)
+    assert (answer.returncode == 0, first == "active\n") in {(True, False), (False, True)}
+
+
+def test_processes_are_limited(on: On, machine: str) -> None:
+    answer = login(on, machine, "alice", MANY)
+    assert "all" not in answer.stdout
+    assert "Resource temporarily unavailable" in answer.stderr
+
+
+@pytest.mark.parametrize("user", ["admin", "root"])
+def test_admins_have_no_limits(on: On, machine: str, user: str) -> None:
+    assert login(on, machine, user, HOG.format(megabytes=400)).stdout == f"{400 << 20}\n"
+    assert "all" in login(on, machine, user, MANY).stdout
+
+
+def test_who_was_logged_in_before_is_limited_too(on: On, machine: str) -> None:
+    limit = "/sys/fs/cgroup/memory/user.slice/user-2003.slice/memory.limit_in_bytes"
+    unified = "/sys/fs/cgroup/user.slice/user-2003.slice/memory.max"
+    answer = on(machine, "sh", "-c", f"cat {limit} 2>/dev/null || cat {unified}")
+    assert answer.stdout == f"{192 << 20}\n"
+    assert on(machine, "systemctl", "is-active", "early").stdout == "active\n"

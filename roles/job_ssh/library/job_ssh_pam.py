@@ -1,0 +1,186 @@
+#!/usr/bin/python
+"""Ansible module: ssh to a compute node for admins and for owners of jobs there."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.job_ssh_stack import (
+    JOB_SESSION,
+    NotUnderstood,
+    job_session,
+    restricted,
+    unrestricted,
+)
+
+DOCUMENTATION = r"""
+module: job_ssh_pam
+short_description: Ssh to a compute node for admins and for owners of jobs there
+description:
+  - Edits /etc/pam.d/sshd in marked blocks. PAM itself is asked beforehand whether the account that Ansible is
+    connected with would still be let in; when it would not, nothing is changed.
+options:
+  restricted:
+    description: Whether others than admins need a job; if not, the file is as it was.
+    type: bool
+    required: true
+  admin_groups:
+    description: Groups whose members are let in always.
+    type: list
+    elements: str
+    default: []
+  admin_users:
+    description: Accounts that are let in always; root always is.
+    type: list
+    elements: str
+    default: []
+author: [the maintainers of this project]
+"""
+
+RETURN = r"""
+deploy_manages:
+  description: The files.
+  type: dict
+  returned: always
+"""
+
+_DIRECTORY = Path("/etc/pam.d")
+_MODULE = "security/pam_slurm_adopt.so"
+_LIBRARIES = ("lib", "lib64", "usr/lib", "usr/lib64", "lib/*", "usr/lib/*")
+_NOT_SET = 0xFFFFFFFF
+
+# Asks PAM for its verdict by configuration files that are not in place yet. A process of its own, because PAM
+# modules may change the process that asks.
+_ASK = """
+import ctypes, sys
+directory, user = (word.encode() for word in sys.argv[1:])
+talk = ctypes.CFUNCTYPE(*[ctypes.c_int] * 2, *[ctypes.c_void_p] * 3)
+class Conversation(ctypes.Structure):
+    _fields_ = [("function", talk), ("data", ctypes.c_void_p)]
+pam = ctypes.CDLL("libpam.so.0")
+handle, talker = ctypes.c_void_p(), Conversation(talk(lambda *_: 19), None)
+begun = pam.pam_start_confdir(b"sshd", user, ctypes.byref(talker), directory, ctypes.byref(handle))
+code = begun or pam.pam_acct_mgmt(handle, 0x8000)
+pam.pam_strerror.restype = ctypes.c_char_p
+print(pam.pam_strerror(handle, code).decode())
+sys.exit(code != 0)
+"""
+
+
+def connected_as(environment: Mapping[str, str], login_uid: str) -> str:
+    """The account that this run logged in with, by sudo or the audit system; root where neither knows."""
+    if name := environment.get("SUDO_USER"):
+        return name
+    try:
+        return pwd.getpwuid(int(login_uid)).pw_name if int(login_uid) != _NOT_SET else "root"
+    except (KeyError, ValueError):
+        return "root"
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8") if path.exists() else ""
+
+
+def _wanted(module: AnsibleModule) -> dict[Path, str]:
+    """The files and their texts; an empty text means none."""
+    sshd, session = _DIRECTORY / "sshd", _DIRECTORY / JOB_SESSION
+    if not module.params["restricted"]:
+        return {sshd: unrestricted(_text(sshd)), session: ""}
+    try:
+        text = restricted(_text(sshd), module.params["admin_users"], module.params["admin_groups"])
+    except NotUnderstood as problem:
+        module.fail_json(
+            msg=f"{sshd}: {problem}. Nothing was changed; mend the file, or set job_ssh_admits: everyone"
+        )
+    return {session: job_session(_text(_DIRECTORY / "common-session")), sshd: text}
+
+
+def _verdict(module: AnsibleModule, wanted: Mapping[Path, str], user: str) -> str:
+    """Why PAM would refuse a user with these files; empty when it would not."""
+    with tempfile.TemporaryDirectory() as place:
+        directory = Path(place) / "pam.d"
+        shutil.copytree(_DIRECTORY, directory)
+        for path, text in wanted.items():
+            (directory / path.name).write_text(text, encoding="utf-8")
+        python = module.get_bin_path("python3") or sys.executable
+        code, out, err = module.run_command([python, "-c", _ASK, str(directory), user])
+        return "" if code == 0 else (out.strip() or err.strip())
+
+
+def _refuse_what_shuts_out(module: AnsibleModule, wanted: Mapping[Path, str]) -> None:
+    user = connected_as(os.environ, _text(Path("/proc/self/loginuid")).strip())
+    if reason := _verdict(module, wanted, user):
+        module.fail_json(
+            msg=f"{user!r}, the account that this run is connected with, could not log in again: {reason}. "
+            f"Nothing was changed. Let it in always: job_ssh_admin_users: [{user}], or its group in "
+            "job_ssh_admin_groups"
+        )
+
+
+def _refuse_what_has_no_effect(module: AnsibleModule) -> None:
+    if not module.check_mode and not any(list(Path("/").glob(f"{place}/{_MODULE}")) for place in _LIBRARIES):
+        module.fail_json(msg=f"{_MODULE} is not there. Nothing was changed; see job_ssh_packages")
+    code, out, _ = module.run_command([module.get_bin_path("sshd", opt_dirs=["/usr/sbin"]) or "sshd", "-T"])
+    if code == 0 and re.search(r"^usepam no$", out, re.MULTILINE):
+        module.fail_json(
+            msg="sshd does not ask PAM here (UsePAM no), so anybody could log in. Set UsePAM yes"
+        )
+
+
+def _write(module: AnsibleModule, path: Path, text: str) -> None:
+    if not text:
+        path.unlink()
+        return
+    descriptor, sibling = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)
+    Path(sibling).chmod(0o644)
+    module.atomic_move(sibling, str(path))
+
+
+def main() -> None:
+    """Compare the files with what they should say; put the new ones to PAM; write."""
+    arguments: dict[str, Any] = {
+        "restricted": {"type": "bool", "required": True},
+        "admin_groups": {"type": "list", "elements": "str", "default": []},
+        "admin_users": {"type": "list", "elements": "str", "default": []},
+    }
+    module = AnsibleModule(argument_spec=arguments, supports_check_mode=True)
+    wanted = _wanted(module)
+    before = {path: _text(path) for path in wanted}
+    differing = [path for path in wanted if wanted[path] != before[path]]
+    if module.params["restricted"]:
+        _refuse_what_has_no_effect(module)
+    if differing:
+        _refuse_what_shuts_out(module, wanted)
+    if not module.check_mode:
+        for path in differing:
+            _write(module, path, wanted[path])
+    module.exit_json(
+        changed=bool(differing),
+        deploy_manages={
+            "files": [str(path) for path, text in wanted.items() if text and module.params["restricted"]]
+        },
+        diff=[
+            {
+                "before": before[path],
+                "after": wanted[path],
+                "before_header": str(path),
+                "after_header": str(path),
+            }
+            for path in differing
+        ],
+    )
+
+
+if __name__ == "__main__":
+    main()

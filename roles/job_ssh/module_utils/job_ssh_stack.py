@@ -1,0 +1,94 @@
+"""The text of /etc/pam.d/sshd: who is let in to a compute node, and where a session runs. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+JOB_SESSION = "deploy-job-session"
+"""The PAM service that sessions of jobs run instead of common-session."""
+
+_KEPT = "(kept by deploy: changes inside this block are lost)"
+_ACCOUNT_BEGIN, _ACCOUNT_END = f"# BEGIN jobs' owners {_KEPT}", "# END jobs' owners"
+_SESSION_BEGIN, _SESSION_END = f"# BEGIN jobs' sessions {_KEPT}", "# END jobs' sessions"
+_COMMON_SESSION = "@include common-session"
+
+_SESSION_INCLUDE = re.compile(
+    r"^(?:@include\s+common-session|session\s+(?:include|substack)\s+common-session)[ \t]*$", re.MULTILINE
+)
+_ACCOUNT_LINE = re.compile(r"^(?:-?account\s.*|@include\s+common-account[ \t]*)$", re.MULTILINE)
+_LOGIND = re.compile(r"^(?P<type>-?session)\s.*\bpam_systemd(?:_home)?\.so\b.*$", re.MULTILINE)
+
+
+class NotUnderstood(ValueError):  # noqa: N818 - it is what the message says
+    """The file is not like one that a distribution makes."""
+
+
+def _block(begin: str, end: str) -> re.Pattern[str]:
+    return re.compile(rf"^{re.escape(begin)}\n.*?^{re.escape(end)}\n", re.MULTILINE | re.DOTALL)
+
+
+def unrestricted(text: str) -> str:
+    """The file as it was before the role."""
+    text = _block(_ACCOUNT_BEGIN, _ACCOUNT_END).sub("", text)
+    return _block(_SESSION_BEGIN, _SESSION_END).sub(f"{_COMMON_SESSION}\n", text)
+
+
+def restricted(text: str, users: Sequence[str], groups: Sequence[str]) -> str:
+    """The file that lets in admins (``users``, members of ``groups``, root) and owners of jobs."""
+    text = unrestricted(text)
+    admins = _conditions(users, groups)
+    includes = list(_SESSION_INCLUDE.finditer(text))
+    accounts = list(_ACCOUNT_LINE.finditer(text))
+    if len(includes) != 1 or not accounts:
+        missing = "account" if includes else "session"
+        message = f"a line '@include common-{missing}' is expected there once"
+        raise NotUnderstood(message)
+    session = _lines(_SESSION_BEGIN, *_session(admins), _SESSION_END).rstrip("\n")
+    account = _lines(_ACCOUNT_BEGIN, *_account(admins), _ACCOUNT_END)
+    text = text[: includes[0].start()] + session + text[includes[0].end() :]
+    # The session's block stands behind it or before it: the lines of accounts are where they are.
+    end = next(match.end() for match in reversed(list(_ACCOUNT_LINE.finditer(text))))
+    return f"{text[:end]}\n{account}{text[end + 1 :]}"
+
+
+def job_session(common_session: str) -> str:
+    """The session of a job: common-session, but nothing takes the session out of the job's cgroup."""
+    head = "# Made by deploy from common-session; changes made here are undone by the next run.\n"
+    # A line takes the place of each, because lines above may skip by number.
+    return head + _LOGIND.sub(r"\g<type> optional pam_permit.so", common_session)
+
+
+def _conditions(users: Sequence[str], groups: Sequence[str]) -> list[str]:
+    """What makes somebody an admin; any of it is enough."""
+    found = ["uid = 0"]
+    if users:
+        found.append(f"user in {':'.join(sorted(set(users)))}")
+    if groups:
+        found.append(f"user ingroup {':'.join(sorted(set(groups)))}")
+    return found
+
+
+def _account(admins: Sequence[str]) -> list[str]:
+    return [
+        *(f"account sufficient pam_succeed_if.so quiet {condition}" for condition in admins),
+        "account required pam_slurm_adopt.so action_adopt_failure=deny action_generic_failure=deny",
+    ]
+
+
+def _session(admins: Sequence[str]) -> list[str]:
+    """An admin's session skips to the last line; others end before it."""
+    skips = range(len(admins) + 1, 1, -1)
+    return [
+        *(
+            f"session [success={skip} default=ignore] pam_succeed_if.so quiet {condition}"
+            for skip, condition in zip(skips, admins)  # noqa: B905 - hosts may have Python 3.9
+        ),
+        f"session substack {JOB_SESSION}",
+        "session [success=1 default=ignore] pam_permit.so",
+        "session substack common-session",
+    ]
+
+
+def _lines(*lines: str) -> str:
+    return "".join(f"{line}\n" for line in lines)

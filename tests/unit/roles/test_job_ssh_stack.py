@@ -1,0 +1,95 @@
+import re
+
+import pytest
+
+from tests.unit.roles.loading import load_module
+
+stack = load_module("roles/job_ssh/module_utils/job_ssh_stack.py")
+
+SSHD = """\
+# PAM configuration for the Secure Shell service
+@include common-auth
+account    required     pam_nologin.so
+@include common-account
+session    required     pam_loginuid.so
+@include common-session
+session    required     pam_limits.so
+@include common-password
+"""
+
+
+def restricted(
+    text: str = SSHD, users: tuple[str, ...] = ("admin",), groups: tuple[str, ...] = ("sudo",)
+) -> str:
+    return str(stack.restricted(text, users, groups))
+
+
+def test_owners_of_jobs_are_asked_for_last_of_all_accounts() -> None:
+    lines = [
+        line for line in restricted().splitlines() if re.match("(account|@include common-account)", line)
+    ]
+    assert lines == [
+        "account    required     pam_nologin.so",
+        "@include common-account",
+        "account sufficient pam_succeed_if.so quiet uid = 0",
+        "account sufficient pam_succeed_if.so quiet user in admin",
+        "account sufficient pam_succeed_if.so quiet user ingroup sudo",
+        "account required pam_slurm_adopt.so action_adopt_failure=deny action_generic_failure=deny",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("users", "groups"), [((), ()), (("a",), ()), ((), ("g", "h")), (("b", "a", "b"), ("g",))]
+)
+def test_an_admins_session_skips_to_the_common_one(users: tuple[str, ...], groups: tuple[str, ...]) -> None:
+    lines = restricted(users=users, groups=groups).splitlines()
+    lines = lines[lines.index(stack._SESSION_BEGIN) + 1 : lines.index(stack._SESSION_END)]
+    for number, line in enumerate(lines):
+        if skip := re.match(r"session \[success=(\d+) default=ignore\] pam_succeed_if", line):
+            assert lines[number + 1 + int(skip[1])] == "session substack common-session"
+    assert lines[-3:] == [
+        "session substack deploy-job-session",
+        "session [success=1 default=ignore] pam_permit.so",
+        "session substack common-session",
+    ]
+    assert len(lines) == 3 + 1 + bool(users) + bool(groups)
+
+
+def test_a_second_run_changes_nothing_and_the_way_back_is_whole() -> None:
+    once = restricted()
+    assert restricted(once) == once
+    assert stack.unrestricted(once) == SSHD
+    assert restricted(once, users=("other",)) == restricted(users=("other",))
+
+
+def test_other_lines_stay() -> None:
+    text = SSHD.replace("@include common-account", "@include common-account\naccount required pam_access.so")
+    after = restricted(text)
+    assert stack.unrestricted(after) == text
+    assert after.index("pam_access") < after.index("pam_slurm_adopt")
+
+
+@pytest.mark.parametrize(
+    ("text", "missing"),
+    [
+        (SSHD.replace("@include common-session", "session required pam_unix.so"), "session"),
+        (SSHD + "@include common-session\n", "account"),
+        ("@include common-session\n", "account"),
+    ],
+)
+def test_a_file_that_is_not_understood_is_left_alone(text: str, missing: str) -> None:
+    with pytest.raises(stack.NotUnderstood, match=missing):
+        restricted(text)
+
+
+def test_a_jobs_session_is_the_common_one_that_stays_in_the_jobs_cgroup() -> None:
+    common = (
+        "session\t[default=1]\tpam_permit.so\n"
+        "session\toptional\tpam_systemd.so \n"
+        "-session optional pam_systemd_home.so\n"
+    )
+    assert stack.job_session(common).splitlines()[1:] == [
+        "session\t[default=1]\tpam_permit.so",
+        "session optional pam_permit.so",
+        "-session optional pam_permit.so",
+    ]
