@@ -22,13 +22,13 @@ from deploy.plan.wiring import write_discovery, write_wiring
 from deploy.run.cancellation import Cancellation, signals_cancel
 from deploy.run.events import Event, HostResult, PlayStarted, TaskStarted
 from deploy.run.execute import EarlyStart, RunRequest, execute
-from deploy.run.journal import Journal, state_directory
+from deploy.run.journal import Journal, last_run, state_directory
 from deploy.run.lock import site_lock
 from deploy.run.settings import Settings
 from deploy.show.display import Display
 from deploy.show.summary import Outcome, Summary, summarize
 from deploy.site.hardware import keep, read_contract, undiscovered
-from deploy.site.inventory import Site
+from deploy.site.inventory import Site, site_directory
 from deploy.site.secrets import fill_secrets, secrets_file
 
 Agree = Callable[[Forecast, str], None]
@@ -56,13 +56,20 @@ def plan_cluster(inventory: Path, options: Options, display: Display) -> tuple[F
 def _site_run(inventory: Path, options: Options) -> Iterator["ClusterRun"]:
     settings = Settings(forks=options.forks)
     with (
-        open_site(inventory, options, settings) as opened,
+        open_site(inventory, options, settings, needs_ansible=_is_work_likely(inventory, options)) as opened,
         tempfile.TemporaryDirectory(prefix="deploy-") as name,
     ):
         for warning in opened.warnings:
             sys.stderr.write(f"deploy: {warning}\n")
         site = opened.site
         yield ClusterRun(site, options, Path(name), limited(site, options), opened.ansible)
+
+
+def _is_work_likely(inventory: Path, options: Options) -> bool:
+    """Whether Ansible will be needed; started for nothing, it would cost a second."""
+    last = last_run(site_directory(inventory))
+    is_settled = last is not None and last.is_complete and set(last.converged) == set(last.hosts)
+    return options.full or not options.is_whole or not is_settled
 
 
 @dataclass(frozen=True)

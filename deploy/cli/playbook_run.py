@@ -3,7 +3,7 @@
 import os
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,18 +23,23 @@ from deploy.site.variables import read_extra_variables
 
 @dataclass(frozen=True)
 class OpenSite:
-    """A site that was read and found right, and an Ansible that was started meanwhile."""
+    """A site that was read and found right, and an Ansible that was started meanwhile, if one was."""
 
     site: Site
     warnings: tuple[Finding, ...]
-    ansible: EarlyStart
+    ansible: EarlyStart | None
 
 
 @contextmanager
-def open_site(inventory: Path, options: Options, settings: Settings) -> Iterator[OpenSite]:
+def open_site(
+    inventory: Path, options: Options, settings: Settings, *, needs_ansible: bool = True
+) -> Iterator[OpenSite]:
     """Reads and checks a site. Raises DeployError when it is wrong, before the first connection."""
     variables = read_extra_variables(options.extra)
-    with EarlyStart(ansible_environment(settings), existing_inventory(inventory)) as ansible:
+    early = (
+        EarlyStart(ansible_environment(settings), existing_inventory(inventory)) if needs_ansible else None
+    )
+    with early or nullcontext() as ansible:
         # While Ansible reads the inventory there is time for the roles' variables.
         threading.Thread(target=options_of_roles, daemon=True).start()
         vault = options.vault_password_file
@@ -78,7 +83,7 @@ def run_request(
 
 
 def answers(
-    request: RunRequest, asked: Iterable[str], site: Site, ansible: EarlyStart
+    request: RunRequest, asked: Iterable[str], site: Site, ansible: EarlyStart | None
 ) -> dict[str, HostResult]:
     """The result of every host in a playbook of one task that only looks; nothing is shown or recorded.
 

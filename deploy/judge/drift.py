@@ -113,6 +113,7 @@ def _subject(kind: str, name: str) -> str:
         "mounts": "mount ",
         "sysctls": "kernel setting ",
         "modules": "kernel module ",
+        "hardware": "hardware: ",
         "system": "the distribution",
     }.get(kind, "")
     return word + name

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 Managed = Mapping[str, tuple[str, ...]]
-"""Names by kind: files, packages, services, users, groups, mounts, sysctls, modules."""
+"""Names by kind: files, packages, services, users, groups, mounts, sysctls, modules, hardware."""
 
 _FILES = frozenset(
     {

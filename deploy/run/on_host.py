@@ -7,7 +7,8 @@ Sent as text over ssh and run as root, with the standard library of Python 3.9 a
 
 The state of a file is its type, mode, owner, group and content or target; of a package its version; of a
 service whether it runs and is enabled; of a user or group its entry; of a mount its source and type; of a
-sysctl its value; of a kernel module whether it is loaded. What is not there is null.
+sysctl its value; of a kernel module whether it is loaded; of hardware how much there is. What is not there is
+null.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 DIRECTORY = "/var/lib/deploy/converged"
 _PROBE_SECONDS = 10
+_GPU = re.compile(r"nvidia\d+$")
 _CHUNK = 1 << 20
 _ENVIRONMENT = {
     **os.environ,
@@ -187,6 +189,19 @@ def modules(names: list[str]) -> dict[str, Any]:
     return {name: os.path.isdir("/sys/module/" + name.replace("-", "_")) for name in names}
 
 
+def hardware(names: list[str]) -> dict[str, Any]:
+    """What a hardware contract speaks of, so that a machine that lost some is looked at again."""
+    found: dict[str, Any] = dict.fromkeys(names)
+    if "cpus" in found:
+        found["cpus"] = len(os.sched_getaffinity(0))
+    if "memory" in found:
+        # In GiB: a new kernel keeps a little more or less for itself.
+        found["memory"] = round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / (1 << 30))
+    if "gpus" in found:
+        found["gpus"] = sum(bool(_GPU.match(name)) for name in os.listdir("/dev"))
+    return found
+
+
 LOOKS: dict[str, Callable[[Any], dict[str, Any]]] = {
     "files": files,
     "packages": packages,
@@ -196,6 +211,7 @@ LOOKS: dict[str, Callable[[Any], dict[str, Any]]] = {
     "mounts": mounts,
     "sysctls": sysctls,
     "modules": modules,
+    "hardware": hardware,
 }
 
 

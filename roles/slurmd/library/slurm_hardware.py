@@ -26,6 +26,10 @@ deploy_answer:
   description: C(hardware), the same, for C(deploy), which keeps it where the inventory is.
   type: dict
   returned: always
+deploy_manages:
+  description: What is recorded of the host, by kind.
+  type: dict
+  returned: always
 """
 
 
@@ -43,7 +47,12 @@ def main() -> None:
             + ". Repair it, or accept the loss in slurmd_hardware or hardware.yml beside the inventory.",
             hardware=hardware,
         )
-    module.exit_json(changed=False, hardware=hardware, deploy_answer={"hardware": hardware})
+    module.exit_json(
+        changed=False,
+        hardware=hardware,
+        deploy_answer={"hardware": hardware},
+        deploy_manages={"hardware": ["cpus", "memory", "gpus"]},
+    )
 
 
 if __name__ == "__main__":

@@ -75,6 +75,7 @@ def test_a_host_without_an_answer_has_nothing_converged() -> None:
         (entry("users", "x", {"groups": ["a"]}, {"groups": ["a", "b"]}), "user x has groups a,b, had a"),
         (entry("modules", "x", True, False), "kernel module x is missing"),  # noqa: FBT003
         (entry("sysctls", "a.b", "1", "0"), "kernel setting a.b is 0, was 1"),
+        (entry("hardware", "gpus", 8, 7), "hardware: gpus is 7, was 8"),
         (entry("probe", "the ruleset", "h1", "h2"), "the ruleset differs"),
         (entry("probe", "the ruleset", "h1", "failed"), "the ruleset cannot be asked"),
     ],

@@ -118,6 +118,14 @@ def test_kernel() -> None:
     assert on_host.modules(["no-such-module"]) == {"no-such-module": False}
 
 
+def test_hardware() -> None:
+    found = on_host.hardware(["cpus", "memory", "gpus"])
+    assert found["cpus"] >= 1
+    assert found["memory"] >= 0
+    assert found["gpus"] >= 0
+    assert on_host.hardware([]) == {}
+
+
 def test_packages_by_what_dpkg_says(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "munge ii 0.5.16-1\nchrony rc 4.6\n"
     monkeypatch.setattr(on_host, "_said", lambda *_: (text, False))
