@@ -1,4 +1,4 @@
-"""One lab and one cluster per Debian release, deployed once, used by all tests of a module in their order."""
+"""One lab and one cluster per Debian release, deployed once, led through its life by test after test."""
 
 import os
 from collections.abc import Iterator
@@ -11,6 +11,19 @@ from xdist.scheduler import LoadScopeScheduling
 from tests.cluster.lab_cluster import Cluster
 
 RELEASES = ("trixie", "bookworm")
+LIFE = ("first_deployment", "status", "drift", "jobs", "access", "changes", "lost_hosts")
+"""The files of tests that share a cluster, in the order of its life."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Brings the life of each cluster into order; what has machines of its own comes last."""
+    items.sort(key=_place_in_life)
+
+
+def _place_in_life(item: pytest.Item) -> tuple[str, int]:
+    name = item.path.stem.removeprefix("test_")
+    release = next((release for release in RELEASES if f"{release}" in item.name), "")
+    return (release, LIFE.index(name)) if name in LIFE else ("~", 0)
 
 
 class _ByCluster(LoadScopeScheduling):  # type: ignore[misc]
@@ -18,7 +31,7 @@ class _ByCluster(LoadScopeScheduling):  # type: ignore[misc]
 
     def _split_scope(self, nodeid: str) -> str:
         file, _, test = nodeid.partition("::")
-        return " ".join([file, *(release for release in RELEASES if release in test)])
+        return next((release for release in RELEASES if release in test), file)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> _ByCluster:  # noqa: ANN401 - xdist's own
@@ -26,7 +39,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> _ByCluster: 
     return _ByCluster(config, log)
 
 
-@pytest.fixture(scope="module", params=RELEASES)
+@pytest.fixture(scope="session", params=RELEASES)
 def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """Two nodes with two simulated GPUs each, nothing deployed yet; removed at the end in any case."""
     release = str(request.param)

@@ -59,7 +59,7 @@ class Cluster:
         answer: dict[str, Any] = json.loads(run(*DEPLOY, "report", str(self.inventory), "--json").stdout)
         return answer
 
-    def status(self, *options: str, expect: int = 0) -> dict[str, Any]:
+    def status(self, *options: str, expect: int | None = 0) -> dict[str, Any]:
         """The hosts of `deploy status --json`, by name."""
         said = run(*DEPLOY, "status", str(self.inventory), "--json", *options, expect=expect).stdout
         hosts: dict[str, Any] = json.loads(said)["hosts"]

@@ -1,7 +1,4 @@
-"""`deploy status` on a cluster that is well, and on one where something is wrong.
-
-The tests of one release share one cluster and run in the order they are written.
-"""
+"""`deploy status` on a cluster that is well, and on one where something is wrong."""
 
 import re
 from typing import Any
@@ -25,16 +22,7 @@ def _lines(cluster: Cluster, expect: int) -> dict[str, str]:
     return {line.split()[0]: line for line in table.splitlines()[1:]}
 
 
-def test_machines_that_nothing_was_deployed_on(cluster: Cluster) -> None:
-    hosts = cluster.status(expect=1)
-    assert set(hosts) == {"ctl1", "login1", "node1", "node2"}
-    assert all(_references(host) == ["never-converged"] for host in hosts.values())
-    assert not (cluster.directory / ".deploy").exists()
-    assert not (cluster.directory / "secrets.yml").exists()
-
-
 def test_all_is_well(cluster: Cluster) -> None:
-    cluster.deploy()
     wait_until("all nodes are idle", lambda: set(cluster.node_states().values()) == {"idle"}, seconds=60)
     with site_lock(state_directory(cluster.directory)):  # as during a run
         hosts = cluster.status()

@@ -1,0 +1,125 @@
+"""The site changes under running jobs: limits, nodes, accounts, and what must not happen."""
+
+import json
+import re
+
+import pytest
+
+from tests.cluster.jobs import UNTIL_TOLD, job_state, submit, wait_for_job
+from tests.cluster.lab_cluster import DEPLOY, Cluster, run, wait_until
+
+RECONFIGURES_WITHOUT_RESTART = ("trixie",)
+"""Slurm 24.11 takes new nodes by reconfigure; 22.05 restarts slurmctld for them."""
+
+
+def test_a_new_time_limit_is_a_reconfigure(cluster: Cluster) -> None:
+    job = submit(cluster, "-w node1", UNTIL_TOLD)
+    wait_for_job(cluster, job, "RUNNING")
+    wanted = json.dumps({"slurmctld_partitions": [{"name": "batch", "default": True, "max_time": "2:00:00"}]})
+    answer = json.loads(cluster.plan("--json", "-e", wanted, expect=3))
+    (change,) = answer["changes"]
+    assert (change["impact"], change["service"]) == ("reconfigure", "slurmctld")
+    differing = [line for line in change["diff"] if re.match(r"[-+](?![-+])", line)]
+    assert [line.split(" ")[0] for line in differing] == ["-PartitionName=batch", "+PartitionName=batch"]
+    assert set(differing[1][1:].split()) - set(differing[0][1:].split()) == {"MaxTime=2:00:00"}
+    assert [(entry["id"], entry["state"]) for entry in answer["jobs"]] == [(job, "RUNNING")]
+
+
+def test_jobs_are_not_lost_without_consent(cluster: Cluster) -> None:
+    """Goes on with the job of the test above."""
+    (job,) = cluster.as_user("squeue --me -h -o %A").split()
+    runs = len(list((cluster.directory / ".deploy" / "runs").iterdir()))
+    wanted = json.dumps({"slurmctld_parameters": {"SlurmdSpoolDir": "/var/spool/elsewhere"}})
+    refused = cluster.deploy_refused("-e", wanted, expect=3)
+    assert f"job {job} of alice" in refused
+    assert "SlurmdSpoolDir (/var/spool/slurmd -> /var/spool/elsewhere)" in refused
+    assert "elsewhere" not in cluster.on("ctl1", "cat", "/etc/slurm/slurm.conf")
+    assert len(list((cluster.directory / ".deploy" / "runs").iterdir())) == runs
+    other = cluster.directory / "without-node1.ini"
+    lines = cluster.inventory.read_text().splitlines(keepends=True)
+    other.write_text("".join(line for line in lines if not line.startswith("node1")))
+    without = run(*DEPLOY, "plan", str(other), "--json", expect=3)
+    (lost,) = json.loads(without.stdout)["losses"]
+    assert (lost["parameter"], lost["before"], lost["jobs"]) == ("NodeName", "node1", [job])
+    other.unlink()
+    cluster.as_user("touch stop")
+    wait_for_job(cluster, job, "COMPLETED")
+
+
+@pytest.mark.parametrize("how", ["whole", "limited"])
+def test_one_node_more(cluster: Cluster, how: str) -> None:
+    """node3 joins by a full run, node4 by a run that is limited to it."""
+    new, count = {"whole": ("node3", "3"), "limited": ("node4", "4")}[how]
+    said = cluster.up("--nodes", count).stdout
+    definition = re.search(rf"^{new} ansible_host=\S+$", said, re.MULTILINE)
+    assert definition, said
+    text = cluster.inventory.read_text()
+    text = text.replace("[all]\n", f"[all]\n{definition.group()}\n").replace(
+        "[slurm-node]\n", f"[slurm-node]\n{new}\n"
+    )
+    cluster.inventory.write_text(text)
+    hosts = ("ctl1", "login1", "node1", "node2")
+    job = submit(cluster, "-w node1", UNTIL_TOLD)
+    wait_for_job(cluster, job, "RUNNING")
+    before = cluster.starts(*hosts)
+    cluster.deploy(*(("--limit", new) if how == "limited" else ()))
+    report = cluster.report()
+    if how == "limited":
+        assert set(report["hosts"]) == {"ctl1", new}
+        assert report["hosts"]["ctl1"]["changed"] == 1
+    wait_until(f"{new} idle", lambda: cluster.node_states().get(new) == "idle", seconds=30)
+    after = cluster.starts(*hosts)
+    if cluster.release in RECONFIGURES_WITHOUT_RESTART:
+        assert after == before
+    else:
+        assert {key for key in before if before[key] != after[key]} <= {("ctl1", "slurmctld")}
+    assert new in cluster.as_user(f"srun -w {new} hostname")
+    assert cluster.as_user(f"srun -N2 -w node2,{new} hostname").split() != []
+    assert job_state(cluster, job) == "RUNNING"
+    cluster.as_user("touch stop")
+    wait_for_job(cluster, job, "COMPLETED")
+    assert job_state(cluster, job) == "COMPLETED"
+
+
+def test_accounts_partitions_and_qos_are_data(cluster: Cluster) -> None:
+    variables = cluster.directory / "group_vars" / "slurm-master.yml"
+    variables.write_text(
+        variables.read_text()
+        + """
+slurm_accounts_qos:
+  - {name: short, max_wall: "00:10:00", priority: 50}
+slurmctld_partitions:
+  - {name: batch, default: true}
+  - {name: dev, nodes: [node1], max_time: "00:15:00", qos: short}
+"""
+    )
+    cluster.deploy()
+    assert cluster.report()["hosts"]["ctl1"]["changed"] >= 2
+    assert "dev up 15:00" in " ".join(
+        cluster.on("ctl1", "sinfo", "-h", "-p", "dev", "-o", "%P %a %l").split()
+    )
+    out = cluster.as_user("srun -p dev -t 20 hostname", expect=1)
+    assert "time limit" in out.lower()
+    assert cluster.as_user("srun -p dev -t 1 hostname").strip() == "node1"
+    cluster.deploy()
+    assert cluster.report()["hosts"]["ctl1"]["changed"] == 0
+
+
+def test_a_configuration_that_slurm_rejects_is_never_put_in_place(cluster: Cluster) -> None:
+    before = cluster.on("ctl1", "cat", "/etc/slurm/slurm.conf")
+    starts = cluster.starts("ctl1")
+    bad = json.dumps({"slurmctld_parameters": {"SelectType": "select/nonsense"}})
+    said = cluster.deploy("-e", bad, "--limit", "ctl1", "--tags", "slurmctld", expect=1).stdout
+    assert "nothing was changed" in said
+    assert cluster.on("ctl1", "cat", "/etc/slurm/slurm.conf") == before
+    assert cluster.starts("ctl1") == starts
+    assert "hostname" not in cluster.as_user("srun -w node1 hostname")
+
+
+def test_a_node_that_shows_less_than_its_contract_is_reported(cluster: Cluster) -> None:
+    cluster.on("node2", "mv", "/dev/nvidia1", "/dev/hidden")
+    said = cluster.deploy("--limit", "node2", expect=1).stdout
+    assert "gpus: the contract says 2, the machine shows 1" in said
+    assert "gpu:a100:2" in cluster.on("ctl1", "sinfo", "-h", "-n", "node2", "-o", "%G")
+    cluster.on("node2", "mv", "/dev/hidden", "/dev/nvidia1")
+    cluster.deploy("--limit", "node2")

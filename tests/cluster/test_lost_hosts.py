@@ -1,0 +1,45 @@
+"""Hosts that cannot be reached, or die with a job."""
+
+import re
+
+from tests.cluster.jobs import submit, wait_for_job
+from tests.cluster.lab_cluster import DEPLOY, Cluster, run, wait_until
+
+
+def test_an_unreachable_host_and_a_wrong_host_key_do_not_stop_the_others(cluster: Cluster) -> None:
+    keys = cluster.directory / ".lab" / "known_hosts"
+    good = keys.read_text()
+    address = re.search(r"^node2 ansible_host=(\S+)", cluster.inventory.read_text(), re.MULTILINE)
+    assert address
+    lines = good.splitlines()
+    other = next(line.split(" ", 1)[1] for line in lines if not line.startswith(f"{address.group(1)} "))
+    swapped = [
+        f"{address.group(1)} {other}" if line.startswith(f"{address.group(1)} ") else line for line in lines
+    ]
+    keys.write_text("\n".join(swapped) + "\n")
+    run(*DEPLOY, "lab", "stop", "--name", cluster.name, "node4")
+    try:
+        said = cluster.deploy(expect=4).stdout
+    finally:
+        keys.write_text(good)
+        run(*DEPLOY, "lab", "start", "--name", cluster.name, "node4")
+    hosts = cluster.report()["hosts"]
+    assert {name for name, host in hosts.items() if host["unreachable"]} == {"node2", "node4"}
+    assert "node2" in said
+    assert "ost key" in said
+    assert hosts["node1"]["verified"]
+    assert hosts["login1"]["verified"]
+
+
+def test_a_node_that_dies_with_a_job_comes_back_by_itself(cluster: Cluster) -> None:
+    job = submit(cluster, "-w node2 --requeue", "sleep 20")
+    wait_for_job(cluster, job, "RUNNING")
+    run(*DEPLOY, "lab", "stop", "--name", cluster.name, "node2")
+    wait_until("node2 is down", lambda: cluster.node_states()["node2"].startswith("down"), seconds=120)
+    assert cluster.as_user(f"squeue -h -j {job} -o %T").strip() in {"PENDING", "RUNNING"}
+    run(*DEPLOY, "lab", "start", "--name", cluster.name, "node2")
+    wait_until(
+        "node2 is back", lambda: cluster.node_states()["node2"] in {"idle", "alloc", "mix"}, seconds=60
+    )
+    wait_for_job(cluster, job, "COMPLETED", seconds=240)
+    assert "node2" in cluster.as_user("srun -w node2 hostname")
