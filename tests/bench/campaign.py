@@ -61,6 +61,7 @@ class Campaign:
         rerun = Rerun(lab)
         ways = {
             Measured.RERUN: rerun.by_deploy,
+            Measured.RERUN_FULL: rerun.by_full_deploy,
             Measured.RERUN_PLAIN: rerun.by_plain_ansible,
             Measured.RERUN_TUNED: rerun.by_tuned_ansible,
         }

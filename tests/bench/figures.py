@@ -11,6 +11,7 @@ class Measured(StrEnum):
     """What is measured, in seconds on the clock."""
 
     RERUN = "rerun: deploy cluster"
+    RERUN_FULL = "rerun: deploy cluster --full"
     RERUN_PLAIN = "rerun: ansible-playbook, default settings"
     RERUN_TUNED = "rerun: ansible-playbook, settings of deploy"
     FIRST = "first deployment: deploy cluster, then a job"
@@ -29,7 +30,7 @@ class Goal:
 
 GOALS = (
     Goal("rerun / plain Ansible", Measured.RERUN, Measured.RERUN_PLAIN, 0.40),
-    Goal("rerun / Ansible with the same settings", Measured.RERUN, Measured.RERUN_TUNED, 1.08),
+    Goal("full rerun / Ansible with the same settings", Measured.RERUN_FULL, Measured.RERUN_TUNED, 1.08),
     Goal("first deployment / floor", Measured.FIRST, Measured.FLOOR, 1.50),
 )
 
