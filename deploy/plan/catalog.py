@@ -45,6 +45,8 @@ def _job_hosts(site: Site) -> list[Host]:
 PHASES: tuple[Phase, ...] = (
     Phase("base", "Base system", ("bootstrap", "time_sync", "users"), lambda site: site.cluster),
     Phase("names", "Names", ("hosts_file",), lambda site: site.cluster),
+    # Before Slurm's daemons: slurmd runs the check before it registers.
+    Phase("node_health", "Node health", ("node_health",), lambda site: site.nodes, needs_contract=True),
     Phase("packages", "Slurm packages and authentication", ("slurm_packages", "munge"), _slurm_hosts),
     Phase("accounting", "Accounting", ("mariadb", "slurmdbd", "slurm_accounts"), lambda site: site.masters),
     Phase(

@@ -1,5 +1,6 @@
 """What the roles for software and node health must know of the whole site."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from deploy.site.inventory import Host, Site
@@ -7,10 +8,18 @@ from deploy.site.schema import options
 
 Variables = dict[str, Any]
 
+HEALTH_CHECK_PROGRAM = "/usr/local/sbin/node_health"
+"""Where the role node_health puts its program."""
 
-def software_variables(_site: Site, host: Host) -> Variables:
-    """The variables of one host."""
-    return {"environment_modules_packages": [_value(host, "environment_modules_implementation")]}
+
+def software_variables(site: Site, host: Host, hardware: Mapping[str, Any]) -> Variables:
+    """The variables of one host; ``hardware`` is its contract where it is a compute node."""
+    wired: Variables = {"environment_modules_packages": [_value(host, "environment_modules_implementation")]}
+    if host in site.nodes:
+        wired["node_health_contract"] = hardware
+    if host in site.masters:
+        wired["slurmctld_health_check_program"] = HEALTH_CHECK_PROGRAM
+    return wired
 
 
 def _value(host: Host, name: str) -> Any:  # noqa: ANN401 - a variable is whatever its role says

@@ -139,7 +139,7 @@ def _by_host(site: Site, contract: Mapping[str, Hardware]) -> dict[str, Variable
             wired["time_sync_servers"] = masters
         if host.name in members["compute"]:
             wired["slurmd_contract"] = hardware_of(host, contract)
-        wired |= software_variables(site, host)
+        wired |= software_variables(site, host, hardware_of(host, contract))
         wired["bootstrap_packages"] = _packages(
             host, [p for p in PHASES if host.name in members[p.name]], wired
         )

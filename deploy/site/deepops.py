@@ -78,11 +78,13 @@ RENAMED = {
         "slurmctld_state_save_location", "slurmctld_state_save_location: /DIRECTORY"
     ),
     "slurm_health_check_program": Renamed(
-        "a parameter of slurmctld_parameters", "slurmctld_parameters: {HealthCheckProgram: /PATH}"
+        "slurmctld_health_check_program; deploy has one of its own, the role node_health",
+        "slurmctld_health_check_program: /PATH",
     ),
     "slurm_install_lmod": Renamed(
         "always on: module files lie in /opt/modulefiles and environment_modules_shared", same=(True, "yes")
     ),
+    "slurm_install_nhc": Renamed("always on: the role node_health checks nodes", same=(True, "yes")),
     "slurm_login_on_compute": Renamed(
         "membership in two groups", "the node below [slurm-login], too", (False, "no")
     ),
@@ -123,7 +125,9 @@ MISSING = (
         "enroot and pyxis are not set up",
     ),
     Missing("enroot_*", "enroot is not set up", harmless=True),
-    Missing("slurm_install_nhc nhc_*", "node health checks are not set up"),
+    Missing(
+        "nhc_*", "LBNL's NHC is not used: checks of nodes are data of the role node_health", harmless=True
+    ),
     Missing(
         "slurm_enable_prolog_epilog prolog_fileglob epilog_fileglob", "prologs and epilogs are not set up"
     ),

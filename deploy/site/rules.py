@@ -95,6 +95,10 @@ RULES: Mapping[str, Rule] = {
     "mariadb_innodb_lock_wait_timeout": _COUNT,
     "mariadb_innodb_log_file_size": _SIZE,
     "mariadb_max_allowed_packet": _SIZE,
+    "node_health_disks[].path": _DIRECTORY,
+    "node_health_mounts[].path": _DIRECTORY,
+    "node_health_programs[].seconds": Range(1, 30),
+    "node_health_services[]": Form(r"[A-Za-z0-9@_.:-]+", "a service's name"),
     "slurm_accounts_accounts[].default_qos": _ACCOUNTING_NAME,
     "slurm_accounts_accounts[].name": _ACCOUNTING_NAME,
     "slurm_accounts_accounts[].parent": _ACCOUNTING_NAME,
@@ -114,6 +118,7 @@ RULES: Mapping[str, Rule] = {
     "slurmctld_cluster_name": Form(
         r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,39}", "a name of at most 40 letters, digits, _ . and -"
     ),
+    "slurmctld_health_check_program": Form(r"|/[^\s]*", "an absolute path without spaces, or empty"),
     "slurmctld_partitions[].default_time": _TIME,
     "slurmctld_partitions[].max_cpus_per_node": _COUNT,
     "slurmctld_partitions[].max_nodes": _COUNT,

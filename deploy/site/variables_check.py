@@ -60,6 +60,7 @@ _READERS: Mapping[str, str] = {
     "job_ssh": NODE,
     "login_limits": LOGIN,
     "mariadb": MASTER,
+    "node_health": NODE,
     "slurm_accounts": MASTER,
     "slurmctld": MASTER,
     "slurmdbd": MASTER,

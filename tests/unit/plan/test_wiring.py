@@ -24,6 +24,7 @@ def test_phases_and_their_hosts(tmp_path: Path) -> None:
     assert {step.phase.name: step.hosts for step in plan.steps} == {
         "base": ("ctl1", "login1", "node1", "node2"),
         "names": ("ctl1", "login1", "node1", "node2"),
+        "node_health": ("node1", "node2"),
         "packages": ("ctl1", "login1", "node1", "node2"),
         "accounting": ("ctl1",),
         "controller": ("ctl1",),
@@ -41,6 +42,7 @@ def test_a_limited_run_adds_only_the_controllers_node_list(tmp_path: Path) -> No
     assert {step.phase.name: step.hosts for step in plan.steps} == {
         "base": ("node2",),
         "names": ("node2",),
+        "node_health": ("node2",),
         "packages": ("node2",),
         "controller": ("ctl1",),
         "compute": ("node2",),

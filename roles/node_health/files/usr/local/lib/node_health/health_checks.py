@@ -1,0 +1,240 @@
+"""What makes a node unfit for jobs, held against what was declared of it.
+
+What a whole cluster shares and may lose at once, such as time servers, is no fault: all nodes would drain.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from node_hardware import read_hardware, shortfalls
+
+_PROC, _SYS = Path("/proc"), Path("/sys")
+_SECONDS_TO_ANSWER = 5.0
+_SECONDS_FOR_GPUS = 20.0
+_SECONDS_TO_DIE = 0.5
+_MIB = 1 << 20
+# The order of the fields in `chronyc -c tracking`.
+_SYSTEM_TIME, _LEAP_STATUS = 4, 13
+_RUNS = frozenset({"active", "activating", "reloading", "refreshing"})
+_NOT_TOLD = frozenset({"[N/A]", "N/A", "[Not Supported]"})
+
+
+class Checks:
+    """All checks of one node; ``remarks`` are mistakes in the settings, which are no fault of the node."""
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        self._settings = settings
+        self.remarks: list[str] = []
+
+    def faults(self) -> list[str]:
+        """What is wrong, in words for the reason of a drain."""
+        mounts, disks = self._settings["mounts"], self._settings["disks"]
+        hung = unanswered([entry["path"] for entry in (*mounts, *disks)])
+        table = parse_mounts((_PROC / "self/mounts").read_text(encoding="utf-8"))
+        return [
+            *(f"{path} does not answer" for path in dict.fromkeys(hung)),
+            *mount_faults([entry for entry in mounts if entry["path"] not in hung], table),
+            *disk_faults([entry for entry in disks if entry["path"] not in hung]),
+            *service_faults(self._settings["services"]),
+            *self._clock_faults(),
+            *shortfalls(self._settings["contract"], read_hardware(output)),
+            *self._gpu_faults(),
+            *infiniband_faults(self._settings["infiniband"], _SYS),
+            *program_faults(self._settings["programs"]),
+        ]
+
+    def _clock_faults(self) -> Iterator[str]:
+        limit = float(self._settings["clock_seconds"])
+        return clock_faults(output(["chronyc", "-c", "tracking"]), limit) if limit else iter(())
+
+    def _gpu_faults(self) -> Iterator[str]:
+        """What the driver says; without a driver the device files were counted already."""
+        count = sum(int(gpu["count"]) for gpu in self._settings["contract"].get("gpus") or [])
+        if not count or not (_PROC / "driver/nvidia/version").exists():
+            return
+        fields = self._settings["gpu_fields"]
+        query = ",".join(["index", *(field["field"] for field in fields)])
+        command = ["nvidia-smi", f"--query-gpu={query}", "--format=csv,noheader,nounits"]
+        code, said = answer(command, _SECONDS_FOR_GPUS)
+        if "not a valid field" in said:
+            self.remarks.append(f"node_health_gpu_fields: nvidia-smi says: {_last_line(said)}")
+        elif code != 0:
+            yield f"nvidia-smi: {_last_line(said)}"
+        else:
+            yield from gpu_faults(said, fields, count)
+
+
+def parse_mounts(text: str) -> dict[str, tuple[str, frozenset[str]]]:
+    """/proc/self/mounts: mount point to type and options; the last one is the one that is seen."""
+    table = {}
+    for line in text.splitlines():
+        _, point, kind, options = line.split()[:4]
+        # Spaces and the like are written as octal numbers.
+        plain = re.sub(r"\\([0-7]{3})", lambda found: chr(int(found.group(1), 8)), point)
+        table[plain] = (kind, frozenset(options.split(",")))
+    return table
+
+
+def mount_faults(
+    wanted: Sequence[Mapping[str, Any]], table: Mapping[str, tuple[str, frozenset[str]]]
+) -> Iterator[str]:
+    """Mounts that are missing, of another type, or read-only where jobs write."""
+    for mount in wanted:
+        kind, options = table.get(mount["path"], ("", frozenset()))
+        if not kind or kind == "autofs":
+            yield f"{mount['path']} is not mounted"
+        elif mount.get("type") and not _same_type(kind, mount["type"]):
+            yield f"{mount['path']} is {kind}, not {mount['type']}"
+        elif mount.get("writable", True) and "ro" in options:
+            yield f"{mount['path']} is read-only"
+
+
+def _same_type(found: str, wanted: str) -> bool:
+    return found == wanted or {found, wanted} <= {"nfs", "nfs4"}
+
+
+def disk_faults(wanted: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """File systems with too little room, or that the kernel made read-only after an error."""
+    for disk in wanted:
+        path = disk["path"]
+        try:
+            found = os.statvfs(path)
+        except OSError as problem:
+            yield f"{path}: {problem.strerror}"
+            continue
+        free = found.f_bavail * found.f_frsize // _MIB
+        if found.f_flag & os.ST_RDONLY:
+            yield f"{path} is read-only"
+        if free < int(disk["free_mb"]):
+            yield f"{path} is full: less than {disk['free_mb']} MiB free"
+        if found.f_files and found.f_favail == 0:
+            yield f"{path} has no free inodes"
+
+
+def service_faults(names: Sequence[str]) -> Iterator[str]:
+    """Services that neither run nor are about to."""
+    if not names:
+        return
+    text = output(["systemctl", "show", "--property=ActiveState,Job", "--", *names])
+    for name, block in zip(names, text.split("\n\n")):  # noqa: B905 - strict= came with Python 3.10
+        properties = dict(line.split("=", 1) for line in block.splitlines() if "=" in line)
+        state = properties.get("ActiveState", "unknown")
+        if state not in _RUNS and properties.get("Job", "0") in {"", "0"}:
+            yield f"{name} is {state}"
+
+
+def clock_faults(tracking: str, limit: float) -> Iterator[str]:
+    """`chronyc -c tracking`: a clock that is known to be wrong; without time servers that is not known."""
+    fields = tracking.strip().split(",")
+    if len(fields) <= _LEAP_STATUS or fields[_LEAP_STATUS] == "Not synchronised":
+        return
+    off = abs(float(fields[_SYSTEM_TIME]))
+    if off > limit:
+        yield f"the clock is more than {limit:g} s off"
+
+
+def gpu_faults(text: str, fields: Sequence[Mapping[str, Any]], count: int) -> Iterator[str]:
+    """A line of nvidia-smi per GPU: its index, then the values of the fields."""
+    rows = [[value.strip() for value in line.split(",")] for line in text.splitlines() if line.strip()]
+    if len(rows) < count:
+        yield f"gpus: the contract says {count}, nvidia-smi shows {len(rows)}"
+    for index, *values in rows:
+        for field, value in zip(fields, values):  # noqa: B905
+            if value not in _NOT_TOLD and value not in field["healthy"]:
+                yield f"GPU {index}: {field['field']} is {value}"
+
+
+def infiniband_faults(wanted: Sequence[Mapping[str, Any]], sys: Path) -> Iterator[str]:
+    """Ports that are missing, not active, or slower than they should be."""
+    for entry in wanted:
+        name = f"{entry['device']} port {entry.get('port', 1)}"
+        port = sys / "class/infiniband" / entry["device"] / "ports" / str(entry.get("port", 1))
+        try:
+            state, rate = ((port / file).read_text(encoding="utf-8").strip() for file in ("state", "rate"))
+        except OSError:
+            yield f"{name} is missing"
+            continue
+        if not state.endswith("ACTIVE"):
+            yield f"{name} is {state.rpartition(' ')[2]}"
+        elif float(rate.split()[0]) < float(entry.get("gbits", 0)):
+            yield f"{name} runs at {rate.split()[0]} Gb/s, not {entry['gbits']}"
+
+
+def program_faults(programs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """The site's own checks: a program that fails says why on its last line."""
+    for program in programs:
+        code, said = answer(program["command"], float(program.get("seconds", _SECONDS_TO_ANSWER)))
+        if code != 0:
+            yield f"{program['name']}: {_last_line(said) or f'exit code {code}'}"
+
+
+def unanswered(paths: Sequence[str]) -> list[str]:
+    """The paths on file systems that hang, as an NFS mount without its server does.
+
+    Whoever asks such a file system hangs with it and cannot be killed, so that others ask, all at once.
+    """
+    asking = {
+        path: subprocess.Popen(
+            ["stat", "--file-system", "--", path],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        for path in dict.fromkeys(paths)
+    }
+    deadline = time.monotonic() + _SECONDS_TO_ANSWER
+    while any(process.poll() is None for process in asking.values()) and time.monotonic() < deadline:
+        time.sleep(0.005)
+    hung = [path for path, process in asking.items() if process.poll() is None]
+    for path in hung:
+        _abandon(asking[path])
+    return hung
+
+
+def output(command: Sequence[str]) -> str:
+    """Standard output of a command; empty when it cannot be had."""
+    code, said = answer(command, _SECONDS_TO_ANSWER, errors=False)
+    return said if code == 0 else ""
+
+
+def answer(command: Sequence[str], seconds: float, *, errors: bool = True) -> tuple[int, str]:
+    """Exit code and what a command said; it may not take longer than that."""
+    try:
+        process = subprocess.Popen(
+            list(command),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT if errors else subprocess.DEVNULL,
+            encoding="utf-8",
+            errors="replace",
+        )
+    except OSError as problem:
+        return 127, problem.strerror or str(problem)
+    try:
+        said, _ = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        _abandon(process)
+        return 124, f"no answer within {seconds:g} s"
+    return process.returncode, said
+
+
+def _abandon(process: subprocess.Popen[Any]) -> None:
+    """Kills a process without waiting for long: one that hangs in the kernel does not die."""
+    process.kill()
+    if process.stdout:
+        process.stdout.close()
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(_SECONDS_TO_DIE)
+
+
+def _last_line(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[-1] if lines else ""

@@ -1,0 +1,82 @@
+#!/usr/bin/python3
+"""Slurm's HealthCheckProgram: drains this node when it is not fit for jobs, resumes what it drained itself.
+
+``node_health`` is what slurmd runs. ``node_health --show`` says what is wrong and changes nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import syslog
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from health_checks import Checks
+from slurm_node import Action, SlurmError, act, decide, read_node
+
+SETTINGS = Path("/etc/node_health.json")
+RECORD = Path("/run/node_health")
+"""Whether this node was healthy when Slurm was last asked: a healthy node does not ask every time."""
+_SECOND_LOOK = 2.0
+"""A service that is being restarted is not ill."""
+
+
+def find_faults(checks: Checks) -> list[str]:
+    """What is wrong, and still is a moment later."""
+    first = checks.faults()
+    if not first:
+        return []
+    time.sleep(_SECOND_LOOK)
+    again = checks.faults()
+    return again if set(first) & set(again) else []
+
+
+def settle(node: str, faults: Sequence[str], record: Path) -> str:
+    """Drains or resumes the node where that is due; returns what was done, or empty."""
+    if not faults and record.exists():
+        return ""
+    state = read_node(node)
+    action = decide(faults, state)
+    if action is not Action.NOTHING:
+        act(action, node, faults, state)
+    if faults:
+        record.unlink(missing_ok=True)
+    else:
+        record.touch()
+    return {
+        Action.DRAIN: "drained: " + "; ".join(faults),
+        Action.RESUME: "resumed: nothing is wrong any more",
+    }.get(action, "")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Exit code 0 in any case when slurmd asks: with another one it would wait before it registers."""
+    os.environ["PATH"] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+    os.environ["LC_ALL"] = "C"
+    settings = json.loads(SETTINGS.read_text(encoding="utf-8"))
+    checks = Checks(settings)
+    if arguments == ["--show"]:
+        faults = checks.faults()
+        sys.stdout.write("".join(f"{fault}\n" for fault in faults or ["nothing is wrong"]))
+        return 1 if faults else 0
+    if arguments:
+        sys.stderr.write(__doc__ or "")
+        return 2
+    syslog.openlog("node_health")
+    faults = find_faults(checks)
+    for remark in checks.remarks:
+        syslog.syslog(syslog.LOG_WARNING, remark)
+    try:
+        done = settle(settings["node"], faults, RECORD)
+    except SlurmError as problem:
+        done = f"Slurm could not be asked ({problem}); faults: {'; '.join(faults) or 'none'}"
+    if done:
+        syslog.syslog(syslog.LOG_NOTICE, done)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

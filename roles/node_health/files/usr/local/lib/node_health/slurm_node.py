@@ -1,0 +1,109 @@
+"""What Slurm says of this node, and what is to be done about it. Nobody else's reason is ever touched."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+PREFIX = "node_health: "
+"""How every reason begins that this program gives, and nobody else should give."""
+_LONGEST_REASON = 400
+_SECONDS = 15.0
+_OUT_OF_SERVICE = frozenset(
+    {"DRAIN", "DOWN", "FAIL", "FUTURE", "MAINT", "MAINTENANCE", "POWER_DOWN", "POWERED_DOWN", "POWERING_DOWN"}
+    | {"REBOOT", "REBOOT_REQUESTED", "REBOOT_ISSUED", "REBOOT^"}
+)
+_SIGNATURE = re.compile(r" \[[^\s\[\]@]+@\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\].*$")
+
+
+class SlurmError(Exception):
+    """Slurm did not answer, or refused."""
+
+
+class Action(Enum):
+    """What is due."""
+
+    NOTHING = "nothing"
+    DRAIN = "drain"
+    RESUME = "resume"
+
+
+@dataclass(frozen=True)
+class NodeState:
+    """``flags`` are the words of State=, as in IDLE+DRAIN; ``reason`` is without who gave it and when."""
+
+    flags: frozenset[str]
+    reason: str
+
+    @property
+    def is_drained(self) -> bool:
+        """Whether no new job starts here, because somebody said so."""
+        return "DRAIN" in self.flags
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the reason is in force; in service, it is a leftover of something that is over."""
+        return bool(self.flags & _OUT_OF_SERVICE)
+
+
+def parse_node(text: str) -> NodeState:
+    """`scontrol --oneliner show node NAME`."""
+    state = re.search(r"\bState=(\S+)", text)
+    if state is None:
+        message = "scontrol does not say the node's state"
+        raise SlurmError(message)
+    reason = re.search(r" Reason=(.*)$", text.strip())
+    return NodeState(
+        frozenset(re.split(r"[+*]+", state.group(1))) - {""},
+        _SIGNATURE.sub("", reason.group(1)).strip() if reason else "",
+    )
+
+
+def reason_for(faults: Sequence[str]) -> str:
+    """The reason of a drain, on one line."""
+    return (PREFIX + "; ".join(" ".join(fault.split()) for fault in faults))[:_LONGEST_REASON].strip()
+
+
+def decide(faults: Sequence[str], state: NodeState) -> Action:
+    """Drain an ill node unless somebody gave a reason of his own; resume only what this program drained."""
+    ours = state.reason.startswith(PREFIX.strip())
+    if faults:
+        is_said = ours and state.is_drained and state.reason == reason_for(faults)
+        is_foreign = bool(state.reason) and not ours and state.is_held
+        return Action.NOTHING if is_said or is_foreign else Action.DRAIN
+    return Action.RESUME if ours and state.is_drained else Action.NOTHING
+
+
+def read_node(name: str) -> NodeState:
+    """Asks the controller. Raises SlurmError."""
+    return parse_node(_scontrol("--oneliner", "show", "node", name))
+
+
+def act(action: Action, name: str, faults: Sequence[str], state: NodeState) -> None:
+    """Has the controller do it. Raises SlurmError."""
+    if action is Action.DRAIN:
+        _scontrol("update", f"NodeName={name}", "State=DRAIN", f"Reason={reason_for(faults)}")
+    elif action is Action.RESUME:
+        # A node that Slurm itself took down stays down until it registers; else the reason goes, too.
+        word = "UNDRAIN" if "DOWN" in state.flags else "RESUME"
+        _scontrol("update", f"NodeName={name}", f"State={word}")
+
+
+def _scontrol(*words: str) -> str:
+    try:
+        done = subprocess.run(
+            ["scontrol", *words],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as problem:
+        raise SlurmError(str(problem)) from None
+    if done.returncode != 0:
+        raise SlurmError((done.stderr or done.stdout).strip())
+    return done.stdout

@@ -1,0 +1,305 @@
+"""The program that slurmd runs: what it takes for a fault, and what it does about it."""
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.roles.loading import ROOT, load_module
+
+PROGRAM = ROOT / "roles/node_health/files/usr/local/lib/node_health"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _as_on_a_node() -> None:
+    """The program's files lie in one directory there."""
+    sys.path[:0] = [str(PROGRAM), str(ROOT / "playbooks/module_utils")]
+
+
+@pytest.fixture(scope="module")
+def checks() -> Any:  # noqa: ANN401 - a module that is loaded by its path
+    return load_module("roles/node_health/files/usr/local/lib/node_health/health_checks.py")
+
+
+@pytest.fixture(scope="module")
+def slurm() -> Any:  # noqa: ANN401
+    import slurm_node  # type: ignore[import-not-found]  # noqa: PLC0415
+
+    return slurm_node
+
+
+@pytest.fixture(scope="module")
+def program() -> Any:  # noqa: ANN401
+    return load_module("roles/node_health/files/usr/local/lib/node_health/node_health.py")
+
+
+def shown(state: str, reason: str = "") -> str:
+    """`scontrol --oneliner show node`."""
+    given = f" Reason={reason} [root@2026-11-21T10:00:00]" if reason else ""
+    return f"NodeName=node1 Arch=x86_64 State={state} ThreadsPerCore=1 Comment=(null){given}\n"
+
+
+@pytest.mark.parametrize(
+    ("state", "reason", "faults", "action"),
+    [
+        ("IDLE", "", [], "NOTHING"),
+        ("IDLE", "", ["/home is not mounted"], "DRAIN"),
+        ("MIXED+CLOUD", "", ["/home is not mounted"], "DRAIN"),
+        # Ours, and said already; ours, and something else by now.
+        ("IDLE+DRAIN", "node_health: /home is not mounted", ["/home is not mounted"], "NOTHING"),
+        ("IDLE+DRAIN", "node_health: /home is not mounted", ["munge is failed"], "DRAIN"),
+        ("IDLE+DRAIN", "node_health: /home is not mounted", [], "RESUME"),
+        ("DOWN*+DRAIN", "node_health: /home is not mounted", [], "RESUME"),
+        # Somebody else's.
+        ("IDLE+DRAIN", "new fan", [], "NOTHING"),
+        ("IDLE+DRAIN", "new fan", ["/home is not mounted"], "NOTHING"),
+        ("ALLOCATED+DRAIN", "see node_health: flaky", [], "NOTHING"),
+        ("DOWN", "Not responding", ["/home is not mounted"], "NOTHING"),
+        ("IDLE+REBOOT_REQUESTED", "kernel", ["/home is not mounted"], "NOTHING"),
+        # A leftover: nobody holds the node back with it.
+        ("IDLE", "new fan", ["/home is not mounted"], "DRAIN"),
+        ("IDLE", "node_health: /home is not mounted", [], "NOTHING"),
+    ],
+)
+def test_only_its_own_drains_are_taken_back(
+    slurm: Any,  # noqa: ANN401
+    state: str,
+    reason: str,
+    faults: list[str],
+    action: str,
+) -> None:
+    assert slurm.decide(faults, slurm.parse_node(shown(state, reason))).name == action
+
+
+def test_a_reason_is_one_line_of_bounded_length(slurm: Any) -> None:  # noqa: ANN401
+    reason = slurm.reason_for(["a\nb", "x" * 1000])
+    assert reason.startswith("node_health: a b; xxx")
+    assert len(reason) == 400
+
+
+def test_an_answer_without_a_state_is_an_error(slurm: Any) -> None:  # noqa: ANN401
+    with pytest.raises(slurm.SlurmError):
+        slurm.parse_node("Node node1 not found\n")
+
+
+MOUNTS = """\
+server:/home /home nfs4 rw,relatime,vers=4.2 0 0
+systemd-1 /scratch autofs rw,relatime 0 0
+/dev/sda1 /with\\040space ext4 ro,relatime 0 0
+"""
+
+
+@pytest.mark.parametrize(
+    ("mount", "faults"),
+    [
+        ({"path": "/home"}, []),
+        ({"path": "/home", "type": "nfs"}, []),
+        ({"path": "/home", "type": "lustre"}, ["/home is nfs4, not lustre"]),
+        ({"path": "/scratch"}, ["/scratch is not mounted"]),
+        ({"path": "/elsewhere"}, ["/elsewhere is not mounted"]),
+        ({"path": "/with space"}, ["/with space is read-only"]),
+        ({"path": "/with space", "writable": False}, []),
+    ],
+)
+def test_mounts(checks: Any, mount: dict[str, Any], faults: list[str]) -> None:  # noqa: ANN401
+    assert list(checks.mount_faults([mount], checks.parse_mounts(MOUNTS))) == faults
+
+
+def test_disks(checks: Any, tmp_path: Path) -> None:  # noqa: ANN401
+    room, gone = {"path": str(tmp_path), "free_mb": 1}, {"path": str(tmp_path / "gone"), "free_mb": 1}
+    much = {"path": str(tmp_path), "free_mb": 1 << 40}
+    assert list(checks.disk_faults([room])) == []
+    assert list(checks.disk_faults([gone])) == [f"{tmp_path}/gone: No such file or directory"]
+    assert list(checks.disk_faults([much])) == [f"{tmp_path} is full: less than {1 << 40} MiB free"]
+
+
+TRACKING = (
+    "C0A80001,192.168.0.1,3,1790000000.1,{offset},0.000001,0.00002,1.0,0.0,0.1,0.01,0.001,64.0,{leap}\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("offset", "leap", "faults"),
+    [
+        ("0.2", "Normal", []),
+        ("-3.5", "Normal", ["the clock is more than 1 s off"]),
+        ("-3.5", "Not synchronised", []),
+    ],
+)
+def test_clock(checks: Any, offset: str, leap: str, faults: list[str]) -> None:  # noqa: ANN401
+    assert list(checks.clock_faults(TRACKING.format(offset=offset, leap=leap), 1)) == faults
+    assert list(checks.clock_faults("", 1)) == []
+
+
+FIELDS = [
+    {"field": "ecc.errors.uncorrected.volatile.total", "healthy": ["0"]},
+    {"field": "retired_pages.pending", "healthy": ["No"]},
+]
+
+
+@pytest.mark.parametrize(
+    ("said", "faults"),
+    [
+        ("0, 0, No\n1, [N/A], [N/A]\n", []),
+        ("0, 0, No\n", ["gpus: the contract says 2, nvidia-smi shows 1"]),
+        (
+            "0, 2, No\n1, 0, Yes\n",
+            [f"GPU 0: {FIELDS[0]['field']} is 2", f"GPU 1: {FIELDS[1]['field']} is Yes"],
+        ),
+    ],
+)
+def test_what_the_driver_says(checks: Any, said: str, faults: list[str]) -> None:  # noqa: ANN401
+    assert list(checks.gpu_faults(said, FIELDS, 2)) == faults
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        ("echo 0, 0, No; echo 1, 0, No", ([], 0)),
+        (
+            "echo 'Unable to determine the device handle for GPU0000:0A:00.0: GPU is lost.'; exit 15",
+            (["nvidia-smi: Unable to determine the device handle for GPU0000:0A:00.0: GPU is lost."], 0),
+        ),
+        # A slip in the settings must not drain the whole cluster.
+        ("echo 'Field \"typo\" is not a valid field to query.'; exit 2", ([], 1)),
+    ],
+)
+def test_nvidia_smi_is_asked_where_there_is_a_driver(
+    checks: Any,  # noqa: ANN401
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    script: str,
+    expected: tuple[list[str], int],
+) -> None:
+    (tmp_path / "driver/nvidia").mkdir(parents=True)
+    (tmp_path / "driver/nvidia/version").touch()
+    stand_in = tmp_path / "nvidia-smi"
+    stand_in.write_text(f"#!/bin/sh\n{script}\n")
+    stand_in.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.setattr(checks, "_PROC", tmp_path)
+    own = checks.Checks({"contract": {"gpus": [{"type": "a100", "count": 2}]}, "gpu_fields": FIELDS})
+    assert (list(own._gpu_faults()), len(own.remarks)) == expected
+
+
+def test_infiniband(checks: Any, tmp_path: Path) -> None:  # noqa: ANN401
+    for device, state, rate in (
+        ("mlx5_0", "4: ACTIVE", "200 Gb/sec (4X HDR)"),
+        ("mlx5_1", "1: DOWN", "10 Gb/sec"),
+    ):
+        port = tmp_path / "class/infiniband" / device / "ports/1"
+        port.mkdir(parents=True)
+        (port / "state").write_text(state + "\n")
+        (port / "rate").write_text(rate + "\n")
+    wanted = [
+        {"device": "mlx5_0", "gbits": 200},
+        {"device": "mlx5_0", "gbits": 400},
+        {"device": "mlx5_1"},
+        {"device": "mlx5_2", "port": 2},
+    ]
+    assert list(checks.infiniband_faults(wanted, tmp_path)) == [
+        "mlx5_0 port 1 runs at 200 Gb/s, not 400",
+        "mlx5_1 port 1 is DOWN",
+        "mlx5_2 port 2 is missing",
+    ]
+
+
+def test_a_program_that_hangs_or_fails_is_a_fault(checks: Any) -> None:  # noqa: ANN401
+    programs = [
+        {"name": "hangs", "command": ["sleep", "60"], "seconds": 0.1},
+        {"name": "fails", "command": ["sh", "-c", "echo first; echo last >&2; exit 3"]},
+        {"name": "is silent", "command": ["false"]},
+        {"name": "is missing", "command": ["/no/such/program"]},
+        {"name": "is fine", "command": ["true"]},
+    ]
+    began = time.monotonic()
+    assert list(checks.program_faults(programs)) == [
+        "hangs: no answer within 0.1 s",
+        "fails: last",
+        "is silent: exit code 1",
+        "is missing: No such file or directory",
+    ]
+    assert time.monotonic() - began < 10
+
+
+def test_a_file_system_that_hangs_does_not_hang_the_check(
+    checks: Any,  # noqa: ANN401
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stand_in = tmp_path / "stat"
+    stand_in.write_text('#!/bin/sh\ncase "$3" in /hung) exec sleep 60;; esac\n')
+    stand_in.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.setattr(checks, "_SECONDS_TO_ANSWER", 0.5)
+    assert checks.unanswered(["/", "/hung", "/tmp"]) == ["/hung"]  # noqa: S108
+
+
+SCONTROL = """\
+#!/bin/sh
+echo "$@" >> {calls}
+case "$1" in --oneliner) echo 'NodeName=node1 State={state}';; esac
+"""
+ASK = "--oneliner show node node1"
+
+
+@pytest.fixture
+def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Path:
+    """What scontrol was called with; the parameter is the state that it answers."""
+    log, stand_in = tmp_path / "calls", tmp_path / "scontrol"
+    stand_in.write_text(SCONTROL.format(calls=log, state=request.param))
+    stand_in.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    return log
+
+
+@pytest.mark.parametrize("calls", ["IDLE"], indirect=True)
+def test_slurm_is_asked_as_long_as_something_is_wrong(program: Any, calls: Path, tmp_path: Path) -> None:  # noqa: ANN401
+    for _ in range(2):
+        program.settle("node1", ["x"], tmp_path / "record")
+    drain = "update NodeName=node1 State=DRAIN Reason=node_health: x"
+    assert calls.read_text().splitlines() == [ASK, drain] * 2
+
+
+REASON = "Reason=node_health: x [root@2026-11-21T10:00:00]"
+
+
+@pytest.mark.parametrize(
+    ("calls", "word"),
+    [(f"IDLE+DRAIN {REASON}", "RESUME"), (f"DOWN*+DRAIN {REASON}", "UNDRAIN")],
+    indirect=["calls"],
+)
+def test_slurm_is_told_once_that_all_is_well(program: Any, calls: Path, tmp_path: Path, word: str) -> None:  # noqa: ANN401
+    for _ in range(2):
+        program.settle("node1", [], tmp_path / "record")
+    assert calls.read_text().splitlines() == [ASK, f"update NodeName=node1 State={word}"]
+
+
+def test_the_program_runs_as_it_lies_on_a_node(tmp_path: Path) -> None:
+    """Its files in one directory, by itself: nothing of Ansible or of this project is there."""
+    for file in [*PROGRAM.glob("*.py"), ROOT / "playbooks/module_utils/node_hardware.py"]:
+        (tmp_path / file.name).write_text(file.read_text())
+    settings: dict[str, Any] = {"node": "node1", "contract": {"cpus": 1 << 20}, "clock_seconds": 0}
+    lists = ("mounts", "disks", "services", "gpu_fields", "infiniband", "programs")
+    settings |= {name: [] for name in lists}
+    (tmp_path / "settings.json").write_text(json.dumps(settings))
+    text = (tmp_path / "node_health.py").read_text()
+    (tmp_path / "node_health.py").write_text(
+        text.replace("/etc/node_health.json", f"{tmp_path}/settings.json")
+    )
+    command = [sys.executable, "-I", "-c", _RUN, str(tmp_path)]
+    answer = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert answer.returncode == 1, answer.stderr
+    assert answer.stdout.startswith(f"cpus: the contract says {1 << 20}, the machine shows ")
+
+
+_RUN = """
+import runpy, sys
+sys.path.insert(0, sys.argv[1])
+sys.argv = ["node_health", "--show"]
+runpy.run_path(sys.path[0] + "/node_health.py", run_name="__main__")
+"""
