@@ -13,8 +13,9 @@ On = Callable[..., CompletedProcess[str]]
 
 SHELLS = {
     "login": ["su", "--login", "alice", "--command"],
-    # What sshd does with a command: a session, no login shell.
     "command": ["su", "alice", "--command"],
+    # By this variable bash knows that sshd runs it, and reads other files.
+    "ssh": ["env", "SSH_CLIENT=192.0.2.1", "su", "alice", "--command"],
 }
 LOAD = "module load probe/2.0 && echo $PROBE ${PATH%%:*}"
 
