@@ -42,6 +42,17 @@ def _job_hosts(site: Site) -> list[Host]:
     return [host for host in site.nodes if host.name not in logins]
 
 
+def _mpi_hosts(site: Site) -> list[Host]:
+    return [host for host in _slurm_hosts(site) if host.variables.get("openmpi_packages", True)]
+
+
+def _ml_hosts(site: Site) -> list[Host]:
+    """Where users load environments; the controller need not mount what they lie in."""
+    users = {host.name for host in (*site.nodes, *site.logins)}
+    declared = [host for host in site.cluster if host.variables.get("ml_stack_environments")]
+    return [host for host in declared if host.name in users]
+
+
 PHASES: tuple[Phase, ...] = (
     Phase("base", "Base system", ("bootstrap", "time_sync", "users"), lambda site: site.cluster),
     Phase("names", "Names", ("hosts_file",), lambda site: site.cluster),
@@ -59,6 +70,8 @@ PHASES: tuple[Phase, ...] = (
     Phase("compute", "Compute nodes", ("slurmd",), lambda site: site.nodes, needs_contract=True),
     Phase("login", "Login nodes", ("slurm_client",), _pure_logins),
     Phase("software", "Software for users", ("environment_modules",), _slurm_hosts),
+    Phase("mpi", "MPI", ("openmpi",), _mpi_hosts),
+    Phase("ml_stack", "Python environments", ("ml_stack",), _ml_hosts),
     Phase("job_logins", "Logins on compute nodes", ("job_ssh",), _job_hosts),
     Phase("user_logins", "Logins on login nodes", ("login_limits",), lambda site: site.logins),
 )

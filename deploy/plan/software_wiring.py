@@ -15,11 +15,24 @@ HEALTH_CHECK_PROGRAM = "/usr/local/sbin/node_health"
 def software_variables(site: Site, host: Host, hardware: Mapping[str, Any]) -> Variables:
     """The variables of one host; ``hardware`` is its contract where it is a compute node."""
     wired: Variables = {"environment_modules_packages": [_value(host, "environment_modules_implementation")]}
+    if _value(host, "ml_stack_environments"):
+        builds = host.name == site.logins[0].name
+        wired["environment_modules_trees"] = [f"{_value(host, 'ml_stack_directory')}/modulefiles"]
+        wired["ml_stack_builds"] = builds
+        wired |= {} if builds else {"ml_stack_packages": []}
     if host in site.nodes:
         wired["node_health_contract"] = hardware
+        wired["openmpi_slurm_daemons"] = ["slurmd"]
     if host in site.masters:
         wired["slurmctld_health_check_program"] = HEALTH_CHECK_PROGRAM
+        wired["slurmctld_mpi_default"] = "pmix" if _have_mpi(site) else ""
     return wired
+
+
+def _have_mpi(site: Site) -> bool:
+    """Whether PMIx can be the default: srun and the daemons need it wherever they run."""
+    slurm = (*site.masters, *site.nodes, *site.logins)
+    return all(_value(host, "openmpi_packages") for host in slurm)
 
 
 def _value(host: Host, name: str) -> Any:  # noqa: ANN401 - a variable is whatever its role says

@@ -46,6 +46,9 @@ RENAMED = {
         "slurmctld_gres_autodetect", "slurmctld_gres_autodetect: nvml", (True, "yes")
     ),
     "slurm_cgroup_conf_template": Renamed("slurmctld_cgroup_parameters", "slurmctld_cgroup_parameters: {…}"),
+    "slurm_cluster_install_openmpi": Renamed(
+        "openmpi_packages: Open MPI is the distribution's", "openmpi_packages: []", (True, "yes")
+    ),
     "slurm_cluster_name": Renamed("slurmctld_cluster_name", "slurmctld_cluster_name: NAME"),
     "slurm_conf_template": Renamed(
         "slurmctld_parameters and slurmctld_partitions", "slurmctld_parameters: {NAME: VALUE}"
@@ -152,7 +155,9 @@ MISSING = (
         "environment_modules_shared",
     ),
     Missing("slurm_install_hpcsdk hpcsdk_*", "the HPC SDK is not installed"),
-    Missing("slurm_cluster_install_openmpi openmpi_*", "no MPI is built"),
+    Missing(
+        "openmpi_*", "nothing is built: Open MPI is the distribution's, see openmpi_packages", harmless=True
+    ),
     Missing(
         "http_proxy https_proxy no_proxy proxy_env",
         "proxies are not passed on: set apt's in /etc/apt/apt.conf.d on the hosts",

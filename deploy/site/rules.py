@@ -78,6 +78,14 @@ _DATABASE_WORD = Form(r"[A-Za-z0-9_$-]{1,64}", "a name of at most 64 letters, di
 _ONE_LINE = Form(r"[^\r\n]*", "one line")
 _ADDRESS_WORD = Form(r"[A-Za-z0-9_.:-]+", "an address or a host name")
 
+_MODULE_WORD = Form(
+    r"[A-Za-z0-9][\w.+-]*", "a name without spaces and slashes, in quotes where it is a number", quoted=True
+)
+_INDEX = Form(
+    r"(https?|file)://[^\s@]+",
+    "an address without a password, which belongs into .netrc of the account that builds",
+)
+
 RULES: Mapping[str, Rule] = {
     "environment_modules_shared[]": _DIRECTORY,
     "environment_modules_trees[]": _DIRECTORY,
@@ -95,6 +103,16 @@ RULES: Mapping[str, Rule] = {
     "mariadb_innodb_lock_wait_timeout": _COUNT,
     "mariadb_innodb_log_file_size": _SIZE,
     "mariadb_max_allowed_packet": _SIZE,
+    "ml_stack_directory": _DIRECTORY,
+    "ml_stack_environments[].extra_index_urls[]": _INDEX,
+    "ml_stack_environments[].index_url": _INDEX,
+    "ml_stack_environments[].name": _MODULE_WORD,
+    "ml_stack_environments[].requirements[]": Form(
+        r"[A-Za-z0-9][\w.-]*(\[[\w,.-]+\])?==[^\s;*]+( *;[^\r\n]*)?( +--hash=sha\d+:[0-9a-f]+)*",
+        "a package with its exact version, as in torch==2.9.1",
+    ),
+    "ml_stack_environments[].version": _MODULE_WORD,
+    "ml_stack_owner": _USER_NAME,
     "node_health_disks[].path": _DIRECTORY,
     "node_health_mounts[].path": _DIRECTORY,
     "node_health_programs[].seconds": Range(1, 30),

@@ -31,6 +31,7 @@ def test_phases_and_their_hosts(tmp_path: Path) -> None:
         "compute": ("node1", "node2"),
         "login": ("login1",),
         "software": ("ctl1", "login1", "node1", "node2"),
+        "mpi": ("ctl1", "login1", "node1", "node2"),
         "job_logins": ("node1", "node2"),
         "user_logins": ("login1",),
     }
@@ -47,6 +48,7 @@ def test_a_limited_run_adds_only_the_controllers_node_list(tmp_path: Path) -> No
         "controller": ("ctl1",),
         "compute": ("node2",),
         "software": ("node2",),
+        "mpi": ("node2",),
         "job_logins": ("node2",),
     }
     full, limited = wired(site)["phase_controller"], wired(site, {"node2"})["phase_controller"]
@@ -128,3 +130,35 @@ def test_the_account_that_ansible_connects_with_is_known_to_the_roles_that_could
     assert hosts["node1"]["job_ssh_connecting_user"] == "ops"
     assert hosts["login1"]["login_limits_connecting_user"] == "ops"
     assert "job_ssh_connecting_user" not in hosts["node2"]
+
+
+def test_srun_starts_mpi_by_default_where_all_hosts_have_it(tmp_path: Path) -> None:
+    controller = wired(read_site(write_site(tmp_path)))["phase_check"]["hosts"]["ctl1"]
+    assert controller["slurmctld_mpi_default"] == "pmix"
+    files = {"host_vars/login1.yml": "openmpi_packages: []\n"}
+    groups = wired(read_site(write_site(tmp_path, files=files)))
+    assert groups["phase_check"]["hosts"]["ctl1"]["slurmctld_mpi_default"] == ""
+    assert "login1" not in groups["phase_mpi"]["hosts"]
+
+
+def test_nodes_check_themselves_unless_the_site_says_otherwise(tmp_path: Path) -> None:
+    hosts = wired(read_site(write_site(tmp_path)))["phase_check"]["hosts"]
+    assert hosts["ctl1"]["slurmctld_health_check_program"] == "/usr/local/sbin/node_health"
+    assert hosts["node1"]["node_health_contract"]["gpus"] == [{"type": "a100", "count": 2}]
+    files = {"group_vars/all.yml": "slurmctld_health_check_program: /opt/nhc\n"}
+    hosts = wired(read_site(write_site(tmp_path, files=files)))["phase_check"]["hosts"]
+    assert "slurmctld_health_check_program" not in hosts["ctl1"]
+
+
+def test_the_first_login_node_builds_environments_and_all_hosts_search_them(tmp_path: Path) -> None:
+    stack = "ml_stack_environments: [{name: torch, version: '2', requirements: [torch==2.9.1]}]\n"
+    files = {"group_vars/all.yml": f"{stack}ml_stack_directory: /software/ml\n"}
+    groups = wired(read_site(write_site(tmp_path, files=files)))
+    hosts = groups["phase_check"]["hosts"]
+    assert {name for name, host in hosts.items() if host["ml_stack_builds"]} == {"login1"}
+    users = [hosts["login1"], hosts["node2"]]
+    trees = {tuple(host["environment_modules_trees"]) for host in users}
+    assert trees == {("/software/ml/modulefiles",)}
+    assert "python3-venv" in hosts["login1"]["bootstrap_packages"]
+    assert "python3-venv" not in hosts["node1"]["bootstrap_packages"]
+    assert set(groups["phase_ml_stack"]["hosts"]) == {"login1", "node1", "node2"}

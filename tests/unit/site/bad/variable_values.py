@@ -231,4 +231,24 @@ SITES = (
         ),
         files={"host_vars/node2.yml": "users_slurm_uid: 5001\n", ALL: "users_slurm_uid: 5000\n"},
     ),
+    variables(
+        "an environment of whatever is newest",
+        "ml_stack_environments: [{name: torch, version: '2', requirements: [torch>=2]}]\n",
+        (
+            "group_vars/all.yml:1: ml_stack_environments[0].requirements[0] is 'torch>=2', not a package "
+            "with its exact version, as in torch==2.9.1 [invalid-value]"
+        ),
+    ),
+    variables(
+        "an index with a password",
+        (
+            "ml_stack_environments: [{name: torch, version: '2', requirements: [torch==2],"
+            " index_url: 'https://me:word@index.example/simple'}]\n"
+        ),
+        (
+            "group_vars/all.yml:1: ml_stack_environments[0].index_url is "
+            "'https://me:word@index.example/simple', not an address without a password, which belongs into "
+            ".netrc of the account that builds [invalid-value]"
+        ),
+    ),
 )

@@ -1,0 +1,96 @@
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from tests.unit.roles.loading import load_module
+
+module = load_module("roles/ml_stack/library/ml_environments.py")
+ml = import_module("ansible.module_utils.ml_environment")
+PYTHON = "3.13.5 (main)"
+
+
+def environment(**changes: object) -> object:
+    entry = {"name": "torch", "version": "2.9", "requirements": ["torch==2.9.1"], "python": None}
+    return ml.Environment.declared({**entry, **changes})
+
+
+def place(**changes: object) -> Path:
+    found: Path = environment(**changes).place(Path("/s"), PYTHON)  # type: ignore[attr-defined]
+    return found
+
+
+def test_what_would_be_installed_decides_where_an_environment_lies() -> None:
+    assert place().parent == Path("/s/environments")
+    assert place().name.startswith("torch-2.9-")
+    assert place(requirements=["torch==2.9.2"]) != place()
+    assert place(requirements=["b==1", "a==1"]) == place(requirements=["a==1", "b==1"])
+    # Another mirror brings the same packages.
+    assert place(index_url="https://mirror.example/simple") == place()
+    assert environment().place(Path("/s"), "3.14.0 (main)") != place()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("changes", "settings"),
+    [
+        ({}, {}),
+        ({"find_links": "/wheels"}, {"PIP_FIND_LINKS": "/wheels", "PIP_NO_INDEX": "1"}),
+        (
+            {
+                "index_url": "https://a.example",
+                "extra_index_urls": ["https://b.example", "https://c.example"],
+            },
+            {
+                "PIP_INDEX_URL": "https://a.example",
+                "PIP_EXTRA_INDEX_URL": "https://b.example https://c.example",
+            },
+        ),
+        (
+            {"index_url": "https://a.example", "find_links": "/wheels"},
+            {"PIP_INDEX_URL": "https://a.example", "PIP_FIND_LINKS": "/wheels"},
+        ),
+    ],
+)
+def test_where_pip_looks(changes: dict[str, object], settings: dict[str, str]) -> None:
+    assert environment(**changes).pip_settings() == settings  # type: ignore[attr-defined]
+
+
+def test_a_module_file_says_which_environment_it_loads() -> None:
+    text = environment().module_text(Path("/s/environments/x"))  # type: ignore[attr-defined]
+    assert text.startswith("#%Module")
+    assert ml.place_of(text) == Path("/s/environments/x")
+    assert ml.place_of("#%Module1.0\nsetenv A /b\n") is None
+
+
+def test_only_module_files_of_ours_that_nothing_declares_go(tmp_path: Path) -> None:
+    kept = environment().module_file(tmp_path)  # type: ignore[attr-defined]
+    kept.parent.mkdir(parents=True)
+    text = environment().module_text(tmp_path / "environments/x")  # type: ignore[attr-defined]
+    old, foreign = kept.with_name("1.0"), kept.with_name("own")
+    for path in (kept, old):
+        path.write_text(text)
+    foreign.write_text("#%Module1.0\n")
+    assert ml.leftover_module_files(tmp_path, [kept]) == [old]
+
+
+def test_an_environment_without_its_stamp_is_not_complete(tmp_path: Path) -> None:
+    assert not ml.is_complete(tmp_path)
+    (tmp_path / ml.STAMP).touch()
+    assert ml.is_complete(tmp_path)
+
+
+def test_a_host_that_does_not_see_an_environment_says_why(tmp_path: Path) -> None:
+    wanted = environment()
+    assert module.unseen(wanted, tmp_path) == f"{tmp_path}/modulefiles/torch/2.9 is not there"
+    lies = tmp_path / "environments/x"
+    file = wanted.module_file(tmp_path)  # type: ignore[attr-defined]
+    file.parent.mkdir(parents=True)
+    file.write_text(wanted.module_text(lies))  # type: ignore[attr-defined]
+    assert module.unseen(wanted, tmp_path) == f"{lies} is not there, or not complete"
+    (lies / "bin").mkdir(parents=True)
+    (lies / ml.STAMP).touch()
+    (lies / "bin/python").symlink_to("/no/such/python")
+    assert "does not run: this host has no Python of that version" in module.unseen(wanted, tmp_path)
+    (lies / "bin/python").unlink()
+    (lies / "bin/python").symlink_to("/bin/sh")
+    assert module.unseen(wanted, tmp_path) == ""
