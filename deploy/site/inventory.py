@@ -1,5 +1,6 @@
 """Any Ansible inventory, read by Ansible itself, as a frozen Site."""
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -135,11 +136,15 @@ def read_site(
             hint=f"name the machines below [{MASTER}] and [{NODE}]: ctl1 ansible_host=10.0.0.1",
         )
     extra = extra_variables or {}
+    memberships: defaultdict[str, set[str]] = defaultdict(set)
+    for group, members in groups.items():
+        for member in members:
+            memberships[member].add(group)
     hosts = {
         name: Host(
             name=name,
             variables={**variables, **extra},
-            groups=frozenset(g for g, members in groups.items() if name in members) - _IMPLICIT_GROUPS,
+            groups=frozenset(memberships[name]) - _IMPLICIT_GROUPS,
             origins={**reading.origins[name], **dict.fromkeys(extra, "--extra-vars")},
             connection={**reading.connections[name], **extra},
         )

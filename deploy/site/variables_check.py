@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from functools import cache
 
 from deploy.errors import Finding
 from deploy.site.deepops import deepops_finding
@@ -116,7 +117,7 @@ def _check_known(host: Host, option: Option, value: object) -> Iterator[Finding]
 
 
 def _check_connection(host: Host, name: str, value: object) -> Iterator[Finding]:
-    if name not in _CONNECTION and "did you mean" in (hint := suggestion(name, _similar(name))):
+    if hint := _meant_connection(name):
         message = f"Ansible knows no variable {name!r} and would ignore it"
         yield Finding(host.where(name), "unknown-variable", message, hint)
     if name in {"ansible_port", "ansible_ssh_port"} and not _is_port(value):
@@ -126,6 +127,13 @@ def _check_connection(host: Host, name: str, value: object) -> Iterator[Finding]
             f"{name} is {value!r}, not a port from 1 to 65535",
             "write the port of sshd, or remove it for 22",
         )
+
+
+@cache
+def _meant_connection(name: str) -> str:
+    """Which of Ansible's connection variables a name is a slip of; empty for a right or a foreign one."""
+    hint = "" if name in _CONNECTION else suggestion(name, _similar(name))
+    return hint if "did you mean" in hint else ""
 
 
 def _similar(name: str) -> dict[str, object]:
