@@ -50,7 +50,7 @@ lint: venv ## ruff, mypy, ansible-lint, yamllint, layers
 	$(BIN)/ansible-lint --offline
 
 unit: venv ## Fast tests without network
-	$(BIN)/pytest tests/unit
+	$(BIN)/pytest tests/unit --numprocesses 2
 
 contract: venv ## Layers, argument_specs, scenarios
 	$(BIN)/pytest tests/contract
