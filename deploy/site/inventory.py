@@ -15,7 +15,10 @@ MASTER = "slurm-master"
 NODE = "slurm-node"
 LOGIN = "slurm-login"
 METRIC = "slurm-metric"
+NFS = "slurm-nfs"
+NFS_CLIENT = "slurm-nfs-client"
 CLUSTER = "slurm-cluster"
+_MEMBERS = (MASTER, NODE, LOGIN, METRIC, NFS, NFS_CLIENT, CLUSTER)
 _IMPLICIT_GROUPS = frozenset({"all", "ungrouped"})
 
 
@@ -84,7 +87,7 @@ class Site:
     @cached_property
     def cluster(self) -> tuple[Host, ...]:
         """Every host of the cluster: the union of its groups, in inventory order."""
-        members = {host.name for name in (MASTER, NODE, LOGIN, METRIC, CLUSTER) for host in self.group(name)}
+        members = {host.name for name in _MEMBERS for host in self.group(name)}
         return tuple(host for host in self.hosts.values() if host.name in members)
 
 

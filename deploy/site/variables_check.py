@@ -6,7 +6,7 @@ from functools import cache
 
 from deploy.errors import Finding
 from deploy.site.deepops import deepops_finding
-from deploy.site.inventory import LOGIN, MASTER, NODE, Host, Site
+from deploy.site.inventory import LOGIN, MASTER, NFS, NODE, Host, Site
 from deploy.site.schema import OWN_PREFIX, Option, options
 from deploy.site.values import faults, suggestion
 from deploy.site.wording import is_computed
@@ -65,6 +65,8 @@ _READERS: Mapping[str, str] = {
     "slurmctld": MASTER,
     "slurmdbd": MASTER,
     "slurmd": NODE,
+    "scratch": NODE,
+    "nfs_server": NFS,
 }
 """The group whose hosts read a role's variables; those of other roles are read on every host."""
 

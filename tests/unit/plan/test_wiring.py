@@ -24,6 +24,7 @@ def test_phases_and_their_hosts(tmp_path: Path) -> None:
     assert {step.phase.name: step.hosts for step in plan.steps} == {
         "base": ("ctl1", "login1", "node1", "node2"),
         "names": ("ctl1", "login1", "node1", "node2"),
+        "scratch": ("node1", "node2"),
         "packages": ("ctl1", "login1", "node1", "node2"),
         "accounting": ("ctl1",),
         "controller": ("ctl1",),
@@ -41,6 +42,7 @@ def test_a_limited_run_adds_only_the_controllers_node_list(tmp_path: Path) -> No
     assert {step.phase.name: step.hosts for step in plan.steps} == {
         "base": ("node2",),
         "names": ("node2",),
+        "scratch": ("node2",),
         "packages": ("node2",),
         "controller": ("ctl1",),
         "compute": ("node2",),
@@ -126,3 +128,14 @@ def test_the_account_that_ansible_connects_with_is_known_to_the_roles_that_could
     assert hosts["node1"]["job_ssh_connecting_user"] == "ops"
     assert hosts["login1"]["login_limits_connecting_user"] == "ops"
     assert "job_ssh_connecting_user" not in hosts["node2"]
+
+
+def test_a_job_has_its_scratch_where_the_node_declares_it(tmp_path: Path) -> None:
+    files = {
+        "host_vars/node2.yml": "scratch_directory: /local\nscratch_private_directories: [/tmp, /var/tmp]\n"
+    }
+    groups = wired(read_site(write_site(tmp_path, files=files)))
+    first, second = groups["phase_controller"]["vars"]["slurmctld_nodes"]
+    assert first["scratch"] == {"directory": "/var/spool/scratch"}
+    assert second["scratch"] == {"directory": "/local", "private": ["/tmp", "/var/tmp"]}
+    assert groups["phase_check"]["hosts"]["node2"]["slurmd_required_mounts"] == ["/local", "/tmp", "/var/tmp"]
