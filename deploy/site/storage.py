@@ -118,6 +118,6 @@ def _some(hosts: list[Host]) -> str:
 
 
 def _entries(host: Host, name: str) -> list[Entry]:
-    """A list of entries as declared, else as the role has it; what else it may be is the schema's business."""
+    """A list of entries as declared, else as the role has it; anything else is the schema's business."""
     value = host.variables.get(name, options()[name].spec.get("default"))
     return [entry for entry in value if isinstance(entry, Mapping)] if isinstance(value, list) else []

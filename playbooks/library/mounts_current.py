@@ -211,8 +211,8 @@ class Mounts:
             lost = hidden(Path(mount.path), place)
         if lost:
             self.module.fail_json(
-                msg=f"{mount.path} holds {_some(lost)}, which {mount.source} does not have and which would "
-                "be hidden by it. Nothing was mounted. Move these to the file system first, or remove them here"
+                msg=f"{mount.path} holds {_some(lost)}, which {mount.source} does not have and would "
+                "hide. Nothing was mounted. Move these to the file system first, or remove them here"
             )
 
     @contextmanager

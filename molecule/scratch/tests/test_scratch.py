@@ -77,7 +77,8 @@ def test_a_batch_script_has_the_variables_of_people(on: On, idle: str) -> None:
     on(idle, "rm", "-f", "/var/tmp/variables")
     wrap = "--wrap=echo $WORK $TMPDIR > /var/tmp/variables"
     as_user(on, idle, "alice", "sbatch", "--chdir=/", "--mem=100", "--output=/dev/null", wrap)
-    wait_for(lambda: on(idle, "cat", "/var/tmp/variables", check=False).stdout == "/work/alice /tmp\n")
+    wait_for(lambda: on(idle, "cat", "/var/tmp/variables", check=False).stdout != "")
+    assert on(idle, "cat", "/var/tmp/variables").stdout == "/work/alice /tmp\n"
 
 
 def test_what_a_job_left_that_no_longer_runs_is_removed_when_slurmd_starts(on: On, idle: str) -> None:
@@ -88,6 +89,7 @@ def test_what_a_job_left_that_no_longer_runs_is_removed_when_slurmd_starts(on: O
     on(idle, "touch", f"{here}/.ns", f"{here}/.999/of-a-job-that-was-cut-off")
     on(idle, "systemctl", "start", "slurmd")
     wait_for(lambda: left(on, idle) == "")
+    assert on(idle, "test", "-e", here, check=False).returncode == 1
 
 
 def test_a_directory_inside_of_a_private_one_is_refused(on: On) -> None:

@@ -28,8 +28,8 @@ SITES = (
         "two exports for one place",
         expected=(
             (
-                "group_vars/all.yml:1: /home would be mounted twice on login1, and only the last one could be "
-                "seen [mounted-twice]"
+                "group_vars/all.yml:1: /home would be mounted twice on login1, and only the last one could "
+                "be seen [mounted-twice]"
             ),
         ),
         edits=_SERVER,
@@ -50,8 +50,8 @@ SITES = (
         "a quota without a unit that exists",
         "quotas_filesystems: [{path: /home, each_user: {space: 5P}}]\n",
         (
-            "group_vars/all.yml:1: quotas_filesystems[0].each_user.space is '5P', not a size, as in 500G (without "
-            "a unit KiB), or 0 for no limit [invalid-value]"
+            "group_vars/all.yml:1: quotas_filesystems[0].each_user.space is '5P', not a size, as in 500G "
+            "(without a unit KiB), or 0 for no limit [invalid-value]"
         ),
     ),
 )
