@@ -92,7 +92,8 @@ def check_storage(site: Site) -> Iterator[Finding]:
 
 def _served_by_nobody(site: Site) -> Iterator[Finding]:
     name = "nfs_server_exports"
-    setters = [host for host in site.cluster if name in host.variables]
+    default = options()[name].spec.get("default")
+    setters = [host for host in site.cluster if host.variables.get(name, default) != default]
     if setters and not any(name in server.variables for server in site.group(NFS)):
         yield Finding(
             setters[0].where(name),

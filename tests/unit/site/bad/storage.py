@@ -7,7 +7,7 @@ _SERVER = (("[slurm-login]", "[slurm-nfs]\nctl1\n\n[slurm-login]"),)
 SITES = (
     variables(
         "exports without a server",
-        "nfs_server_exports: [{path: /home}]\n",
+        "nfs_server_exports: [{path: /srv}]\n",
         (
             "group_vars/all.yml:1: nfs_server_exports is set for ctl1, login1, node1 …, but no host below "
             "[slurm-nfs] has it: nothing would be exported [nfs-without-server]"
