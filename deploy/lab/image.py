@@ -28,8 +28,8 @@ def system_options(machine: Machine) -> list[str]:
     """The podman options with which a container's systemd boots and finds its own cgroups alone."""
     if not machine.cgroup_v1:
         return ["--privileged", "--systemd=always"]
-    # What podman does for systemd on cgroup v1 shows a container the tree of its host, where the systemd of one
-    # would clear away the cgroups of another. In a namespace of its own it needs no such help.
+    # What podman does for systemd on cgroup v1 shows a container the tree of its host, where the systemd of
+    # one would clear away the cgroups of another. In a namespace of its own it needs no such help.
     temporary = [f"--tmpfs={place}" for place in _TEMPORARY]
     return ["--privileged", "--systemd=false", "--cgroupns=private", "--env=container=podman", *temporary]
 

@@ -35,13 +35,13 @@ def run_command(machine: Machine, network: str, platform: Platform) -> list[str]
 
 
 def create(scenario: str, platforms: Sequence[Platform]) -> None:
-    """Boots all machines at once and waits until each has started its services."""
+    """Boots all machines at once, anew, and waits until each has started its services."""
+    destroy(scenario, platforms)
     machine = inspect_machine()
     for release in {platform["image"].rpartition(":")[2] for platform in platforms}:
         ensure_image(release)
     network = network_of(scenario)
-    if not succeeds("network", "exists", network):
-        podman("network", "create", network)
+    podman("network", "create", network)
 
     def boot(platform: Platform) -> None:
         podman(*run_command(machine, network, platform))
