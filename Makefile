@@ -39,7 +39,12 @@ demo-down: ## Remove the demo's lab and everything it left; images that another 
 	@$(BIN)/deploy lab down --name demo --delete-dir
 	@podman images --quiet localhost/deploy-lab | sort -u | xargs --no-run-if-empty podman rmi >/dev/null 2>&1 || true
 
-test: lint unit contract integration molecule cluster ## Everything CI runs, cheap checks first
+test: ## Everything CI runs, cheap checks first; says how long each took
+	@for stage in lint unit contract integration molecule cluster; do \
+	  began=$$SECONDS; \
+	  $(MAKE) --no-print-directory $$stage; \
+	  echo "== $$stage: $$((SECONDS - began)) s"; \
+	done
 
 lint: venv ## ruff, mypy, ansible-lint, yamllint, layers
 	$(BIN)/ruff check .
@@ -50,7 +55,7 @@ lint: venv ## ruff, mypy, ansible-lint, yamllint, layers
 	$(BIN)/ansible-lint --offline
 
 unit: venv ## Fast tests without network
-	$(BIN)/pytest tests/unit
+	$(BIN)/pytest tests/unit --numprocesses 2
 
 contract: venv ## Layers, argument_specs, scenarios
 	$(BIN)/pytest tests/contract

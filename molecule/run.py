@@ -7,6 +7,7 @@ import importlib.util
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -45,17 +46,19 @@ def run(scenario: str) -> Result:
     """Runs one scenario from create to destroy."""
     began = time.monotonic()
     command = [sys.executable, "-m", "molecule", "test", "--scenario-name", scenario]
-    ended = subprocess.run(
-        command,
-        cwd=ROOT,
-        env=environment(),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        check=False,
-    )
+    with tempfile.TemporaryDirectory(prefix="molecule-") as state:
+        ended = subprocess.run(
+            command,
+            cwd=ROOT,
+            # With what Molecule remembers of another run it would not create the machines.
+            env={**environment(), "MOLECULE_EPHEMERAL_DIRECTORY": state},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            check=False,
+        )
     return Result(scenario, ended.returncode == 0, time.monotonic() - began, ended.stdout)
 
 

@@ -1,20 +1,20 @@
 """``deploy check``: whether a site and its machines are fit, before anything is changed."""
 
-import getpass
 import json
 import tempfile
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from deploy.cli.options import Options
+from deploy.cli.options import Options, ask_password
 from deploy.cli.parameters import (
+    AsData,
     AskBecomePass,
     AskPass,
     ExtraVariables,
     Forks,
     Inventory,
+    Limit,
     PrivateKey,
     User,
     VaultPasswordFile,
@@ -32,8 +32,8 @@ from deploy.site.hardware import read_contract
 def check(
     inventory: Inventory,
     *,
-    limit: Annotated[str | None, typer.Option("--limit", "-l", help="Only these hosts.")] = None,
-    as_data: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    limit: Limit = None,
+    as_data: AsData = False,
     user: User = None,
     private_key: PrivateKey = None,
     ask_pass: AskPass = False,
@@ -61,8 +61,8 @@ def check(
         forks=forks,
         extra=tuple(extra or ()),
         vault_password_file=vault_password_file,
-        connection_password=getpass.getpass("SSH password: ") if ask_pass else None,
-        become_password=getpass.getpass("sudo password: ") if ask_become_pass else None,
+        connection_password=ask_password("SSH", is_wanted=ask_pass),
+        become_password=ask_password("sudo", is_wanted=ask_become_pass),
     )
     found = _check(inventory, options, as_data=as_data)
     if as_data:

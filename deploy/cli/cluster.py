@@ -1,6 +1,5 @@
 """``deploy cluster``: the verb."""
 
-import getpass
 from typing import Annotated
 
 import typer
@@ -8,14 +7,17 @@ import typer
 from deploy.cli.consent import ask_to_go_on, go_on
 from deploy.cli.converge import deploy_cluster
 from deploy.cli.displays import Output, choose_display
-from deploy.cli.options import Options
+from deploy.cli.options import Options, ask_password
 from deploy.cli.parameters import (
     AskBecomePass,
     AskPass,
     ExtraVariables,
     Forks,
     Inventory,
+    LimitOfRun,
     PrivateKey,
+    SkipTags,
+    Tags,
     User,
     VaultPasswordFile,
 )
@@ -24,11 +26,9 @@ from deploy.cli.parameters import (
 def cluster(
     inventory: Inventory,
     *,
-    limit: Annotated[
-        str | None, typer.Option("--limit", "-l", help="Only these hosts, and what the controller must know.")
-    ] = None,
-    tags: Annotated[str | None, typer.Option("--tags", "-t", help="Only tasks with these tags.")] = None,
-    skip_tags: Annotated[str | None, typer.Option(help="All tasks but those with these tags.")] = None,
+    limit: LimitOfRun = None,
+    tags: Tags = None,
+    skip_tags: SkipTags = None,
     check: Annotated[
         bool, typer.Option("--check", "-C", help="Say what would change; change nothing.")
     ] = False,
@@ -78,8 +78,8 @@ def cluster(
         extra=tuple(extra or ()),
         verbose=verbose,
         vault_password_file=vault_password_file,
-        connection_password=getpass.getpass("SSH password: ") if ask_pass else None,
-        become_password=getpass.getpass("sudo password: ") if ask_become_pass else None,
+        connection_password=ask_password("SSH", is_wanted=ask_pass),
+        become_password=ask_password("sudo", is_wanted=ask_become_pass),
     )
     display = choose_display(output, options)
     raise typer.Exit(deploy_cluster(inventory, options, display, go_on if yes else ask_to_go_on).exit_code)

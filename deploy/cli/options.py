@@ -1,12 +1,13 @@
-"""What the admin typed behind ``deploy cluster INVENTORY``, and what of it Ansible is told."""
+"""What the admin typed behind a verb, and what of it Ansible is told."""
 
+import getpass
 from dataclasses import dataclass, field
 from pathlib import Path
 
 
 @dataclass(frozen=True)
 class Options:
-    """What the admin typed behind ``deploy cluster INVENTORY``."""
+    """What the admin typed behind a verb."""
 
     limit: str | None = None
     tags: str | None = None
@@ -48,3 +49,8 @@ class Options:
                 given += [option, value]
         given += ["--check"] * self.check + ["--diff"] * self.diff
         return given + ["-" + "v" * self.verbose] * bool(self.verbose)
+
+
+def ask_password(what: str, *, is_wanted: bool) -> str | None:
+    """Asks on the terminal, where it is wanted."""
+    return getpass.getpass(f"{what} password: ") if is_wanted else None

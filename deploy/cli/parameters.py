@@ -8,6 +8,13 @@ import typer
 Inventory = Annotated[
     Path, typer.Argument(metavar="INVENTORY", help="An Ansible inventory: a file, or a directory of them.")
 ]
+Limit = Annotated[str | None, typer.Option("--limit", "-l", help="Only these hosts.")]
+LimitOfRun = Annotated[
+    str | None, typer.Option("--limit", "-l", help="Only these hosts, and what the controller must know.")
+]
+Tags = Annotated[str | None, typer.Option("--tags", "-t", help="Only tasks with these tags.")]
+SkipTags = Annotated[str | None, typer.Option(help="All tasks but those with these tags.")]
+AsData = Annotated[bool, typer.Option("--json", help="For programs.")]
 User = Annotated[str | None, typer.Option("--user", "-u", help="Log in as this user.")]
 PrivateKey = Annotated[
     Path | None, typer.Option("--private-key", "--key-file", help="Log in with this SSH key.")

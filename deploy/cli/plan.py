@@ -1,22 +1,24 @@
 """``deploy plan``: the verb."""
 
-import getpass
 import json
 import sys
-from typing import Annotated
 
 import typer
 
 from deploy.cli.converge import plan_cluster
 from deploy.cli.displays import Output, choose_display
-from deploy.cli.options import Options
+from deploy.cli.options import Options, ask_password
 from deploy.cli.parameters import (
+    AsData,
     AskBecomePass,
     AskPass,
     ExtraVariables,
     Forks,
     Inventory,
+    LimitOfRun,
     PrivateKey,
+    SkipTags,
+    Tags,
     User,
     VaultPasswordFile,
 )
@@ -31,12 +33,10 @@ from deploy.show.summary import Outcome, Summary
 def plan(
     inventory: Inventory,
     *,
-    limit: Annotated[
-        str | None, typer.Option("--limit", "-l", help="Only these hosts, and what the controller must know.")
-    ] = None,
-    tags: Annotated[str | None, typer.Option("--tags", "-t", help="Only tasks with these tags.")] = None,
-    skip_tags: Annotated[str | None, typer.Option(help="All tasks but those with these tags.")] = None,
-    as_data: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    limit: LimitOfRun = None,
+    tags: Tags = None,
+    skip_tags: SkipTags = None,
+    as_data: AsData = False,
     user: User = None,
     private_key: PrivateKey = None,
     ask_pass: AskPass = False,
@@ -65,8 +65,8 @@ def plan(
         forks=forks,
         extra=tuple(extra or ()),
         vault_password_file=vault_password_file,
-        connection_password=getpass.getpass("SSH password: ") if ask_pass else None,
-        become_password=getpass.getpass("sudo password: ") if ask_become_pass else None,
+        connection_password=ask_password("SSH", is_wanted=ask_pass),
+        become_password=ask_password("sudo", is_wanted=ask_become_pass),
     )
     forecast, summary = plan_cluster(inventory, options, _display(options, as_data=as_data))
     if as_data:

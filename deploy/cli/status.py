@@ -1,22 +1,22 @@
 """``deploy status``: what the cluster is like now."""
 
-import getpass
 import json
 import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from deploy.cli.options import Options
+from deploy.cli.options import Options, ask_password
 from deploy.cli.parameters import (
+    AsData,
     AskPass,
     ExtraVariables,
     Forks,
     Inventory,
+    Limit,
     PrivateKey,
     User,
     VaultPasswordFile,
@@ -37,8 +37,8 @@ _CONNECTION_SECONDS = 5
 def status(
     inventory: Inventory,
     *,
-    limit: Annotated[str | None, typer.Option("--limit", "-l", help="Only these hosts.")] = None,
-    as_data: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    limit: Limit = None,
+    as_data: AsData = False,
     user: User = None,
     private_key: PrivateKey = None,
     ask_pass: AskPass = False,
@@ -63,7 +63,7 @@ def status(
         forks=forks,
         extra=tuple(extra or ()),
         vault_password_file=vault_password_file,
-        connection_password=getpass.getpass("SSH password: ") if ask_pass else None,
+        connection_password=ask_password("SSH", is_wanted=ask_pass),
     )
     found = _status(inventory, options)
     if as_data:

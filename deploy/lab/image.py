@@ -16,11 +16,22 @@ _LABEL = "deploy.recipe"
 
 # systemd 257 boots on cgroup v1 only when told twice; older ones take it as a matter of course.
 _CGROUP_V1_ARGUMENTS = ("systemd.unified_cgroup_hierarchy=0", "SYSTEMD_CGROUP_ENABLE_LEGACY_FORCE=1")
+_TEMPORARY = ("/run", "/run/lock", "/tmp")  # noqa: S108 - directories of the container
 
 
 def image_name(release: str) -> str:
     """The name of the node image of a release (or of a foreign image)."""
     return f"localhost/deploy-lab:{re.sub(r'[^a-z0-9_.-]+', '-', release.lower()).strip('-.')}"
+
+
+def system_options(machine: Machine) -> list[str]:
+    """The podman options with which a container's systemd boots and finds its own cgroups alone."""
+    if not machine.cgroup_v1:
+        return ["--privileged", "--systemd=always"]
+    # What podman does for systemd on cgroup v1 shows a container the tree of its host, where the systemd of
+    # one would clear away the cgroups of another. In a namespace of its own it needs no such help.
+    temporary = [f"--tmpfs={place}" for place in _TEMPORARY]
+    return ["--privileged", "--systemd=false", "--cgroupns=private", "--env=container=podman", *temporary]
 
 
 def start_command(machine: Machine) -> list[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from deploy.errors import DeployError
 from deploy.lab.access import KeyPair, make_key_pair
 from deploy.lab.addresses import address_of, mac_address, node_number
-from deploy.lab.image import start_command
+from deploy.lab.image import start_command, system_options
 from deploy.lab.machine import Machine
 from deploy.lab.podman import podman, succeeds
 from deploy.lab.recipe import ADMIN_HOME, ADMIN_UID
@@ -76,10 +76,7 @@ class NodeMaker:
             # /etc/hosts is then the machine's own file, as on a real one: kept over a power cycle.
             "--no-hosts",
             f"--volume={home_volume(self.lab)}:/home",
-            "--systemd=always",
-            "--privileged",
-            # As with cgroup v2: systemd finds the controllers where it looks for them, and can limit slices.
-            "--cgroupns=private",
+            *system_options(machine),
             "--pids-limit=-1",
             f"--ulimit=nofile={machine.open_files}:{machine.open_files}",
             f"--ulimit=nproc={machine.processes}:{machine.processes}",

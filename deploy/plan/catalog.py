@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from deploy.site.inventory import Host, Site
+from deploy.site.inventory import NFS, Host, Site
+from deploy.site.storage import hosts_with_quotas, nfs_clients
 
 
 @dataclass(frozen=True)
@@ -54,8 +55,24 @@ def _ml_hosts(site: Site) -> list[Host]:
 
 
 PHASES: tuple[Phase, ...] = (
-    Phase("base", "Base system", ("bootstrap", "time_sync", "users"), lambda site: site.cluster),
+    Phase(
+        "base",
+        "Base system",
+        ("bootstrap", "time_sync", "users", "user_environment"),
+        lambda site: site.cluster,
+    ),
     Phase("names", "Names", ("hosts_file",), lambda site: site.cluster),
+    # Cluster-wide: a server learns of a new client before that mounts anything.
+    Phase("nfs_server", "NFS server", ("nfs_server",), lambda site: site.group(NFS), cluster_wide=True),
+    Phase("nfs_client", "NFS clients", ("nfs_client",), nfs_clients),
+    Phase(
+        "network_mounts",
+        "Network file systems",
+        ("network_mounts",),
+        lambda site: [host for host in site.cluster if "network_mounts_filesystems" in host.variables],
+    ),
+    Phase("scratch", "Job scratch", ("scratch",), lambda site: site.nodes),
+    Phase("quotas", "Quotas", ("quotas",), hosts_with_quotas),
     # Before Slurm's daemons: slurmd runs the check before it registers.
     Phase("node_health", "Node health", ("node_health",), lambda site: site.nodes, needs_contract=True),
     Phase("packages", "Slurm packages and authentication", ("slurm_packages", "munge"), _slurm_hosts),

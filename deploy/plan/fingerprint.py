@@ -7,8 +7,8 @@ roles read, secrets included, of which nobody could tell a value from the hash.
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping
-from functools import cache
+from collections.abc import Iterator, Mapping
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -27,52 +27,80 @@ _MEANS_ANYTHING = frozenset({"vars", "hostvars", "lookup", "query", "q", "varnam
 def fingerprints(site: Site, wired: WiredVariables, secrets: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     """By host and phase, for every phase that a host takes part in."""
     members = {phase: {host.name for host in phase.hosts(site)} for phase in PHASES}
+    shared = {phase.group: _Source(wired.shared.get(phase.group, {})) for phase in PHASES}
+    of_all = _Source({**secrets, "groups": site.groups})
+
+    def of_host(host: Host, phases: list[Phase]) -> dict[str, str]:
+        # Everything that can give a host's variable its value. Which one wins does not matter for a hash.
+        own = [_Source(host.variables), _Source(wired.by_host.get(host.name, {}))]
+        sources = [*own, *(shared[phase.group] for phase in phases), of_all]
+        return {phase.name: _fingerprint(phase, sources) for phase in phases}
+
     return {
-        host.name: {
-            phase.name: _fingerprint(phase, _sources(host, own, wired, secrets), site) for phase in own
-        }
+        host.name: of_host(host, phases)
         for host in site.cluster
-        if (own := [phase for phase in PHASES if host.name in members[phase]])
+        if (phases := [phase for phase in PHASES if host.name in members[phase]])
     }
 
 
-def _sources(
-    host: Host, phases: Iterable[Phase], wired: WiredVariables, secrets: Mapping[str, Any]
-) -> list[Mapping[str, Any]]:
-    """Everything that can give a host's variable its value. Which one wins does not matter for a hash."""
-    shared = [wired.shared.get(phase.group, {}) for phase in phases]
-    return [host.variables, wired.by_host.get(host.name, {}), *shared, secrets]
+class _Source:
+    """Variables from one place; what is asked of one that many hosts share is worked out once."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self.values = values
+        self._hashes: dict[str, str] = {}
+        self._words: dict[str, frozenset[str]] = {}
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The variables that are here."""
+        return frozenset(self.values)
+
+    def hash_of(self, name: str) -> str:
+        """A hash of a variable's value."""
+        if name not in self._hashes:
+            self._hashes[name] = _hash(self.values[name])
+        return self._hashes[name]
+
+    def words_of(self, name: str) -> frozenset[str]:
+        """The words in the templates of a variable's value, which may be names of others."""
+        if name not in self._words:
+            self._words[name] = frozenset(_words(self.values.get(name)))
+        return self._words[name]
 
 
-def _fingerprint(phase: Phase, sources: list[Mapping[str, Any]], site: Site) -> str:
-    known = {name for source in sources for name in source}
+def _hash(value: object) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def _words(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        if "{{" in value or "{%" in value:
+            yield from _WORD.findall(value)
+    elif isinstance(value, Mapping):
+        for name, part in value.items():
+            yield from _words(name)
+            yield from _words(part)
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from _words(part)
+
+
+def _fingerprint(phase: Phase, sources: list[_Source]) -> str:
+    known = frozenset().union(*(source.names for source in sources))
     prefixes = tuple(f"{role}_" for role in phase.roles)
-    reads = {name for name in known if name.startswith(prefixes)}
-    open_names = list(reads)
+    read = {name for name in known if name.startswith(prefixes)}
+    open_names = list(read)
     while open_names:
         name = open_names.pop()
-        for source in sources:
-            mentioned = _mentioned(source.get(name), known) - reads
-            reads |= mentioned
-            open_names += mentioned
-    values = {name: [source.get(name) for source in sources if name in source] for name in sorted(reads)}
-    groups = site.groups if reads == known else {}
-    told = [_of_files(content_root(), phase.roles), values, groups]
-    return hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode()).hexdigest()
-
-
-def _mentioned(value: object, known: set[str]) -> set[str]:
-    """The variables that templates in a value speak of; all, where that cannot be known."""
-    if isinstance(value, str):
-        if "{{" not in value and "{%" not in value:
-            return set()
-        words = set(_WORD.findall(value))
-        return known if words & _MEANS_ANYTHING else words & known
-    if isinstance(value, Mapping):
-        parts: Iterable[object] = [*value.keys(), *value.values()]
-    else:
-        parts = value if isinstance(value, list | tuple) else ()
-    return {name for part in parts for name in _mentioned(part, known)}
+        words = frozenset().union(*(source.words_of(name) for source in sources))
+        mentioned = (known if words & _MEANS_ANYTHING else words & known) - read
+        read |= mentioned
+        open_names += mentioned
+    values = [
+        (name, [source.hash_of(name) for source in sources if name in source.names]) for name in sorted(read)
+    ]
+    return _hash([_of_files(content_root(), phase.roles), values])
 
 
 @cache

@@ -11,6 +11,7 @@ from deploy.site.inventory import Site
 
 _SERVICES: Mapping[str, str] = {
     "time_sync": "chrony",
+    "nfs_server": "nfs-server",
     "munge": "munge",
     "mariadb": "mariadb",
     "slurmdbd": "slurmdbd",

@@ -18,6 +18,7 @@ from deploy.plan.build import Plan
 from deploy.plan.catalog import PHASES, Phase
 from deploy.plan.expectations import host_expectations, site_expectations
 from deploy.plan.software_wiring import software_variables
+from deploy.plan.storage_wiring import TASK_PROLOG, host_storage, node_scratch, required_mounts
 from deploy.site.hardware import Hardware, hardware_of, undiscovered
 from deploy.site.inventory import Host, Site
 from deploy.site.schema import options
@@ -116,6 +117,7 @@ def _cluster_wide(site: Site, contract: Mapping[str, Hardware]) -> Mapping[str, 
             "slurmctld_database_host": servers[0],
             "slurmctld_nodes": [_node(host, contract) for host in site.nodes if host.name in known],
             "slurmctld_partition_nodes": _partition_nodes(site, contract),
+            "slurmctld_task_prolog": TASK_PROLOG,
         },
         "phase_compute": {"slurmd_conf_servers": servers},
         "phase_login": {"slurm_client_conf_servers": servers},
@@ -139,7 +141,9 @@ def _by_host(site: Site, contract: Mapping[str, Hardware]) -> dict[str, Variable
             wired["time_sync_servers"] = masters
         if host.name in members["compute"]:
             wired["slurmd_contract"] = hardware_of(host, contract)
+            wired["slurmd_required_mounts"] = required_mounts(site, host)
         wired |= software_variables(site, host, hardware_of(host, contract))
+        wired |= host_storage(site, host)
         wired["bootstrap_packages"] = _packages(
             host, [p for p in PHASES if host.name in members[p.name]], wired
         )
@@ -215,7 +219,12 @@ def _node(host: Host, contract: Mapping[str, Hardware]) -> Variables:
         for key in ("features", "weight", "node_parameters")
         if host.variables.get(f"slurmd_{key}")
     }
-    return {**_named(host), "hardware": hardware_of(host, contract), **wishes}
+    return {
+        **_named(host),
+        "hardware": hardware_of(host, contract),
+        "scratch": node_scratch(host),
+        **wishes,
+    }
 
 
 def _partition_nodes(site: Site, contract: Mapping[str, Hardware]) -> dict[str, Variables]:

@@ -42,6 +42,14 @@ RENAMED = {
         "always the whole cluster: every host has all names in /etc/hosts", same=(["slurm-cluster"],)
     ),
     "slurm_allow_ssh_user": Renamed("job_ssh_admin_users", "job_ssh_admin_users: [NAME]"),
+    "nfs_exports": Renamed(
+        "nfs_server_exports, to the cluster's addresses", "nfs_server_exports: [{path: /home}]", same=([],)
+    ),
+    "nfs_mounts": Renamed(
+        "nfs_client_mounts, by default all that [slurm-nfs] exports",
+        "nfs_client_mounts: [{path: /home, server: ADDRESS}]",
+        same=([],),
+    ),
     "slurm_autodetect_nvml": Renamed(
         "slurmctld_gres_autodetect", "slurmctld_gres_autodetect: nvml", (True, "yes")
     ),
@@ -116,8 +124,9 @@ RENAMED = {
 
 MISSING = (
     Missing(
-        "nfs_exports nfs_mounts nfs_server_group nfs_client_group slurm_enable_nfs_*",
-        "NFS is not set up: mount shared directories by other means",
+        "nfs_server_group nfs_client_group slurm_enable_nfs_*",
+        "[slurm-nfs] serves and [slurm-nfs-client] mounts; leave them empty for no NFS",
+        harmless=True,
     ),
     Missing(
         "autofs_* nis_* kerberos_client_* nfs_idmapd_domain",
@@ -212,7 +221,6 @@ MISSING = (
 )
 
 _GROUPS = (
-    ("slurm-nfs slurm-nfs-client", "NFS is not set up: mount shared directories by other means"),
     ("slurm-cache", "no caches are set up"),
     (
         "kube_control_plane kube-master kube_node kube-node etcd k8s_cluster k8s-cluster",

@@ -1,5 +1,6 @@
 """Any Ansible inventory, read by Ansible itself, as a frozen Site."""
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,7 +15,10 @@ MASTER = "slurm-master"
 NODE = "slurm-node"
 LOGIN = "slurm-login"
 METRIC = "slurm-metric"
+NFS = "slurm-nfs"
+NFS_CLIENT = "slurm-nfs-client"
 CLUSTER = "slurm-cluster"
+_MEMBERS = (MASTER, NODE, LOGIN, METRIC, NFS, NFS_CLIENT, CLUSTER)
 _IMPLICIT_GROUPS = frozenset({"all", "ungrouped"})
 
 
@@ -83,7 +87,7 @@ class Site:
     @cached_property
     def cluster(self) -> tuple[Host, ...]:
         """Every host of the cluster: the union of its groups, in inventory order."""
-        members = {host.name for name in (MASTER, NODE, LOGIN, METRIC, CLUSTER) for host in self.group(name)}
+        members = {host.name for name in _MEMBERS for host in self.group(name)}
         return tuple(host for host in self.hosts.values() if host.name in members)
 
 
@@ -135,11 +139,15 @@ def read_site(
             hint=f"name the machines below [{MASTER}] and [{NODE}]: ctl1 ansible_host=10.0.0.1",
         )
     extra = extra_variables or {}
+    memberships: defaultdict[str, set[str]] = defaultdict(set)
+    for group, members in groups.items():
+        for member in members:
+            memberships[member].add(group)
     hosts = {
         name: Host(
             name=name,
             variables={**variables, **extra},
-            groups=frozenset(g for g, members in groups.items() if name in members) - _IMPLICIT_GROUPS,
+            groups=frozenset(memberships[name]) - _IMPLICIT_GROUPS,
             origins={**reading.origins[name], **dict.fromkeys(extra, "--extra-vars")},
             connection={**reading.connections[name], **extra},
         )

@@ -64,6 +64,7 @@ _TIME = Form(
 )
 _SIZE = Form(r"\d+[KMGT]?", "a size, as in 512M or 4G")
 _PART_OR_SIZE = Form(r"\d+[KMGT]?|\d{1,3}%|infinity", "a part or a size, as in 25%, 16G or infinity")
+_QUOTA = Form(r"\d+[KMGT]?", "a size, as in 500G (without a unit KiB), or 0 for no limit")
 _DIRECTORY = Form(r"/[^\s]*", "an absolute path without spaces")
 _AGE = Form(r"(?i)\d+\s?(hour|day|month)s?", "an age with its unit, as in 12months, 30days or 48hours")
 _MODE = Form(r"0?[0-7]{3,4}", 'a file mode in quotes, as in "0700"', quoted=True)
@@ -76,6 +77,15 @@ _USER_NAME = Form(r"[a-z_][a-z0-9_-]{0,31}", "a login name: small letters, digit
 _GPU_TYPE = Form(r"|[A-Za-z0-9_][A-Za-z0-9_.-]*", "a GPU's type: letters, digits, _ . and -")
 _DATABASE_WORD = Form(r"[A-Za-z0-9_$-]{1,64}", "a name of at most 64 letters, digits, _ $ and -")
 _ONE_LINE = Form(r"[^\r\n]*", "one line")
+_MOUNT_OPTION = Form(r"[^\s,]+", "one option of a mount, without commas")
+_NFS_CLIENT = Form(
+    r"[0-9a-fA-F.:]+(/[0-9.]{1,15})?|[A-Za-z0-9_][A-Za-z0-9_.-]*",
+    "an address, a network as in 10.0.0.0/16, or a host name; never everybody (*)",
+)
+_VARIABLE = Form(r"[A-Za-z_][A-Za-z0-9_]*", "a variable's name: letters, digits and _, no digit first")
+_SHELL_VALUE = Form(
+    r"(?!.*\$\()[^\r\n\"\\`]*", "one line without double quotes, backslashes and commands in ` or $()"
+)
 _ADDRESS_WORD = Form(r"[A-Za-z0-9_.:-]+", "an address or a host name")
 
 _MODULE_WORD = Form(
@@ -117,6 +127,35 @@ RULES: Mapping[str, Rule] = {
     "node_health_mounts[].path": _DIRECTORY,
     "node_health_programs[].seconds": Range(1, 30),
     "node_health_services[]": Form(r"[A-Za-z0-9@_.:-]+", "a service's name"),
+    "network_mounts_filesystems[].directory": _DIRECTORY,
+    "network_mounts_filesystems[].name": Form(r"[A-Za-z0-9_.-]+", "a name: letters, digits, _ . and -"),
+    "network_mounts_filesystems[].options[]": _MOUNT_OPTION,
+    "network_mounts_filesystems[].path": _DIRECTORY,
+    "network_mounts_filesystems[].servers[]": Form(
+        r"[A-Za-z0-9_.:\[\]-]+(@[a-z0-9]+)?",
+        "an address or a host name, with Lustre's network as in 10.0.0.1@o2ib",
+    ),
+    "network_mounts_filesystems[].user": Form(r"[A-Za-z0-9_.-]+", "a user of Ceph, without client."),
+    "nfs_client_mounts[].export": _DIRECTORY,
+    "nfs_client_mounts[].options[]": _MOUNT_OPTION,
+    "nfs_client_mounts[].path": _DIRECTORY,
+    "nfs_client_mounts[].server": _ADDRESS_WORD,
+    "nfs_client_options[]": _MOUNT_OPTION,
+    "nfs_server_clients[]": _NFS_CLIENT,
+    "nfs_server_exports[].clients[]": _NFS_CLIENT,
+    "nfs_server_exports[].mount": Form(r"|/[^\s]*", "an absolute path without spaces, or empty"),
+    "nfs_server_exports[].options[]": Form(r"[a-z_]+(=[A-Za-z0-9_.:/@+-]+)?", "one option of exports(5)"),
+    "nfs_server_exports[].path": _DIRECTORY,
+    "nfs_server_threads": _COUNT,
+    "quotas_filesystems[].path": _DIRECTORY,
+    "quotas_filesystems[].each_user.space": _QUOTA,
+    "quotas_filesystems[].each_user.space_warning": _QUOTA,
+    "quotas_filesystems[].groups[].space": _QUOTA,
+    "quotas_filesystems[].groups[].space_warning": _QUOTA,
+    "quotas_filesystems[].users[].space": _QUOTA,
+    "quotas_filesystems[].users[].space_warning": _QUOTA,
+    "scratch_directory": _DIRECTORY,
+    "scratch_private_directories[]": _DIRECTORY,
     "slurm_accounts_accounts[].default_qos": _ACCOUNTING_NAME,
     "slurm_accounts_accounts[].name": _ACCOUNTING_NAME,
     "slurm_accounts_accounts[].parent": _ACCOUNTING_NAME,
@@ -185,6 +224,10 @@ RULES: Mapping[str, Rule] = {
     "time_sync_local_stratum": Range(0, 15),
     "time_sync_options": _ONE_LINE,
     "time_sync_servers[]": _ADDRESS_WORD,
+    "user_environment_job_variables[].name": _VARIABLE,
+    "user_environment_job_variables[].value": _SHELL_VALUE,
+    "user_environment_variables[].name": _VARIABLE,
+    "user_environment_variables[].value": _SHELL_VALUE,
     "users_accounts[].groups[]": _USER_NAME,
     "users_accounts[].home": _DIRECTORY,
     "users_accounts[].name": _USER_NAME,

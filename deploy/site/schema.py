@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import yaml
@@ -24,7 +24,7 @@ class Option:
     name: str
     spec: Mapping[str, Any]
 
-    @property
+    @cached_property
     def secret(self) -> bool:
         """Whether its value, or a part of it, must never be shown."""
         return _secret(self.spec)

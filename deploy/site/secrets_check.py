@@ -72,9 +72,10 @@ def _kept_faults(path: Path, kept: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def _declared_faults(site: Site) -> Iterator[Finding]:
+    secret = {name: option for name, option in options().items() if option.secret}
     for host in site.cluster:
-        for name, option in options().items():
-            if option.secret and name in host.variables:
+        for name, option in secret.items():
+            if name in host.variables:
                 for place, value in _leaves(name, option.spec, host.variables[name]):
                     yield from _unfit(host.where(name), place, value)
 

@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from functools import cache
 
 from deploy.errors import Finding
 from deploy.site.deepops import deepops_finding
-from deploy.site.inventory import LOGIN, MASTER, NODE, Host, Site
+from deploy.site.inventory import LOGIN, MASTER, NFS, NODE, Host, Site
 from deploy.site.schema import OWN_PREFIX, Option, options
 from deploy.site.values import faults, suggestion
 from deploy.site.wording import is_computed
@@ -65,6 +66,8 @@ _READERS: Mapping[str, str] = {
     "slurmctld": MASTER,
     "slurmdbd": MASTER,
     "slurmd": NODE,
+    "scratch": NODE,
+    "nfs_server": NFS,
 }
 """The group whose hosts read a role's variables; those of other roles are read on every host."""
 
@@ -117,7 +120,7 @@ def _check_known(host: Host, option: Option, value: object) -> Iterator[Finding]
 
 
 def _check_connection(host: Host, name: str, value: object) -> Iterator[Finding]:
-    if name not in _CONNECTION and "did you mean" in (hint := suggestion(name, _similar(name))):
+    if hint := _meant_connection(name):
         message = f"Ansible knows no variable {name!r} and would ignore it"
         yield Finding(host.where(name), "unknown-variable", message, hint)
     if name in {"ansible_port", "ansible_ssh_port"} and not _is_port(value):
@@ -127,6 +130,13 @@ def _check_connection(host: Host, name: str, value: object) -> Iterator[Finding]
             f"{name} is {value!r}, not a port from 1 to 65535",
             "write the port of sshd, or remove it for 22",
         )
+
+
+@cache
+def _meant_connection(name: str) -> str:
+    """Which of Ansible's connection variables a name is a slip of; empty for a right or a foreign one."""
+    hint = "" if name in _CONNECTION else suggestion(name, _similar(name))
+    return hint if "did you mean" in hint else ""
 
 
 def _similar(name: str) -> dict[str, object]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from deploy.lab.image import ensure_image, start_command
+from deploy.lab.image import ensure_image, start_command, system_options
 from deploy.lab.machine import Machine, inspect_machine
 from deploy.lab.podman import podman, succeeds
 
@@ -27,7 +27,7 @@ def run_command(machine: Machine, network: str, platform: Platform) -> list[str]
     return [
         *("--runtime", machine.runtime),
         *("run", "--detach", "--name", name, "--hostname", name, "--network", network),
-        *("--privileged", "--systemd=always", "--cgroupns=private"),
+        *system_options(machine),
         *("--ulimit", f"nofile={machine.open_files}:{machine.open_files}"),
         *("--ulimit", f"nproc={machine.processes}:{machine.processes}"),
         *(platform["image"], *start_command(machine)),
@@ -35,13 +35,13 @@ def run_command(machine: Machine, network: str, platform: Platform) -> list[str]
 
 
 def create(scenario: str, platforms: Sequence[Platform]) -> None:
-    """Boots all machines at once and waits until each has started its services."""
+    """Boots all machines at once, anew, and waits until each has started its services."""
+    destroy(scenario, platforms)
     machine = inspect_machine()
     for release in {platform["image"].rpartition(":")[2] for platform in platforms}:
         ensure_image(release)
     network = network_of(scenario)
-    if not succeeds("network", "exists", network):
-        podman("network", "create", network)
+    podman("network", "create", network)
 
     def boot(platform: Platform) -> None:
         podman(*run_command(machine, network, platform))

@@ -10,6 +10,7 @@ from typing import Any
 from tests.bench.figures import Measured
 from tests.bench.floor import Recording, prepared, put_in_place, record
 from tests.bench.lab import BenchLab, Wish, fresh_lab
+from tests.bench.large import seconds_to_check
 from tests.bench.rerun import Rerun, deploy_cluster, in_turn, report
 from tests.bench.state import read_installed, read_state
 
@@ -28,6 +29,7 @@ class Campaign:
 
     def run(self) -> None:
         """Everything, the first deployment first: the others need what it leaves."""
+        self._large_sites()
         recording = self._first_deployment(0)
         self._floor(0, recording)
         for number in range(1, self.rounds):
@@ -56,6 +58,12 @@ class Campaign:
             started = time.monotonic()
             put_in_place(recording, lab, archives)
             self._note(number, Measured.FLOOR, time.monotonic() - started)
+
+    def _large_sites(self) -> None:
+        for number in range(self.rounds):
+            for measured, nodes in ((Measured.CHECK_1K, 1000), (Measured.CHECK_10K, 10_000)):
+                place = self.place / f"large{number}-{nodes}"
+                self._note(number, measured, seconds_to_check(place, nodes))
 
     def _reruns(self, lab: BenchLab) -> None:
         rerun = Rerun(lab)

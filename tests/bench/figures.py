@@ -16,6 +16,8 @@ class Measured(StrEnum):
     RERUN_TUNED = "rerun: ansible-playbook, settings of deploy"
     FIRST = "first deployment: deploy cluster, then a job"
     FLOOR = "first deployment: floor by plain ssh, then a job"
+    CHECK_1K = "offline check: 1,000 nodes"
+    CHECK_10K = "offline check: 10,000 nodes"
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,7 @@ GOALS = (
     Goal("rerun / plain Ansible", Measured.RERUN, Measured.RERUN_PLAIN, 0.40),
     Goal("full rerun / Ansible with the same settings", Measured.RERUN_FULL, Measured.RERUN_TUNED, 1.08),
     Goal("first deployment / floor", Measured.FIRST, Measured.FLOOR, 1.50),
+    Goal("offline check: 10,000 nodes / 1,000 nodes", Measured.CHECK_10K, Measured.CHECK_1K, 10.0),
 )
 
 Figures = Mapping[Measured, Sequence[float]]

@@ -16,10 +16,10 @@ from tests.cluster.lab_cluster import Cluster
 def test_machines_that_nothing_was_deployed_on(cluster: Cluster) -> None:
     hosts = cluster.status(expect=1)
     assert set(hosts) == {"ctl1", "login1", "node1", "node2"}
-    assert all(
-        [finding["reference"] for finding in host["findings"]] == ["never-converged"]
-        for host in hosts.values()
-    )
+    references = {
+        name: [finding["reference"] for finding in host["findings"]] for name, host in hosts.items()
+    }
+    assert references == {name: ["never-converged"] for name in hosts}
     assert not (cluster.directory / ".deploy").exists()
     assert not (cluster.directory / "secrets.yml").exists()
 

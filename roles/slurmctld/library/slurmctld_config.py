@@ -10,7 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.slurm_conf import ASK_FOR_JOBS, changed_parameters, guarded, squeue_arguments
+from ansible.module_utils.slurm_conf import (
+    ASK_FOR_JOBS,
+    changed_parameters,
+    guarded,
+    guarded_scratch,
+    squeue_arguments,
+)
 
 DOCUMENTATION = r"""
 module: slurmctld_config
@@ -379,8 +385,10 @@ def main() -> None:
         action, reasons = decide(applied, daemon.files, version)
     enabled = bool(version) and daemon.enabled()
     # Of what the daemon runs with, not of what lies there: an interrupted run may have written it already.
-    running_with = (applied or current).get("slurm.conf", "")
-    lost = guarded(running_with, daemon.files.get("slurm.conf", ""))
+    running_with = applied or current
+    lost = guarded(running_with.get("slurm.conf", ""), daemon.files.get("slurm.conf", "")) + guarded_scratch(
+        running_with.get("job_container.conf", ""), daemon.files.get("job_container.conf", "")
+    )
     opened = daemon.opened_files()
     result = {
         "changed": opened

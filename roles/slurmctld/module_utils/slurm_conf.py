@@ -15,6 +15,7 @@ _LOSES_JOBS: Mapping[str, str] = {
     "SlurmdPort": "running jobs are known at the old port",
     "SlurmUser": "the queue belongs to the old user",
     "ClusterName": "slurmctld refuses the queue of a cluster with another name",
+    "JobContainerType": "running jobs cannot start further steps outside of the namespace that they began in",
 }
 """Parameters that must not change under jobs, and why (slurm.conf(5))."""
 _LOSES_PENDING_JOBS = frozenset({"StateSaveLocation", "ClusterName", "SlurmUser"})
@@ -29,6 +30,7 @@ _DEFAULTS: Mapping[str, str] = {
     "AuthType": "auth/munge",
     "CredType": "auth/munge",
     "CryptoType": "crypto/munge",
+    "JobContainerType": "job_container/none",
 }
 """What slurmd takes when the parameter is not written: writing it out is no change."""
 
@@ -81,6 +83,18 @@ def guarded(before: str, after: str) -> list[dict[str, Any]]:
                 | {"node": name, "pending": False}
             )
     return found
+
+
+def guarded_scratch(before: str, after: str) -> list[dict[str, Any]]:
+    """The changes that take jobs their private directories, from one job_container.conf text to another."""
+    old, new = parse_conf(before), parse_conf(after)
+    why = "running jobs lose their private directories, and slurmd removes what it does not know"
+    return [
+        {"parameter": "BasePath", "before": old[key], "after": new[key], "why": why}
+        | {"node": key.removeprefix(_NODE), "pending": False}
+        for key in sorted(old.keys() & new.keys())
+        if old[key] != new[key]
+    ]
 
 
 def squeue_arguments(change: Mapping[str, Any]) -> list[str]:

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from ipaddress import IPv4Network
 from pathlib import Path
 
@@ -37,6 +38,13 @@ def test_container_arguments() -> None:
         "--label=deploy.address=10.213.7.11",
         "--label=deploy.host-key=ssh-ed25519 AAAA",
     } <= set(arguments)
+
+
+def test_on_cgroup_v1_a_machine_has_a_tree_of_its_own() -> None:
+    old = replace(MAKER, machine=replace(MAKER.machine, cgroup_v1=True, runtime="runc"))
+    arguments = set(old.create_arguments("node1", KEYS.public))
+    assert {"--cgroupns=private", "--systemd=false"} <= arguments
+    assert "--systemd=always" in MAKER.create_arguments("node1", KEYS.public)
 
 
 def test_private_files_of_a_machine() -> None:

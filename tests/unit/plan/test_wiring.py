@@ -25,6 +25,7 @@ def test_phases_and_their_hosts(tmp_path: Path) -> None:
         "base": ("ctl1", "login1", "node1", "node2"),
         "names": ("ctl1", "login1", "node1", "node2"),
         "node_health": ("node1", "node2"),
+        "scratch": ("node1", "node2"),
         "packages": ("ctl1", "login1", "node1", "node2"),
         "accounting": ("ctl1",),
         "controller": ("ctl1",),
@@ -44,6 +45,7 @@ def test_a_limited_run_adds_only_the_controllers_node_list(tmp_path: Path) -> No
         "base": ("node2",),
         "names": ("node2",),
         "node_health": ("node2",),
+        "scratch": ("node2",),
         "packages": ("node2",),
         "controller": ("ctl1",),
         "compute": ("node2",),
@@ -162,3 +164,14 @@ def test_the_first_login_node_builds_environments_and_all_hosts_search_them(tmp_
     assert "python3-venv" in hosts["login1"]["bootstrap_packages"]
     assert "python3-venv" not in hosts["node1"]["bootstrap_packages"]
     assert set(groups["phase_ml_stack"]["hosts"]) == {"login1", "node1", "node2"}
+
+
+def test_a_job_has_its_scratch_where_the_node_declares_it(tmp_path: Path) -> None:
+    files = {
+        "host_vars/node2.yml": "scratch_directory: /local\nscratch_private_directories: [/tmp, /var/tmp]\n"
+    }
+    groups = wired(read_site(write_site(tmp_path, files=files)))
+    first, second = groups["phase_controller"]["vars"]["slurmctld_nodes"]
+    assert first["scratch"] == {"directory": "/var/spool/scratch"}
+    assert second["scratch"] == {"directory": "/local", "private": ["/tmp", "/var/tmp"]}
+    assert groups["phase_check"]["hosts"]["node2"]["slurmd_required_mounts"] == ["/local", "/tmp", "/var/tmp"]

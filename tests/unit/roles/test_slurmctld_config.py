@@ -63,9 +63,9 @@ def test_a_comment_alone_is_still_sent_to_the_nodes() -> None:
 
 
 def test_the_throwaway_daemon_touches_neither_state_nor_database() -> None:
-    text = config.isolated(CONF, "/tmp/x")  # noqa: S108 - a made-up path
+    text = config.isolated(CONF, "/tmp/x")
     parsed = conf.parse_conf(text)
-    assert parsed["statesavelocation"] == "/tmp/x/state"  # noqa: S108
+    assert parsed["statesavelocation"] == "/tmp/x/state"
     assert not [key for key in parsed if key.startswith("accountingstorage")]
     assert parsed["partitionname=batch"] == "Nodes=node1 Default=YES"
     assert parsed["nodename=node1"] == "CPUs=2"

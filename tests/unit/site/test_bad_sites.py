@@ -17,6 +17,7 @@ from tests.unit.site.bad import (
     inventories,
     partitions,
     secrets,
+    storage,
     variable_files,
     variable_values,
 )
@@ -31,6 +32,7 @@ SITES: tuple[BadSite, ...] = (
     *accounting.SITES,
     *hardware.SITES,
     *secrets.SITES,
+    *storage.SITES,
 )
 SECRET = "k3Y"  # noqa: S105 - what every secret of a bad site has in it
 ROOT = Path(__file__).parents[3]

@@ -90,10 +90,6 @@ def test_the_inventory_passes_unchanged(
     assert [host.name for host in site.nodes] == ["gpu01", "gpu02", "gpu03"]
     assert [str(finding).split("\n", 1)[0] for finding in check_site(site)] == [
         "inventory: warning: [slurm-cache]: no caches are set up [deepops-group]",
-        (
-            "inventory: warning: [slurm-nfs], [slurm-nfs-client]: NFS is not set up: mount shared "
-            "directories by other means [deepops-group]"
-        ),
     ]
 
 

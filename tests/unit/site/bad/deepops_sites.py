@@ -39,8 +39,8 @@ SITES = (
         "shared directories",
         "nfs_mounts: [{mountpoint: /home, server: login01, path: /home}]\n",
         (
-            "group_vars/all.yml:1: nfs_mounts is a variable of DeepOps; NFS is not set up: mount "
-            "shared directories by other means [deepops-not-here]"
+            "group_vars/all.yml:1: nfs_mounts is a variable of DeepOps; nfs_mounts is now "
+            "nfs_client_mounts, by default all that [slurm-nfs] exports [deepops-renamed]"
         ),
     ),
     variables(
@@ -61,12 +61,7 @@ SITES = (
     ),
     BadSite(
         "a group without meaning",
-        expected=(
-            (
-                "inventory.ini: warning: [slurm-nfs]: NFS is not set up: mount shared directories by "
-                "other means [deepops-group]"
-            ),
-        ),
-        edits=(("[slurm-master]", "[slurm-nfs]\nctl1\n\n[slurm-master]"),),
+        expected=(("inventory.ini: warning: [slurm-cache]: no caches are set up [deepops-group]"),),
+        edits=(("[slurm-master]", "[slurm-cache]\nctl1\n\n[slurm-master]"),),
     ),
 )

@@ -1,0 +1,65 @@
+"""What the storage roles and Slurm must know of the site's file systems."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from deploy.site.inventory import NFS, Host, Site
+from deploy.site.schema import options
+from deploy.site.storage import has_shared_homes, mount_paths, network_filesystems, nfs_clients, nfs_mounts
+
+Variables = dict[str, Any]
+
+TASK_PROLOG = "/usr/local/lib/slurm-task-prolog"
+"""The program of the role user_environment that sets variables in the tasks of jobs."""
+
+
+_CLIENT_PACKAGES: Mapping[str, tuple[str, ...]] = {
+    "lustre": ("lustre-client-utils",),
+    "beegfs": ("beegfs-client", "beegfs-utils"),
+    "ceph": ("ceph-common",),
+    "glusterfs": ("glusterfs-client",),
+}
+"""What mounts a type of file system, by the names that its makers give the packages."""
+
+
+def host_storage(site: Site, host: Host) -> Variables:
+    """What a host serves and mounts."""
+    wired: Variables = {}
+    clients = nfs_clients(site)
+    if host in site.group(NFS):
+        wired["nfs_server_clients"] = [client.cluster_address for client in clients if client is not host]
+    if host in clients:
+        wired["nfs_client_mounts"] = nfs_mounts(site, host)
+    if filesystems := network_filesystems(host):
+        types = sorted({str(entry.get("type")) for entry in filesystems} & _CLIENT_PACKAGES.keys())
+        wired["network_mounts_packages"] = [name for kind in types for name in _CLIENT_PACKAGES[kind]]
+    if host.variables.get("quotas_filesystems"):
+        accounts = host.variables.get("users_accounts") or []
+        wired["quotas_accounts"] = [user["name"] for user in accounts if user.get("state") != "absent"]
+        wired["quotas_served"] = host in site.group(NFS)
+    if has_shared_homes(site, host):
+        wired["users_create_home"] = False
+    return wired
+
+
+def node_scratch(node: Host) -> Variables:
+    """Where a compute node keeps the private directories of jobs, as the role slurmctld wants it."""
+    private = _value(node, "scratch_private_directories")
+    own: Mapping[str, Any] = (
+        {"private": private} if private != _default("scratch_private_directories") else {}
+    )
+    return {"directory": _value(node, "scratch_directory"), **own}
+
+
+def required_mounts(site: Site, node: Host) -> list[str]:
+    """The directories without whose file systems a compute node must take no jobs."""
+    own = [_value(node, "scratch_directory"), *_value(node, "scratch_private_directories")]
+    return [*own, *mount_paths(site, node)]
+
+
+def _value(host: Host, name: str) -> Any:  # noqa: ANN401 - a variable is whatever its role says
+    return host.variables.get(name, _default(name))
+
+
+def _default(name: str) -> Any:  # noqa: ANN401
+    return options()[name].spec.get("default")

@@ -1,0 +1,38 @@
+"""Login shells and jobs have the variables."""
+
+from collections.abc import Callable
+from subprocess import CompletedProcess
+
+import pytest
+
+On = Callable[..., CompletedProcess[str]]
+
+MACHINES = ["bookworm", "trixie"]
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("shell", ["bash", "dash"])
+def test_login_shell_has_those_for_everywhere(on: On, machine: str, shell: str) -> None:
+    show = "echo $WORK:$DATA:$TMPDIR"
+    answer = on(machine, "su", "--login", f"--shell=/bin/{shell}", "--command", show, "alice")
+    assert answer.stdout == "/work/alice:/work/alice/my data:\n"
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_job_has_those_for_everywhere_and_its_own_win(on: On, machine: str) -> None:
+    """As Slurm calls it: the tests of the role scratch have Slurm do it."""
+    words = [
+        "setpriv",
+        "--reuid=alice",
+        "--regid=alice",
+        "--init-groups",
+        "env",
+        "USER=alice",
+        "SLURM_JOB_ID=7",
+    ]
+    assert on(machine, *words, "/usr/local/lib/slurm-task-prolog").stdout.splitlines() == [
+        "export WORK=/work/alice",
+        "export DATA=/work/alice/my data",
+        "export TMPDIR=/tmp/7",
+        "export DATA=/tmp/7",
+    ]

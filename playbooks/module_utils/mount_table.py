@@ -1,0 +1,150 @@
+"""File systems as values: what is mounted, what fstab says, and what of it differs from what is wanted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+NETWORK_KINDS = frozenset(
+    {"nfs", "nfs4", "lustre", "beegfs", "ceph", "fuse.ceph", "glusterfs", "fuse.glusterfs", "cifs", "gpfs"}
+)
+_LARGEST_NUMBER_OF_ITS_OWN = 1024
+"""Larger numbers are sizes, which the server may round down."""
+_MOUNTINFO = Path("/proc/self/mountinfo")
+_OCTAL = re.compile(r"\\([0-7]{3})")
+_ALIASES = {"nfsvers": "vers"}
+_OPPOSITES = (("ro", "rw"), ("hard", "soft"), ("suid", "nosuid"), ("dev", "nodev"), ("exec", "noexec"))
+_SAME_KIND = {"nfs4": "nfs", "fuse.glusterfs": "glusterfs"}
+
+
+@dataclass(frozen=True)
+class Mount:
+    """A file system at a place, as in a line of fstab."""
+
+    source: str
+    path: str
+    kind: str
+    options: tuple[str, ...] = ()
+
+    @property
+    def line(self) -> str:
+        """The line of fstab; file systems of this kind are never checked or dumped."""
+        options = ",".join(self.options) or "defaults"
+        return f"{_escaped(self.source)} {_escaped(self.path)} {self.kind} {_escaped(options)} 0 0\n"
+
+
+def mounted() -> list[Mount]:
+    """What is mounted now, in the order in which it was."""
+    return parse_mountinfo(_MOUNTINFO.read_text(encoding="utf-8", errors="surrogateescape"))
+
+
+def parse_mountinfo(text: str) -> list[Mount]:
+    """The lines of /proc/self/mountinfo."""
+    found = []
+    for line in text.splitlines():
+        place, _, source = line.partition(" - ")
+        words, more = place.split(), source.split()
+        options = dict.fromkeys([*words[5].split(","), *more[2].split(",")])
+        found.append(Mount(_plain(more[1]), _plain(words[4]), more[0], tuple(options)))
+    return found
+
+
+def parse_fstab(text: str) -> list[Mount]:
+    """The lines of an fstab that say something."""
+    lines = (line.split() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#"))
+    return [
+        Mount(_plain(words[0]), _plain(words[1]), words[2], tuple(_plain(words[3]).split(",")))
+        for words in lines
+        if len(words) > 3  # noqa: PLR2004 - the first four fields say what, where and how
+    ]
+
+
+def at(path: str, mounts: Sequence[Mount]) -> Mount | None:
+    """What is seen at a mount point: the last that was mounted there."""
+    return next((mount for mount in reversed(mounts) if mount.path == path), None)
+
+
+def containing(path: str, mounts: Sequence[Mount]) -> Mount | None:
+    """The file system that holds a path, which need not be there yet."""
+    holding = [mount for mount in mounts if PurePosixPath(path).is_relative_to(mount.path)]
+    deepest = max((len(PurePosixPath(mount.path).parts) for mount in holding), default=0)
+    return next((m for m in reversed(holding) if len(PurePosixPath(m.path).parts) == deepest), None)
+
+
+def differences(wanted: Mount, there: Mount) -> list[str]:
+    """In what a mounted file system differs from the wanted one: options as far as the kernel shows them."""
+    found = []
+    if wanted.source.rstrip("/") != there.source.rstrip("/"):
+        found.append(f"{there.source} instead of {wanted.source}")
+    if _SAME_KIND.get(wanted.kind, wanted.kind) != _SAME_KIND.get(there.kind, there.kind):
+        found.append(f"{there.kind} instead of {wanted.kind}")
+    shown = dict(_pair(option) for option in there.options)
+    for option in wanted.options:
+        name, value = _pair(option)
+        if value and shown.get(name) and not _same_value(value, shown[name]):
+            found.append(f"{name}={shown[name]} instead of {option}")
+        if not value and _opposite(option) in shown:
+            found.append(f"{_opposite(option)} instead of {option}")
+    return found
+
+
+def _pair(option: str) -> tuple[str, str]:
+    name, _, value = option.partition("=")
+    return _ALIASES.get(name, name), value
+
+
+def _same_value(one: str, other: str) -> bool:
+    """The kernel shows vers=4.2 for vers=4, and sizes as the server takes them."""
+    if one == other or other.startswith(f"{one}."):
+        return True
+    return one.isdigit() and other.isdigit() and int(one) > _LARGEST_NUMBER_OF_ITS_OWN
+
+
+def _opposite(option: str) -> str:
+    for one, other in _OPPOSITES:
+        if option in {one, other}:
+            return other if option == one else one
+    return ""
+
+
+def block(owner: str, mounts: Iterable[Mount]) -> str:
+    """The marked block of fstab with the mounts of one role; empty without mounts."""
+    lines = "".join(mount.line for mount in mounts)
+    return f"{_begin(owner)}\n{lines}{_end(owner)}\n" if lines else ""
+
+
+def with_block(text: str, owner: str, mounts: Iterable[Mount]) -> str:
+    """An fstab with the block of a role brought up to date: replaced where it is, else added at the end."""
+    if text and not text.endswith("\n"):
+        text += "\n"
+    new, pattern = block(owner, mounts), _pattern(owner)
+    return pattern.sub(lambda _: new, text, count=1) if pattern.search(text) else text + new
+
+
+def in_block(text: str, owner: str) -> list[Mount]:
+    """The mounts that the block of a role holds."""
+    found = _pattern(owner).search(text)
+    return parse_fstab(found[0]) if found else []
+
+
+def _begin(owner: str) -> str:
+    return f"# BEGIN {owner} (kept by deploy: changes inside this block are lost)"
+
+
+def _end(owner: str) -> str:
+    return f"# END {owner}"
+
+
+def _pattern(owner: str) -> re.Pattern[str]:
+    begin, end = re.escape(_begin(owner)), re.escape(_end(owner))
+    return re.compile(rf"^{begin}\n.*?^{end}\n", re.MULTILINE | re.DOTALL)
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\134").replace(" ", "\\040").replace("\t", "\\011")
+
+
+def _plain(text: str) -> str:
+    return _OCTAL.sub(lambda found: chr(int(found[1], 8)), text)

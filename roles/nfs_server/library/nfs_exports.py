@@ -1,0 +1,107 @@
+#!/usr/bin/python
+"""Ansible module: directories that the kernel's NFS server exports, and that it knows of."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.exports_file import exports_text, problems
+
+DOCUMENTATION = r"""
+module: nfs_exports
+short_description: Directories that the kernel's NFS server exports, and that it knows of
+description:
+  - Writes the exports file, makes directories that are not there, and has the server read it when it is
+    newer than what the server knows. Clients go on; nothing restarts.
+  - Refuses clients that are not an address, a network or a host name.
+options:
+  exports:
+    description: The directories; see the role's argument specification for their keys.
+    type: list
+    elements: dict
+    required: true
+  clients:
+    description: Addresses to which all of them are exported.
+    type: list
+    elements: str
+    default: []
+author: [the maintainers of this project]
+"""
+
+RETURN = r"""
+deploy_impact:
+  description: How C(deploy plan) knows what a change does.
+  type: dict
+  returned: always
+deploy_manages:
+  description: What the module manages on the machine.
+  type: dict
+  returned: always
+"""
+
+_FILE = Path("/etc/exports.d/deploy.exports")
+_KNOWN = Path("/var/lib/nfs/etab")
+
+
+def is_newer(file: Path, known: Path) -> bool:
+    """Whether a file was written after what the server knows."""
+    if not file.exists():
+        return False
+    return not known.exists() or file.stat().st_mtime > known.stat().st_mtime
+
+
+def _write(module: AnsibleModule, text: str) -> None:
+    _FILE.parent.mkdir(mode=0o755, exist_ok=True)
+    descriptor, sibling = tempfile.mkstemp(dir=_FILE.parent, prefix=".deploy.")
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)
+    Path(sibling).chmod(0o644)
+    module.atomic_move(sibling, str(_FILE))
+
+
+def main() -> None:
+    """Refuse, make directories, write, and tell the server."""
+    option = {
+        "path": {"type": "path", "required": True},
+        "mount": {"type": "str"},
+        "clients": {"type": "list", "elements": "str"},
+        "read_only": {"type": "bool"},
+        "root_squash": {"type": "bool"},
+        "options": {"type": "list", "elements": "str"},
+    }
+    arguments: dict[str, Any] = {
+        "exports": {"type": "list", "elements": "dict", "required": True, "options": option},
+        "clients": {"type": "list", "elements": "str", "default": []},
+    }
+    module = AnsibleModule(argument_spec=arguments, supports_check_mode=True)
+    exports, clients = module.params["exports"], module.params["clients"]
+    if found := problems(exports, clients):
+        module.fail_json(msg="nfs_server_exports: " + "; ".join(found))
+    before = _FILE.read_text(encoding="utf-8") if _FILE.exists() else ""
+    after = exports_text(exports, clients)
+    missing = [Path(entry["path"]) for entry in exports if not Path(entry["path"]).is_dir()]
+    reload = after != before or is_newer(_FILE, _KNOWN)
+    if not module.check_mode:
+        for path in missing:
+            path.mkdir(mode=0o755, parents=True)
+        if after != before:
+            _write(module, after)
+        if reload:
+            code, out, err = module.run_command(["exportfs", "-r"])
+            # It complains of a directory that cannot be exported and yet ends with 0 in some versions.
+            if code != 0 or "does not support NFS export" in err:
+                module.fail_json(msg=f"exportfs -r: {(err or out).strip()}")
+    module.exit_json(
+        changed=reload or bool(missing),
+        diff={"before_header": str(_FILE), "after_header": str(_FILE), "before": before, "after": after},
+        deploy_impact={"kind": "reconfigure" if reload else "none", "service": "nfs-server", "reasons": []},
+        deploy_manages={"files": [str(_FILE)]},
+    )
+
+
+if __name__ == "__main__":
+    main()

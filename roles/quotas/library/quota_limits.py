@@ -1,0 +1,84 @@
+#!/usr/bin/python
+"""Ansible module: limits of space and files on file systems that have quotas turned on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.quota_table import Limits, change_command, report_command, reported, wanted
+
+DOCUMENTATION = r"""
+module: quota_limits
+short_description: Limits of space and files on file systems that have quotas turned on
+description:
+  - Sets the limits that differ from what is declared. Limits of other names are left alone.
+  - Refuses a file system on which quotas are off, and says how to turn them on; that needs it unmounted.
+options:
+  filesystems:
+    description: The file systems; see the role's argument specification for their keys.
+    type: list
+    elements: dict
+    required: true
+  accounts:
+    description: The users that the limits of each_user are for.
+    type: list
+    elements: str
+    default: []
+author: [the maintainers of this project]
+"""
+
+RETURN = r"""
+actions:
+  description: The commands that were run, or would be in check mode.
+  type: list
+  returned: always
+"""
+
+_NONE = Limits()
+_TURN_ON = (
+    "Turn them on with the file system unmounted. ext4: tune2fs -O quota -Q usrquota,grpquota DEVICE; "
+    "XFS: nothing. Then add usrquota,grpquota to its options in /etc/fstab and mount it again"
+)
+
+
+def _report(module: AnsibleModule, kind: str, path: str) -> dict[tuple[str, str], Limits]:
+    code, out, err = module.run_command(report_command(kind, path))
+    if code != 0:
+        module.fail_json(msg=f"{path} has no {kind} quotas: {(err or out).strip()}. {_TURN_ON}")
+    return reported(kind, out)
+
+
+def main() -> None:
+    """Ask, compare, set."""
+    arguments: dict[str, Any] = {
+        "filesystems": {"type": "list", "elements": "dict", "required": True},
+        "accounts": {"type": "list", "elements": "str", "default": []},
+    }
+    module = AnsibleModule(argument_spec=arguments, supports_check_mode=True)
+    commands, before, after = [], "", ""
+    for filesystem in module.params["filesystems"]:
+        path, limits = filesystem["path"], wanted(filesystem, module.params["accounts"])
+        present: dict[tuple[str, str], Limits] = {}
+        for kind in sorted({kind for kind, _ in limits}):
+            present |= _report(module, kind, path)
+        for (kind, name), new in limits.items():
+            old = present.get((kind, name), _NONE)
+            if old != new:
+                commands.append(change_command(kind, name, new, path))
+                before += f"{path} {kind} {name} {old}\n"
+                after += f"{path} {kind} {name} {new}\n"
+    if not module.check_mode:
+        for command in commands:
+            code, out, err = module.run_command(command)
+            if code != 0:
+                module.fail_json(msg=f"{' '.join(command)}: {(err or out).strip()}")
+    module.exit_json(
+        changed=bool(commands),
+        actions=[" ".join(command) for command in commands],
+        diff={"before": before, "after": after},
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+"""Quotas as values: what is declared, what repquota reports, and the commands between them."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+_UNITS = {"K": 1, "M": 1024, "G": 1024**2, "T": 1024**3}
+_KINDS = {"user": "-u", "group": "-g"}
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits of a name: KiB (from where a warning counts, and at most) and files. 0 is none."""
+
+    soft: int = 0
+    hard: int = 0
+    files: int = 0
+
+
+def kibibytes(text: str) -> int:
+    """500G as KiB. Raises ValueError for what is no size."""
+    digits, unit = (text[:-1], text[-1]) if text[-1:] in _UNITS else (text, "K")
+    return int(digits) * _UNITS[unit]
+
+
+def limits_of(entry: Mapping[str, Any]) -> Limits:
+    """The limits that an entry declares."""
+    return Limits(
+        kibibytes(entry.get("space_warning") or "0"),
+        kibibytes(entry.get("space") or "0"),
+        int(entry.get("files") or 0),
+    )
+
+
+def wanted(filesystem: Mapping[str, Any], accounts: Sequence[str]) -> dict[tuple[str, str], Limits]:
+    """The declared limits of a file system by kind and name."""
+    each = filesystem.get("each_user")
+    found = {("user", name): limits_of(each) for name in accounts} if each else {}
+    for kind in _KINDS:
+        found |= {(kind, entry["name"]): limits_of(entry) for entry in filesystem.get(f"{kind}s") or []}
+    return found
+
+
+def report_command(kind: str, path: str) -> list[str]:
+    """What reports all limits of a file system."""
+    return ["repquota", _KINDS[kind], "--output=csv", "--raw-grace", path]
+
+
+def reported(kind: str, text: str) -> dict[tuple[str, str], Limits]:
+    """The limits in a report."""
+    rows = csv.DictReader(io.StringIO(text))
+    return {
+        (kind, row["User" if "User" in row else "Group"]): Limits(
+            int(row["BlockSoftLimit"]), int(row["BlockHardLimit"]), int(row["FileHardLimit"])
+        )
+        for row in rows
+    }
+
+
+def change_command(kind: str, name: str, limits: Limits, path: str) -> list[str]:
+    """What sets the limits of a name."""
+    return [
+        "setquota",
+        _KINDS[kind],
+        name,
+        *(str(number) for number in (limits.soft, limits.hard, 0, limits.files)),
+        path,
+    ]

@@ -1,0 +1,86 @@
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from tests.unit.roles.loading import ROOT
+
+table = import_module("ansible.module_utils.quota_table")
+Limits = table.Limits
+
+REPORT = """\
+User,BlockStatus,FileStatus,BlockUsed,BlockSoftLimit,BlockHardLimit,BlockGrace,FileUsed,FileSoftLimit,FileHardLimit,FileGrace
+root,ok,ok,20,0,0,0,2,0,0,0
+alice,soft,ok,11264,10240,20480,1790000000,3,0,50,0
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("0", 0), ("7", 7), ("4K", 4), ("2M", 2048), ("1G", 1 << 20), ("3T", 3 << 30)]
+)
+def test_sizes(text: str, size: int) -> None:
+    assert table.kibibytes(text) == size
+
+
+def test_a_report() -> None:
+    assert table.reported("user", REPORT) == {
+        ("user", "root"): Limits(),
+        ("user", "alice"): Limits(10240, 20480, 50),
+    }
+
+
+def test_limits_of_ones_own_take_the_place_of_those_of_each() -> None:
+    filesystem = {
+        "path": "/home",
+        "each_user": {"space": "20M", "space_warning": "10M", "files": 50},
+        "users": [{"name": "bob", "space": "1G"}],
+        "groups": [{"name": "physics", "space": "1T"}],
+    }
+    assert table.wanted(filesystem, ["alice", "bob"]) == {
+        ("user", "alice"): Limits(10240, 20480, 50),
+        ("user", "bob"): Limits(0, 1 << 20, 0),
+        ("group", "physics"): Limits(0, 1 << 30, 0),
+    }
+
+
+def test_only_single_users_without_limits_of_each() -> None:
+    assert table.wanted({"path": "/home", "users": None, "groups": None}, ["alice"]) == {}
+
+
+def test_the_command() -> None:
+    assert table.change_command("group", "physics", Limits(1, 2, 3), "/home") == [
+        *("setquota", "-g", "physics", "1", "2", "0", "3", "/home")
+    ]
+
+
+QUOTA = """\
+#!/bin/sh
+case "$*" in
+*--user*) cat <<END
+Disk quotas for user alice (uid 2001):
+     Filesystem  blocks   quota   limit   grace   files   quota   limit   grace
+          /home   11264*  10240   20480 1790000000     3       0       50       0
+END
+;;
+*) echo 'Disk quotas for group alice (gid 2001): none' ;;
+esac
+exit 1
+"""
+
+
+def test_people_are_shown_what_quota_says(tmp_path: Path) -> None:
+    program = tmp_path / "quota"
+    program.write_text(QUOTA)
+    program.chmod(0o755)
+    command = [sys.executable, str(ROOT / "roles/quotas/files/show-quotas")]
+    answer = subprocess.run(
+        command, env={"PATH": f"{tmp_path}:/bin:/usr/bin"}, capture_output=True, text=True, check=True
+    )
+    head, line = answer.stdout.splitlines()
+    assert head.split() == ["file", "system", "of", "used", "limit", "files", "limit"]
+    assert line.split() == [
+        *("/home", "user", "alice", "11.0", "MiB", "20.0", "MiB", "55", "%"),
+        *("3", "50", "6", "%", "over", "the", "limit"),
+    ]
