@@ -26,7 +26,7 @@ def test_every_host_should_run_the_daemons_of_its_phases(site: Site) -> None:
 
 
 def test_every_role_that_runs_a_daemon_is_known_by_it() -> None:
-    used = {role for phase in PHASES for role in phase.roles}
+    used = {role for phase in PHASES for role in phase.roles} - {"openmpi"}  # restarts that of slurmd
     assert {role for role in used if _runs_a_daemon(role)} == _SERVICES.keys()
 
 
