@@ -43,7 +43,18 @@ def _job_hosts(site: Site) -> list[Host]:
     return [host for host in site.nodes if host.name not in logins]
 
 
+def _walled(site: Site) -> list[Host]:
+    """Hosts for which the admin said who may reach them: without that nobody could know whom to let in."""
+    return [host for host in site.cluster if "firewall_admin_networks" in host.variables]
+
+
+def _behind_a_proxy(site: Site) -> list[Host]:
+    """Hosts with a proxy, or with an empty one, which takes its settings away."""
+    return [host for host in site.cluster if {"proxy_http", "proxy_https"} & host.variables.keys()]
+
+
 PHASES: tuple[Phase, ...] = (
+    Phase("proxy", "Proxy", ("proxy",), _behind_a_proxy),
     Phase(
         "base",
         "Base system",
@@ -74,6 +85,8 @@ PHASES: tuple[Phase, ...] = (
     Phase("compute", "Compute nodes", ("slurmd",), lambda site: site.nodes, needs_contract=True),
     Phase("login", "Login nodes", ("slurm_client",), _pure_logins),
     Phase("software", "Software for users", ("environment_modules",), _slurm_hosts),
+    Phase("ssh_server", "Ssh server", ("ssh_server",), lambda site: site.cluster),
+    Phase("firewall", "Firewall", ("firewall",), _walled, cluster_wide=True),
     Phase("job_logins", "Logins on compute nodes", ("job_ssh",), _job_hosts),
-    Phase("user_logins", "Logins on login nodes", ("login_limits",), lambda site: site.logins),
+    Phase("user_logins", "Logins on login nodes", ("login_limits", "motd"), lambda site: site.logins),
 )
