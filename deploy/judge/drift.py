@@ -7,6 +7,9 @@ from typing import Any
 
 from deploy.plan.catalog import PHASES
 
+_UNANSWERED = "failed"
+"""What on_host says of a probe whose command fails."""
+
 
 @dataclass(frozen=True)
 class Drift:
@@ -17,6 +20,11 @@ class Drift:
     recorded: Any
     found: Any
     changed: float | None = None
+
+    @property
+    def cannot_be_asked(self) -> bool:
+        """Whether a role's own question got no answer."""
+        return self.kind == "probe" and self.found == _UNANSWERED
 
     def __str__(self) -> str:
         when = f", changed {_shown(self.changed)}" if self.changed else ""
@@ -122,7 +130,7 @@ def _subject(kind: str, name: str) -> str:
 def _difference(drift: Drift) -> str:
     before, after = drift.recorded, drift.found
     if drift.kind == "probe":
-        return "cannot be asked" if after == "failed" else "differs"
+        return "cannot be asked" if drift.cannot_be_asked else "differs"
     if after is None or after is False:
         return "is missing"
     if before is None or before is False:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from deploy.errors import Finding, Severity
 from deploy.judge.age import age
+from deploy.judge.drift import Drift
 from deploy.judge.node_status import NodeStatus, Reach, Service
 
 _CLOCK_SECONDS = 1.0
@@ -134,12 +135,7 @@ class Judge:
         record = self.status.record
         if record is None or record.why or self.status.convergence is None:
             return
-        said = {service.name for service in self.down()}
-        drift = [
-            str(drift)
-            for drift in record.drift
-            if drift.kind != "services" or drift.name.removesuffix(".service") not in said
-        ]
+        drift = [str(drift) for drift in record.drift if not self._is_said(drift)]
         if drift:
             more = f"; and {len(drift) - _SHOWN_DRIFT} more" if len(drift) > _SHOWN_DRIFT else ""
             yield self._error("host-drifted", "; ".join(drift[:_SHOWN_DRIFT]) + more, self.promise.again)
@@ -147,6 +143,18 @@ class Judge:
         if stale:
             message = f"not as the site says now: {', '.join(stale)}"
             yield self._warning("site-changed", message, self.promise.foretell)
+
+    def _is_said(self, drift: Drift) -> bool:
+        """Whether another finding tells of the same, or of what it comes from."""
+        down = {service.name for service in self.down()}
+        match drift.kind:
+            case "services":
+                return drift.name.removesuffix(".service") in down
+            case "hardware":
+                return bool(self.status.shortfalls)
+            case "probe":
+                return bool(down) and drift.cannot_be_asked
+        return False
 
     def _there(self, what: str = "") -> str:
         return f"   (on {self.status.name}{', ' * bool(what)}{what})"

@@ -1,16 +1,59 @@
 """What the roles about access must know of the whole site: who connects, who may reach whom."""
 
+import ipaddress
 from typing import Any
 
-from deploy.site.inventory import Host
+from deploy.site.inventory import METRIC, Host, Site
+from deploy.site.schema import options
 
 Variables = dict[str, Any]
 
-_READERS = ("job_ssh_connecting_user", "login_limits_connecting_user")
+_SSH_PORT = 22
 
 
-def access_of(host: Host) -> Variables:
-    """Variables of one host: the account that Ansible connects with, which no role may shut out."""
+def access_of(site: Site, host: Host) -> Variables:
+    """Variables of one host."""
+    return _connecting_user(host) | {
+        "firewall_lets_users_in": host in site.logins,
+        "motd_memory_limit": str(
+            host.variables.get("login_limits_memory", options()["login_limits_memory"].spec["default"])
+        ),
+        "firewall_ssh_ports": sorted({_SSH_PORT, _own_port(host)}),
+    }
+
+
+def _connecting_user(host: Host) -> Variables:
+    """The account that Ansible connects with, which no role may shut out or hold back."""
     user = host.variables.get("ansible_user", host.variables.get("ansible_ssh_user"))
     # Without one, Ansible takes the name of whoever types the command; the roles look for it on the host.
-    return dict.fromkeys(_READERS, user) if isinstance(user, str) and user and "{{" not in user else {}
+    known = isinstance(user, str) and user and "{{" not in user
+    return dict.fromkeys(("job_ssh_connecting_user", "login_limits_connecting_user"), user) if known else {}
+
+
+def _own_port(host: Host) -> int:
+    port = str(host.variables.get("ansible_port", host.variables.get("ansible_ssh_port", _SSH_PORT)))
+    return int(port) if port.isdigit() else _SSH_PORT
+
+
+def peers(site: Site) -> list[str]:
+    """The addresses of all hosts, those that Ansible takes and those in the cluster."""
+    texts = {text for host in site.cluster for text in (host.address, host.cluster_address)}
+    return sorted(filter(_is_address, texts))
+
+
+def direct(site: Site, networks: list[str]) -> list[str]:
+    """What the cluster reaches of itself without a proxy.
+
+    The addresses of all nodes would make every process's environment long: those of hosts that offer
+    something are named, and the networks, for programs that know networks.
+    """
+    offering = {host.name: host for host in (*site.masters, *site.logins, *site.group(METRIC))}
+    addresses = {host.cluster_address for host in offering.values()}
+    return [*(host.name for host in site.cluster), *sorted(filter(_is_address, addresses)), *networks]
+
+
+def _is_address(text: str) -> bool:
+    try:
+        return bool(ipaddress.ip_address(text))
+    except ValueError:
+        return False

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
+from urllib.parse import urlsplit
 
 from deploy.plan import requirements
 from deploy.plan.requirements import Room
@@ -45,10 +46,22 @@ def host_expectations(site: Site, host: Host, contract: Mapping[str, Hardware]) 
         "ports": list(duties.ports()),
         "packages": list(duties.packages()),
         "hardware": hardware_of(host, contract) if duties.is_node else {},
+        "apt_options": _apt_options(host),
         "cluster": duties.cluster if duties.has_slurm else "",
         "state_location": duties.state_location if duties.is_controller else "",
     }
     return {"host_check_host": own}
+
+
+def _apt_options(host: Host) -> str:
+    """The proxies that apt is going to be told of, without passwords, as ``apt-config dump`` writes them."""
+    found = []
+    for scheme in ("http", "https"):
+        url = urlsplit(str(host.variables.get(f"proxy_{scheme}") or ""))
+        if url.hostname and "{{" not in url.netloc:
+            place = url.netloc.rpartition("@")[2]
+            found.append(f'Acquire::{scheme}::Proxy "{url.scheme}://{place}";\n')
+    return "".join(found)
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,11 @@ from typing import Any
 
 from ClusterShell.NodeSet import NodeSet
 
-from deploy.plan.access_wiring import access_of
+from deploy.plan.access_wiring import access_of, direct, peers
 from deploy.plan.build import Plan
 from deploy.plan.catalog import PHASES, Phase
 from deploy.plan.expectations import host_expectations, site_expectations
+from deploy.plan.motd_wiring import partitions_in_words
 from deploy.plan.software_wiring import software_variables
 from deploy.plan.storage_wiring import TASK_PROLOG, host_storage, node_scratch, required_mounts
 from deploy.site.hardware import Hardware, hardware_of, undiscovered
@@ -108,6 +109,8 @@ def _cluster_wide(site: Site, contract: Mapping[str, Hardware]) -> Mapping[str, 
     servers = [host.name for host in site.masters]
     known = known_nodes(site, contract)
     accounts = {"slurm_accounts_cluster": _value(site, "slurmctld_cluster_name")}
+    partition_nodes = _partition_nodes(site, contract)
+    hardware = {name: hardware_of(site.hosts[name], contract) for name in known}
     return {
         "phase_names": {"hosts_file_entries": _entries(site)},
         "phase_accounting": {"slurmdbd_host": servers[0], **accounts},
@@ -116,10 +119,16 @@ def _cluster_wide(site: Site, contract: Mapping[str, Hardware]) -> Mapping[str, 
             "slurmctld_controllers": controllers,
             "slurmctld_database_host": servers[0],
             "slurmctld_nodes": [_node(host, contract) for host in site.nodes if host.name in known],
-            "slurmctld_partition_nodes": _partition_nodes(site, contract),
             "slurmctld_task_prolog": TASK_PROLOG,
+            "slurmctld_partition_nodes": partition_nodes,
         },
         "phase_compute": {"slurmd_conf_servers": servers},
+        "phase_user_logins": {
+            "motd_cluster": _value(site, "slurmctld_cluster_name"),
+            "motd_partitions": partitions_in_words(_partitions(site), partition_nodes, hardware),
+        },
+        "phase_proxy": {"proxy_direct": direct(site, _networks(site))},
+        "phase_firewall": {"firewall_peers": peers(site)},
         "phase_login": {"slurm_client_conf_servers": servers},
     }
 
@@ -132,7 +141,10 @@ def _by_host(site: Site, contract: Mapping[str, Hardware]) -> dict[str, Variable
 
     def variables(host: Host) -> Variables:
         components = [component for phase, component in _SLURM_COMPONENTS if host.name in members[phase]]
-        wired: Variables = {"slurm_packages_components": [*components, "slurm-client"], **access_of(host)}
+        wired: Variables = {
+            "slurm_packages_components": [*components, "slurm-client"],
+            **access_of(site, host),
+        }
         if host.name in members["controller"]:
             wired["time_sync_allow"] = networks
             # Without a time server of its own the cluster at least agrees with its controller.

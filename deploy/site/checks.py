@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from deploy.errors import DeployError, Finding, Severity
+from deploy.site.access import check_access
 from deploy.site.accounting import check_accounting, check_users
 from deploy.site.deepops import check_deepops_groups
 from deploy.site.hardware_check import check_hardware
@@ -27,6 +28,7 @@ _CHECKS: tuple[Callable[[Site], Iterable[Finding]], ...] = (
     check_users,
     check_hardware,
     check_storage,
+    check_access,
 )
 
 

@@ -41,6 +41,9 @@ RENAMED = {
     "hosts_add_ansible_managed_hosts_groups": Renamed(
         "always the whole cluster: every host has all names in /etc/hosts", same=(["slurm-cluster"],)
     ),
+    "http_proxy": Renamed("proxy_http", "proxy_http: http://HOST:PORT"),
+    "https_proxy": Renamed("proxy_https", "proxy_https: http://HOST:PORT"),
+    "no_proxy": Renamed("proxy_no_proxy", "proxy_no_proxy: [NAME, …]; the cluster itself is always in it"),
     "slurm_allow_ssh_user": Renamed("job_ssh_admin_users", "job_ssh_admin_users: [NAME]"),
     "nfs_exports": Renamed(
         "nfs_server_exports, to the cluster's addresses", "nfs_server_exports: [{path: /home}]", same=([],)
@@ -164,6 +167,7 @@ MISSING = (
         "environment_modules_shared",
     ),
     Missing("slurm_install_hpcsdk hpcsdk_*", "the HPC SDK is not installed"),
+<<<<<<< HEAD
     Missing(
         "openmpi_*", "nothing is built: Open MPI is the distribution's, see openmpi_packages", harmless=True
     ),
@@ -171,6 +175,10 @@ MISSING = (
         "http_proxy https_proxy no_proxy proxy_env",
         "proxies are not passed on: set apt's in /etc/apt/apt.conf.d on the hosts",
     ),
+=======
+    Missing("slurm_cluster_install_openmpi openmpi_*", "no MPI is built"),
+    Missing("proxy_env", "see proxy_http, proxy_https and proxy_no_proxy", harmless=True),
+>>>>>>> origin/main
     Missing("dns_config_*", "name servers are left as they are"),
     Missing(
         "software_extra_packages software_remove_packages", "only the cluster's own packages are installed"
@@ -199,9 +207,8 @@ MISSING = (
         harmless=True,
     ),
     Missing(
-        "ssh_client_hardening ssh_server_password_login ssh_use_pam ssh_max_auth_retries sftp_enabled"
-        " sftp_chroot",
-        "sshd is left as it is",
+        "ssh_client_hardening ssh_use_pam ssh_max_auth_retries sftp_enabled sftp_chroot",
+        "see ssh_server_*; what is not there is left as it is",
         harmless=True,
     ),
     Missing("collectd_* with_dcgm_collectd", "collectd is not set up", harmless=True),

@@ -86,6 +86,8 @@ _VARIABLE = Form(r"[A-Za-z_][A-Za-z0-9_]*", "a variable's name: letters, digits 
 _SHELL_VALUE = Form(
     r"(?!.*\$\()[^\r\n\"\\`]*", "one line without double quotes, backslashes and commands in ` or $()"
 )
+_NETWORK = Form(r"[0-9a-fA-F.:]+(/\d{1,3})?", "an address or a network, as in 10.0.0.0/16")
+_PROXY = Form(r'|https?://[^\s"/]+/?', "a URL, as in http://proxy.example:3128, or empty")
 _ADDRESS_WORD = Form(r"[A-Za-z0-9_.:-]+", "an address or a host name")
 
 _MODULE_WORD = Form(
@@ -99,11 +101,19 @@ _INDEX = Form(
 RULES: Mapping[str, Rule] = {
     "environment_modules_shared[]": _DIRECTORY,
     "environment_modules_trees[]": _DIRECTORY,
+    "firewall_admin_networks[]": _NETWORK,
+    "firewall_cluster_networks[]": _NETWORK,
+    "firewall_login_networks[]": _NETWORK,
+    "firewall_open[].from[]": _NETWORK,
+    "firewall_open[].ports[]": Form(r"\d{1,5}(-\d{1,5})?", "a port or a range of ports, as in 8000-8099"),
     "hosts_file_address": Form(
         r"(\d{1,3}\.){3}\d{1,3}|[0-9a-fA-F:.]*:[0-9a-fA-F:.]*", "an IPv4 or IPv6 address"
     ),
     "job_ssh_admin_groups[]": _USER_NAME,
     "job_ssh_admin_users[]": _USER_NAME,
+    "motd_help": _ONE_LINE,
+    "motd_text[]": _ONE_LINE,
+    "ssh_server_allow_groups[]": _USER_NAME,
     "login_limits_exempt_users[]": _USER_NAME,
     "login_limits_memory": _PART_OR_SIZE,
     "login_limits_processes": _COUNT,
@@ -156,6 +166,9 @@ RULES: Mapping[str, Rule] = {
     "quotas_filesystems[].users[].space_warning": _QUOTA,
     "scratch_directory": _DIRECTORY,
     "scratch_private_directories[]": _DIRECTORY,
+    "proxy_http": _PROXY,
+    "proxy_https": _PROXY,
+    "proxy_no_proxy[]": Form(r"[^\s,]+", "one name, domain or network"),
     "slurm_accounts_accounts[].default_qos": _ACCOUNTING_NAME,
     "slurm_accounts_accounts[].name": _ACCOUNTING_NAME,
     "slurm_accounts_accounts[].parent": _ACCOUNTING_NAME,
@@ -220,7 +233,7 @@ RULES: Mapping[str, Rule] = {
     "slurmdbd_purge.txn": _AGE,
     "slurmdbd_purge.usage": _AGE,
     "slurmdbd_start_timeout": _COUNT,
-    "time_sync_allow[]": Form(r"[0-9a-fA-F.:]+(/\d{1,3})?", "an address or a network, as in 10.0.0.0/16"),
+    "time_sync_allow[]": _NETWORK,
     "time_sync_local_stratum": Range(0, 15),
     "time_sync_options": _ONE_LINE,
     "time_sync_servers[]": _ADDRESS_WORD,

@@ -8,6 +8,7 @@ from typing import Any
 from deploy.errors import DeployError, Finding
 from deploy.site.inventory import Host, Site
 from deploy.site.origin import shown
+from deploy.site.rules import RULES
 from deploy.site.schema import OWN_PREFIX, options
 from deploy.site.secrets import is_vaulted, read_secrets, secret_names, secrets_file
 from deploy.site.values import opaque, suggestion
@@ -83,7 +84,9 @@ def _declared_faults(site: Site) -> Iterator[Finding]:
 def _leaves(place: str, spec: Mapping[str, Any], value: object) -> Iterator[tuple[str, object]]:
     """The secrets in a value, with their paths."""
     if spec.get("no_log"):
-        yield place, value
+        # A value with a form, which is a URL, is secret for the password in it.
+        if place not in RULES or "@" in str(value):
+            yield place, value
     elif isinstance(value, list):
         for index, item in enumerate(value):
             yield from _leaves(f"{place}[{index}]", {"options": spec.get("options")}, item)
@@ -95,7 +98,7 @@ def _leaves(place: str, spec: Mapping[str, Any], value: object) -> Iterator[tupl
 
 def _unfit(where: str, name: str, value: object) -> Iterator[Finding]:
     """What is wrong with one secret; what is a template or encrypted is known only later."""
-    if not isinstance(value, (str, int, float)) or opaque(value):
+    if not isinstance(value, (str, int, float)) or opaque(value) or name in RULES:
         return
     text = str(value)
     hint = _GENERATED if name in secret_names() else "write a random one, from: openssl rand -base64 32"

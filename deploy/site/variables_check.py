@@ -60,6 +60,7 @@ _CONNECTION = frozenset(
 _READERS: Mapping[str, str] = {
     "job_ssh": NODE,
     "login_limits": LOGIN,
+    "motd": LOGIN,
     "mariadb": MASTER,
     "node_health": NODE,
     "slurm_accounts": MASTER,

@@ -134,7 +134,7 @@ class Host:
         uris = package_sources.listed_uris(self._run("apt-get", "--print-uris", "update"))
         yield from package_sources.check_sources(uris)
         yield from package_sources.check_servers(
-            package_sources.servers(uris, self._run("apt-config", "dump"))
+            package_sources.servers(uris, self._run("apt-config", "dump") + self._expected["apt_options"])
         )
 
     def _hardware(self) -> Findings:

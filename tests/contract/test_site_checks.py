@@ -13,7 +13,11 @@ from deploy.site.variables_check import _ALIKE, _READERS
 from deploy.site.wording import with_keys
 from tests.unit.site.sites import INVENTORY, write_site
 
+<<<<<<< HEAD
 _BY_DATA = {"ml_stack", "nfs_client", "network_mounts", "quotas"}
+=======
+_BY_DATA = {"firewall", "nfs_client", "network_mounts", "proxy", "quotas"}
+>>>>>>> origin/main
 """Roles whose hosts are those for which the site declares something."""
 
 

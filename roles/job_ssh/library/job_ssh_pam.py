@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import pwd
 import re
 import shutil
 import sys
@@ -21,6 +20,7 @@ from ansible.module_utils.job_ssh_stack import (
     restricted,
     unrestricted,
 )
+from ansible.module_utils.own_connection import connected_as
 
 DOCUMENTATION = r"""
 module: job_ssh_pam
@@ -56,7 +56,6 @@ deploy_manages:
 _DIRECTORY = Path("/etc/pam.d")
 _MODULE = "security/pam_slurm_adopt.so"
 _LIBRARIES = ("lib", "lib64", "usr/lib", "usr/lib64", "lib/*", "usr/lib/*")
-_NOT_SET = 0xFFFFFFFF
 
 # Asks PAM for its verdict by configuration files that are not in place yet. A process of its own, because PAM
 # modules may change the process that asks.
@@ -74,16 +73,6 @@ pam.pam_strerror.restype = ctypes.c_char_p
 print(pam.pam_strerror(handle, code).decode())
 sys.exit(code != 0)
 """
-
-
-def connected_as(environment: Mapping[str, str], login_uid: str) -> str:
-    """The account that this run logged in with, by sudo or the audit system; root where neither knows."""
-    if name := environment.get("SUDO_USER"):
-        return name
-    try:
-        return pwd.getpwuid(int(login_uid)).pw_name if int(login_uid) != _NOT_SET else "root"
-    except (KeyError, ValueError):
-        return "root"
 
 
 def _text(path: Path) -> str:
@@ -117,7 +106,7 @@ def _verdict(module: AnsibleModule, wanted: Mapping[Path, str], user: str) -> st
 
 
 def _refuse_what_shuts_out(module: AnsibleModule, wanted: Mapping[Path, str]) -> None:
-    user = connected_as(os.environ, _text(Path("/proc/self/loginuid")).strip())
+    user = connected_as()
     if reason := _verdict(module, wanted, user):
         module.fail_json(
             msg=f"{user!r}, the account that this run is connected with, could not log in again: {reason}. "

@@ -32,6 +32,7 @@ class FakeModule:
 
 EXPECTED: dict[str, object] = {
     "packages": [],
+    "apt_options": "",
     "systems": {},
     "name": "ctl1",
     "hostname": "",

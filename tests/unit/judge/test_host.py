@@ -4,6 +4,7 @@ import pytest
 
 from deploy.errors import Finding, Severity
 from deploy.judge.convergence import Convergence
+from deploy.judge.drift import Drift, HostState, PhaseState
 from deploy.judge.host import Judge, Promise
 from deploy.judge.node_status import Clock, NodeStatus, Reach, SlurmNode
 from tests.unit.judge.statuses import NOW, service
@@ -112,6 +113,33 @@ def test_what_slurm_lost_because_of_something_said_is_not_said_twice() -> None:
     assert [name for name, _ in _said(lost)] == ["host-unreachable"]
     by_hand = replace(lost, slurm=replace(down, by="root"))
     assert [name for name, _ in _said(by_hand)] == ["host-unreachable", "node-down"]
+
+
+def _drifted(*drift: Drift) -> HostState:
+    return HostState((PhaseState("compute", is_current=True, drift=drift),))
+
+
+def test_drift_is_named() -> None:
+    record = _drifted(Drift("packages", "munge", "2", None), Drift("probe", "the ruleset", "a", "b"))
+    said = _said(replace(WELL, record=record))
+    assert said == [("host-drifted", "package munge is missing; the ruleset differs")]
+
+
+def test_drift_that_another_finding_tells_of_is_not_said_twice() -> None:
+    record = _drifted(
+        Drift("services", "slurmd", (("runs", True),), (("runs", False),)),
+        Drift("hardware", "gpus", 2, 1),
+        Drift("probe", "what slurmd runs with", "a", "failed"),
+    )
+    status = replace(WELL, record=record, services=SLURMD_DOWN, shortfalls=("gpus: x",))
+    assert [name for name, _ in _said(status)] == ["service-down", "hardware-below-contract"]
+
+
+def test_a_site_that_changed_since_is_a_warning() -> None:
+    record = HostState((PhaseState("base", is_current=False, drift=()),), unrecorded=("scratch",))
+    assert _said(replace(WELL, record=record)) == [
+        ("site-changed", "not as the site says now: base, scratch")
+    ]
 
 
 def test_a_host_that_deploy_has_not_been_to_is_one_finding() -> None:

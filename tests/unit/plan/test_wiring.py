@@ -33,6 +33,7 @@ def test_phases_and_their_hosts(tmp_path: Path) -> None:
         "login": ("login1",),
         "software": ("ctl1", "login1", "node1", "node2"),
         "mpi": ("ctl1", "login1", "node1", "node2"),
+        "ssh_server": ("ctl1", "login1", "node1", "node2"),
         "job_logins": ("node1", "node2"),
         "user_logins": ("login1",),
     }
@@ -51,6 +52,7 @@ def test_a_limited_run_adds_only_the_controllers_node_list(tmp_path: Path) -> No
         "compute": ("node2",),
         "software": ("node2",),
         "mpi": ("node2",),
+        "ssh_server": ("node2",),
         "job_logins": ("node2",),
     }
     full, limited = wired(site)["phase_controller"], wired(site, {"node2"})["phase_controller"]
@@ -175,3 +177,42 @@ def test_a_job_has_its_scratch_where_the_node_declares_it(tmp_path: Path) -> Non
     assert first["scratch"] == {"directory": "/var/spool/scratch"}
     assert second["scratch"] == {"directory": "/local", "private": ["/tmp", "/var/tmp"]}
     assert groups["phase_check"]["hosts"]["node2"]["slurmd_required_mounts"] == ["/local", "/tmp", "/var/tmp"]
+
+
+def test_the_firewall_is_where_somebody_is_named_who_comes_in(tmp_path: Path) -> None:
+    files = {"group_vars/slurm-login.yml": "firewall_admin_networks: [192.0.2.0/24]\nansible_port: 2222\n"}
+    site = read_site(write_site(tmp_path, files=files))
+    groups = wired(site)
+    assert list(groups["phase_firewall"]["hosts"]) == ["login1"]
+    assert groups["phase_firewall"]["vars"]["firewall_peers"] == [
+        "10.0.0.1",
+        "10.0.0.11",
+        "10.0.0.12",
+        "10.0.0.2",
+    ]
+    login, node = (groups["phase_check"]["hosts"][name] for name in ("login1", "node1"))
+    assert (login["firewall_lets_users_in"], login["firewall_ssh_ports"]) == (True, [22, 2222])
+    assert (node["firewall_lets_users_in"], node["firewall_ssh_ports"]) == (False, [22])
+
+
+def test_the_message_knows_the_partitions(tmp_path: Path) -> None:
+    files = {
+        "group_vars/all.yml": PARTITIONS,
+        "host_vars/node2.yml": "slurmd_hardware: {cpus: 8, memory_mb: 16384, gpus: []}\n",
+    }
+    variables = wired(read_site(write_site(tmp_path, files=files)))["phase_user_logins"]["vars"]
+    assert variables["motd_partitions"] == [
+        {"name": "gpu*", "nodes": "node[1-2]", "has": "4-8 CPUs, 8-16 GiB, 2 a100", "longest": "no limit"},
+        {"name": "one", "nodes": "node2", "has": "8 CPUs, 16 GiB", "longest": "no limit"},
+        {"name": "rest", "nodes": "node[1-2]", "has": "4-8 CPUs, 8-16 GiB, 2 a100", "longest": "no limit"},
+    ]
+
+
+def test_the_cluster_is_reached_without_the_proxy(tmp_path: Path) -> None:
+    files = {"group_vars/slurm-node.yml": "proxy_http: http://ops:word@proxy.example:3128\n"}
+    groups = wired(read_site(write_site(tmp_path, files=files)))
+    assert list(groups["phase_proxy"]["hosts"]) == ["node1", "node2"]
+    names = ["ctl1", "login1", "node1", "node2"]
+    assert groups["phase_proxy"]["vars"]["proxy_direct"] == [*names, "10.0.0.1", "10.0.0.2", "10.0.0.0/24"]
+    expected = groups["phase_check"]["hosts"]["node1"]["host_check_host"]["apt_options"]
+    assert expected == 'Acquire::http::Proxy "http://proxy.example:3128";\n'

@@ -11,6 +11,7 @@ from deploy.errors import DeployError, ExitCode, Finding, Severity
 from deploy.site.checks import check_site
 from deploy.site.inventory import read_site
 from tests.unit.site.bad import (
+    access,
     accounting,
     deepops_sites,
     hardware,
@@ -30,6 +31,7 @@ SITES: tuple[BadSite, ...] = (
     *deepops_sites.SITES,
     *partitions.SITES,
     *accounting.SITES,
+    *access.SITES,
     *hardware.SITES,
     *secrets.SITES,
     *storage.SITES,

@@ -1,0 +1,86 @@
+"""Who may come in: what contradicts itself between logins, Slurm and the firewall."""
+
+import ipaddress
+from collections.abc import Iterator
+
+from deploy.errors import Finding, Severity
+from deploy.site.inventory import Host, Site
+
+_FIREWALL = "firewall_admin_networks"
+_NETWORKS = "firewall_cluster_networks"
+_SHOWN = 5
+
+
+def check_access(site: Site) -> Iterator[Finding]:
+    """All of it."""
+    yield from _sessions_without_jobs(site)
+    yield from _peers_without_addresses(site)
+    yield from _firewall_that_is_off(site)
+    yield from _proxies_with_passwords(site)
+
+
+def _sessions_without_jobs(site: Site) -> Iterator[Finding]:
+    """Slurm makes the part of a job that sessions belong to only when it is told to."""
+    restricted = [n for n in site.nodes if n.variables.get("job_ssh_admits", "users_with_jobs") != "everyone"]
+    for master in site.masters:
+        parameters = master.variables.get("slurmctld_parameters")
+        flags = parameters.get("PrologFlags") if isinstance(parameters, dict) else None
+        if restricted and flags is not None and "contain" not in str(flags).lower().split(","):
+            yield Finding(
+                master.where("slurmctld_parameters"),
+                "prolog-without-contain",
+                f"PrologFlags is {flags!r}: without Contain nobody could log in to a compute node by ssh",
+                "add Contain to PrologFlags, or set job_ssh_admits: everyone",
+            )
+
+
+def _peers_without_addresses(site: Site) -> Iterator[Finding]:
+    """A firewall knows hosts by their addresses; one that it does not know is cut off from the cluster."""
+    walled = [
+        host for host in site.cluster if _FIREWALL in host.variables and not host.variables.get(_NETWORKS)
+    ]
+    nameless = [host.name for host in site.cluster if not _has_address(host)]
+    if walled and nameless:
+        yield Finding(
+            walled[0].where(_FIREWALL),
+            "firewall-without-addresses",
+            f"the inventory has no address of {', '.join(nameless[:_SHOWN])}"
+            f"{' …' if len(nameless) > _SHOWN else ''}, so the firewall would cut it off from the cluster",
+            "write addresses into ansible_host or hosts_file_address, or the cluster's networks into "
+            f"{_NETWORKS}",
+        )
+
+
+def _has_address(host: Host) -> bool:
+    try:
+        return bool(ipaddress.ip_address(host.cluster_address))
+    except ValueError:
+        return False
+
+
+def _firewall_that_is_off(site: Site) -> Iterator[Finding]:
+    for host in site.cluster:
+        if _FIREWALL not in host.variables and "firewall_open" in host.variables:
+            yield Finding(
+                host.where("firewall_open"),
+                "firewall-off",
+                f"firewall_open is set for {host.name}, which has no firewall",
+                f"name those who may reach ssh there: {_FIREWALL}: [ADDRESS, …]",
+                Severity.WARNING,
+            )
+            return
+
+
+def _proxies_with_passwords(site: Site) -> Iterator[Finding]:
+    """Everybody reads the environment, so a password there would be no secret."""
+    for name in ("proxy_http", "proxy_https"):
+        for host in site.cluster:
+            if "@" in str(host.variables.get(name) or ""):
+                yield Finding(
+                    host.where(name),
+                    "proxy-with-password",
+                    f"{name} has a user and a password in it: only apt is told, users are not",
+                    "use a proxy that knows the cluster by its addresses, where users need one",
+                    Severity.WARNING,
+                )
+                break

@@ -1,0 +1,77 @@
+"""The settings hold, no connection was closed for them, and none is taken that shuts out who runs it."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import CompletedProcess
+from typing import Any
+
+import pytest
+
+On = Callable[..., CompletedProcess[str]]
+
+MACHINES = ["bookworm", "trixie"]
+
+
+@pytest.fixture(params=MACHINES)
+def machine(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def ssh(on: On, machine: str, user: str, *options: str) -> CompletedProcess[str]:
+    always = ["-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=no"]
+    return on(machine, "timeout", "20", "ssh", *always, *options, f"{user}@localhost", "true", check=False)
+
+
+def test_who_is_in_a_group_comes_in_and_others_do_not(on: On, machine: str) -> None:
+    assert ssh(on, machine, "alice").returncode == 0
+    assert ssh(on, machine, "bob").returncode == 255
+
+
+def test_passwords_are_not_offered(on: On, machine: str) -> None:
+    answer = ssh(on, machine, "alice", "-o", "PubkeyAuthentication=no")
+    assert "Permission denied (publickey)" in answer.stderr
+
+
+def test_weak_algorithms_are_refused(on: On, machine: str) -> None:
+    assert ssh(on, machine, "alice", "-o", "MACs=hmac-sha2-256", "-o", "Ciphers=aes128-ctr").returncode == 0
+    answer = ssh(on, machine, "alice", "-o", "MACs=hmac-sha1", "-o", "Ciphers=aes128-ctr")
+    assert "no matching MAC found" in answer.stderr
+
+
+def test_a_setting_of_the_site_holds(on: On, machine: str) -> None:
+    assert "maxsessions 7\n" in on(machine, "sshd", "-T").stdout
+
+
+def test_a_session_that_was_open_still_is(on: On, machine: str) -> None:
+    """It is one of bob's, who could not open it any more."""
+    assert on(machine, "systemctl", "is-active", "session").stdout == "active\n"
+    assert on(machine, "pgrep", "-u", "bob", "sleep").stdout
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"groups_let_in": ["nobody"]}, "AllowGroups names none of its groups"),
+        ({"more": {"PermitRootLogin": "no"}}, "PermitRootLogin is no"),
+        ({"more": {"Nonsense": "yes"}}, "sshd refuses the settings"),
+    ],
+)
+def test_nothing_changes_when_it_would_shut_out_or_is_wrong(
+    on: On, changes: dict[str, Any], reason: str
+) -> None:
+    before = [on(machine, "cat", "/etc/ssh/sshd_config.d/00-deploy.conf").stdout for machine in MACHINES]
+    command = [
+        str(Path(sys.executable).with_name("ansible-playbook")),
+        f"--inventory={os.environ['MOLECULE_INVENTORY_FILE']}",
+        f"--extra-vars={json.dumps(changes)}",
+        str(Path(__file__).parents[1] / "converge.yml"),
+    ]
+    answer = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert answer.returncode == 2, answer.stdout + answer.stderr
+    assert reason in answer.stderr
+    after = [on(machine, "cat", "/etc/ssh/sshd_config.d/00-deploy.conf").stdout for machine in MACHINES]
+    assert after == before

@@ -1,0 +1,167 @@
+#!/usr/bin/python
+"""Ansible module: settings of sshd that sshd accepts, and that let this run come again."""
+
+from __future__ import annotations
+
+import grp
+import os
+import pwd
+import re
+import shutil
+import tempfile
+import time
+from pathlib import Path
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.own_connection import connected_as, connection
+from ansible.module_utils.sshd_login import Login, effective, refusal
+
+DOCUMENTATION = r"""
+module: sshd_settings
+short_description: Settings of sshd that sshd accepts, and that let this run come again
+description:
+  - Writes a drop-in that is read before all others, after sshd judged the whole configuration with it and the
+    account that this run is connected with was found to be let in. Then sshd reads it by a reload.
+options:
+  settings:
+    description: Values by their names in sshd_config(5).
+    type: dict
+    required: true
+author: [the maintainers of this project]
+"""
+
+RETURN = r"""
+deploy_manages:
+  description: The file.
+  type: dict
+  returned: always
+deploy_impact:
+  description: C(kind), reconfigure or none, and C(service); how C(deploy plan) knows what a change does.
+  type: dict
+  returned: always
+"""
+
+_MAIN = Path("/etc/ssh/sshd_config")
+_DROP_INS = Path("/etc/ssh/sshd_config.d")
+_FILE = _DROP_INS / "00-deploy.conf"
+_INCLUDE = re.compile(rf"^\s*Include\s+.*{re.escape(str(_DROP_INS))}/\*\.conf", re.MULTILINE | re.IGNORECASE)
+_HEAD = "# Made by deploy; changes made here are undone by the next run.\n"
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8") if path.exists() else ""
+
+
+class Server:
+    """sshd with its configuration, the present one or one to try."""
+
+    def __init__(self, module: AnsibleModule) -> None:
+        self._module = module
+        self._sshd = module.get_bin_path("sshd", required=True, opt_dirs=["/usr/sbin"])
+        self._settings = {name: str(value) for name, value in module.params["settings"].items()}
+        self.text = _HEAD + "".join(f"{name} {value}\n" for name, value in self._settings.items())
+
+    def judge(self) -> None:
+        """Fails, with nothing changed, when sshd refuses the settings, reads them too late, or refuses us."""
+        if not _INCLUDE.search(_text(_MAIN)):
+            self._fail(f"{_MAIN} does not include {_DROP_INS}/*.conf; make that its first line")
+        with tempfile.TemporaryDirectory() as place:
+            settings, undisturbed = self._tried(Path(place) / "a"), self._tried(Path(place) / "b", first=True)
+        for name in self._settings:
+            # What adds up is there twice when it is read twice.
+            if {*settings.get(name.lower(), [])} != {*undisturbed.get(name.lower(), [])}:
+                self._fail(f"{name} is set above the Include of {_MAIN}, where it would win; remove it there")
+        login = self._own_login(settings)
+        if reason := refusal(settings, login):
+            self._fail(f"{login.user!r}, with whom this run is connected, could not log in again: {reason}")
+
+    def _tried(self, place: Path, *, first: bool = False) -> dict[str, list[str]]:
+        """What would hold for this run's account, by a copy; with ``first``, were nothing read before."""
+        shutil.copytree(_DROP_INS, place)
+        (place / _FILE.name).write_text(self.text, encoding="utf-8")
+        main = place / "main"
+        text = _text(_MAIN).replace(str(_DROP_INS), str(place))
+        main.write_text(f"Include {place / _FILE.name}\n{text}" if first else text, encoding="utf-8")
+        where = connection(os.getpid()) or ("127.0.0.1", 22)
+        who = f"user={connected_as()},host={where[0]},addr={where[0]},laddr=127.0.0.1,lport={where[1]}"
+        code, out, err = self._module.run_command([self._sshd, "-T", "-f", str(main), "-C", who])
+        if code != 0:
+            self._fail(f"sshd refuses the settings: {err.strip().replace(str(place), '')}")
+        return effective(out)
+
+    def _own_login(self, settings: dict[str, list[str]]) -> Login:
+        name, where = connected_as(), connection(os.getpid())
+        account = pwd.getpwnam(name)
+        groups = [grp.getgrgid(number).gr_name for number in os.getgrouplist(name, account.pw_gid)]
+        # Without ssh, on a console or in a container, nobody needs a key to come again.
+        has_key = where is None or _has_key(settings, account)
+        return Login(name, groups, where[0] if where else "", has_key)
+
+    def _fail(self, reason: str) -> None:
+        self._module.fail_json(msg=f"{reason}. Nothing was changed")
+
+    def has_read(self) -> bool:
+        """Whether sshd, where it runs, started or reloaded after the file was written."""
+        command = ["systemctl", "show", "ssh", "--property=StateChangeTimestampMonotonic", "--value"]
+        since = int(self._module.run_command(command)[1].strip() or 0) / 1e6
+        return _FILE.stat().st_mtime <= time.time() - time.monotonic() + since or not self.runs()
+
+    def runs(self) -> bool:
+        """Whether it does; started by a socket, it reads its files for each connection."""
+        return bool(self._module.run_command(["systemctl", "is-active", "--quiet", "ssh"])[0] == 0)
+
+    def reload(self) -> None:
+        """Has the listening process read its files again; connections have processes of their own."""
+        self._module.run_command(["systemctl", "reload", "ssh"], check_rc=True)
+
+
+def _has_key(settings: dict[str, list[str]], account: pwd.struct_passwd) -> bool:
+    if any(
+        settings.get(name, ["none"]) != ["none"] for name in ("authorizedkeyscommand", "trustedusercakeys")
+    ):
+        return True
+    names = " ".join(settings.get("authorizedkeysfile", [])).split()
+    filled = (name.replace("%h", account.pw_dir).replace("%u", account.pw_name) for name in names)
+    paths = (Path(account.pw_dir) / name for name in filled)
+    return any(path.is_file() and path.stat().st_size for path in paths)
+
+
+def _write(module: AnsibleModule, text: str) -> None:
+    descriptor, sibling = tempfile.mkstemp(dir=_FILE.parent, prefix=f".{_FILE.name}.")
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)
+    Path(sibling).chmod(0o644)
+    module.atomic_move(sibling, str(_FILE))
+
+
+def main() -> None:
+    """Compare, judge, write, reload: each only where it is needed."""
+    module = AnsibleModule(
+        argument_spec={"settings": {"type": "dict", "required": True}}, supports_check_mode=True
+    )
+    server = Server(module)
+    before = _text(_FILE)
+    differs = before != server.text
+    if differs:
+        server.judge()
+    stale = differs or not server.has_read()
+    if not module.check_mode:
+        if differs:
+            _write(module, server.text)
+        if stale and server.runs():
+            server.reload()
+    module.exit_json(
+        changed=stale,
+        deploy_impact={"kind": "reconfigure" if stale else "none", "service": "ssh"},
+        deploy_manages={"files": [str(_FILE)]},
+        diff={
+            "before": before,
+            "after": server.text,
+            "before_header": str(_FILE),
+            "after_header": str(_FILE),
+        },
+    )
+
+
+if __name__ == "__main__":
+    main()

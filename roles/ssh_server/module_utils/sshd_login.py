@@ -1,0 +1,74 @@
+"""Whether an account can still log in, by what sshd says of its configuration. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+_LISTS = frozenset({"allowusers", "denyusers", "allowgroups", "denygroups"})
+_KEY_ONLY = frozenset({"without-password", "prohibit-password"})
+
+
+@dataclass(frozen=True)
+class Login:
+    """An account that logs in: its name, its groups, where it comes from, and whether it has a key."""
+
+    user: str
+    groups: Sequence[str]
+    address: str
+    has_key: bool
+
+
+def effective(text: str) -> dict[str, list[str]]:
+    """The output of ``sshd -T``: values by name; those of a list are put together."""
+    found: dict[str, list[str]] = {}
+    for line in text.splitlines():
+        name, _, value = line.partition(" ")
+        found.setdefault(name, []).extend(value.split() if name in _LISTS else [value])
+    return found
+
+
+def refusal(settings: Mapping[str, list[str]], login: Login) -> str:
+    """Why an account could not log in; empty when it could."""
+    if not login.has_key and not _passwords(settings):
+        return "passwords are not accepted, and it has no key"
+    if login.user == "root" and (reason := _refuses_root(settings, login)):
+        return reason
+    users, groups = (lambda name: _user(settings.get(name, []), login)), login.groups
+    if users("denyusers") or _any(settings.get("denygroups", []), groups):
+        return "DenyUsers or DenyGroups names it"
+    if settings.get("allowusers") and not users("allowusers"):
+        return "AllowUsers does not name it"
+    if settings.get("allowgroups") and not _any(settings["allowgroups"], groups):
+        return "AllowGroups names none of its groups"
+    return ""
+
+
+def _passwords(settings: Mapping[str, list[str]]) -> bool:
+    return any(settings.get(f"{way}authentication") == ["yes"] for way in ("password", "kbdinteractive"))
+
+
+def _refuses_root(settings: Mapping[str, list[str]], login: Login) -> str:
+    permit = (settings.get("permitrootlogin") or ["yes"])[0]
+    if permit in {"no", "forced-commands-only"}:
+        return f"PermitRootLogin is {permit}"
+    return (
+        f"PermitRootLogin is {permit}, and root has no key"
+        if permit in _KEY_ONLY and not login.has_key
+        else ""
+    )
+
+
+def _user(patterns: Iterable[str], login: Login) -> bool:
+    """Sshd's patterns for users: a name, or a name and where it comes from."""
+    for pattern in patterns:
+        name, _, host = pattern.partition("@")
+        if fnmatchcase(login.user, name) and (not host or fnmatchcase(login.address, host)):
+            return True
+    return False
+
+
+def _any(patterns: Iterable[str], names: Iterable[str]) -> bool:
+    listed = list(names)
+    return any(fnmatchcase(name, pattern) for pattern in patterns for name in listed)

@@ -1,0 +1,49 @@
+import importlib
+
+import pytest
+
+import tests.unit.roles.loading  # noqa: F401 - has Ansible find the roles' own code
+
+module = importlib.import_module("ansible.module_utils.proxy_texts")
+
+PROXY = "http://proxy.example:3128"
+WITH_PASSWORD = "http://ops:k3Y@proxy.example:3128"  # noqa: S105
+DIRECT = ["ctl1", "10.0.0.0/24", ".site.example", "10.0.0.1", "mirror.site.example"]
+
+
+def test_apt_asks_named_hosts_directly() -> None:
+    assert module.apt_text(PROXY, "", DIRECT).splitlines()[1:] == [
+        f'Acquire::http::Proxy "{PROXY}";',
+        f'Acquire::https::Proxy "{PROXY}";',
+        'Acquire::http::Proxy::ctl1 "DIRECT";',
+        'Acquire::https::Proxy::ctl1 "DIRECT";',
+        'Acquire::http::Proxy::mirror.site.example "DIRECT";',
+        'Acquire::https::Proxy::mirror.site.example "DIRECT";',
+    ]
+
+
+def test_the_environment_gets_both_spellings() -> None:
+    text = module.environment_text("LANG=C", PROXY, "http://other:8080", DIRECT)
+    assert text.startswith("LANG=C\n# BEGIN proxy")
+    assert f"http_proxy={PROXY}\nHTTP_PROXY={PROXY}\nhttps_proxy=http://other:8080\n" in text
+    assert f"no_proxy=localhost,127.0.0.1,::1,{','.join(DIRECT)}\n" in text
+    assert module.environment_text(text, PROXY, "http://other:8080", DIRECT) == text
+
+
+def test_without_a_proxy_nothing_is_left() -> None:
+    assert module.apt_text("", "", DIRECT) == ""
+    with_proxy = module.environment_text("LANG=C\n", PROXY, "", [])
+    assert module.environment_text(with_proxy, "", "", []) == "LANG=C\n"
+
+
+@pytest.mark.parametrize(("url", "expected"), [(PROXY, False), (WITH_PASSWORD, True), ("", False)])
+def test_a_password_is_noticed(*, url: str, expected: bool) -> None:
+    assert module.has_password(url) is expected
+
+
+def test_a_password_is_for_apt_alone() -> None:
+    assert module.environment_text("", WITH_PASSWORD, "", []) == ""
+    assert "k3Y" in module.apt_text(WITH_PASSWORD, "", [])
+    mixed = module.environment_text("", PROXY, WITH_PASSWORD, [])
+    assert "http_proxy" in mixed
+    assert "k3Y" not in mixed

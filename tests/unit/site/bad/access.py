@@ -1,0 +1,55 @@
+"""Logins and firewalls that contradict the rest of the site."""
+
+from tests.unit.site.bad.site import MASTER, BadSite, variables
+
+SITES = (
+    variables(
+        "a prolog that makes no room for sessions",
+        "slurmctld_parameters: {PrologFlags: Alloc}\n",
+        (
+            "group_vars/slurm-master.yml:1: PrologFlags is 'Alloc': without Contain nobody could log in "
+            "to a compute node by ssh [prolog-without-contain]"
+        ),
+        file=MASTER,
+    ),
+    BadSite(
+        "a firewall that does not know all hosts",
+        expected=(
+            (
+                "group_vars/all.yml:1: the inventory has no address of node1, node2, so the firewall would "
+                "cut it off from the cluster [firewall-without-addresses]"
+            ),
+        ),
+        edits=(("node1 ansible_host=10.0.0.11", "node1"), ("node2 ansible_host=10.0.0.12", "node2")),
+        files={"group_vars/all.yml": "firewall_admin_networks: [192.0.2.0/24]\n"},
+    ),
+    variables(
+        "an opening in no wall",
+        "firewall_open: [{ports: ['3000']}]\n",
+        (
+            "group_vars/all.yml:1: warning: firewall_open is set for ctl1, which has no firewall "
+            "[firewall-off]"
+        ),
+    ),
+    variables(
+        "a network that is none",
+        "firewall_admin_networks: [office]\n",
+        (
+            "group_vars/all.yml:1: firewall_admin_networks[0] is 'office', not an address or a network, as "
+            "in 10.0.0.0/16 [invalid-value]"
+        ),
+    ),
+    variables(
+        "a proxy with a password",
+        "proxy_http: http://ops:k3Y@proxy.example:3128\n",
+        (
+            "group_vars/all.yml:1: warning: proxy_http has a user and a password in it: only apt is told, "
+            "users are not [proxy-with-password]"
+        ),
+    ),
+    variables(
+        "a proxy that is no URL",
+        "proxy_http: proxy.example:3128\n",
+        "group_vars/all.yml:1: proxy_http: the value is wrong (not shown: it is secret) [invalid-value]",
+    ),
+)
