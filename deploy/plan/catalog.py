@@ -43,7 +43,6 @@ def _job_hosts(site: Site) -> list[Host]:
     return [host for host in site.nodes if host.name not in logins]
 
 
-<<<<<<< HEAD
 def _mpi_hosts(site: Site) -> list[Host]:
     return [host for host in _slurm_hosts(site) if host.variables.get("openmpi_packages", True)]
 
@@ -53,7 +52,8 @@ def _ml_hosts(site: Site) -> list[Host]:
     users = {host.name for host in (*site.nodes, *site.logins)}
     declared = [host for host in site.cluster if host.variables.get("ml_stack_environments")]
     return [host for host in declared if host.name in users]
-=======
+
+
 def _walled(site: Site) -> list[Host]:
     """Hosts for which the admin said who may reach them: without that nobody could know whom to let in."""
     return [host for host in site.cluster if "firewall_admin_networks" in host.variables]
@@ -62,7 +62,6 @@ def _walled(site: Site) -> list[Host]:
 def _behind_a_proxy(site: Site) -> list[Host]:
     """Hosts with a proxy, or with an empty one, which takes its settings away."""
     return [host for host in site.cluster if {"proxy_http", "proxy_https"} & host.variables.keys()]
->>>>>>> origin/main
 
 
 PHASES: tuple[Phase, ...] = (
@@ -99,13 +98,10 @@ PHASES: tuple[Phase, ...] = (
     Phase("compute", "Compute nodes", ("slurmd",), lambda site: site.nodes, needs_contract=True),
     Phase("login", "Login nodes", ("slurm_client",), _pure_logins),
     Phase("software", "Software for users", ("environment_modules",), _slurm_hosts),
-<<<<<<< HEAD
     Phase("mpi", "MPI", ("openmpi",), _mpi_hosts),
     Phase("ml_stack", "Python environments", ("ml_stack",), _ml_hosts),
-=======
     Phase("ssh_server", "Ssh server", ("ssh_server",), lambda site: site.cluster),
     Phase("firewall", "Firewall", ("firewall",), _walled, cluster_wide=True),
->>>>>>> origin/main
     Phase("job_logins", "Logins on compute nodes", ("job_ssh",), _job_hosts),
     Phase("user_logins", "Logins on login nodes", ("login_limits", "motd"), lambda site: site.logins),
 )

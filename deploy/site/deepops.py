@@ -167,18 +167,10 @@ MISSING = (
         "environment_modules_shared",
     ),
     Missing("slurm_install_hpcsdk hpcsdk_*", "the HPC SDK is not installed"),
-<<<<<<< HEAD
     Missing(
         "openmpi_*", "nothing is built: Open MPI is the distribution's, see openmpi_packages", harmless=True
     ),
-    Missing(
-        "http_proxy https_proxy no_proxy proxy_env",
-        "proxies are not passed on: set apt's in /etc/apt/apt.conf.d on the hosts",
-    ),
-=======
-    Missing("slurm_cluster_install_openmpi openmpi_*", "no MPI is built"),
     Missing("proxy_env", "see proxy_http, proxy_https and proxy_no_proxy", harmless=True),
->>>>>>> origin/main
     Missing("dns_config_*", "name servers are left as they are"),
     Missing(
         "software_extra_packages software_remove_packages", "only the cluster's own packages are installed"

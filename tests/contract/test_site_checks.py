@@ -13,11 +13,7 @@ from deploy.site.variables_check import _ALIKE, _READERS
 from deploy.site.wording import with_keys
 from tests.unit.site.sites import INVENTORY, write_site
 
-<<<<<<< HEAD
-_BY_DATA = {"ml_stack", "nfs_client", "network_mounts", "quotas"}
-=======
-_BY_DATA = {"firewall", "nfs_client", "network_mounts", "proxy", "quotas"}
->>>>>>> origin/main
+_BY_DATA = {"firewall", "ml_stack", "nfs_client", "network_mounts", "proxy", "quotas"}
 """Roles whose hosts are those for which the site declares something."""
 
 
