@@ -50,9 +50,6 @@ time_sync_options: "-F 1 -x"
 # Lab: /home is one volume that all machines share; only the controller makes homes in it.
 users_create_home: false
 
-# Lab: Open MPI is 280 MB on every machine; without this line it is there, as at a site.
-openmpi_packages: []
-
 # Two people to try things as.
 users_accounts:
   - name: alice

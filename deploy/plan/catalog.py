@@ -44,7 +44,7 @@ def _job_hosts(site: Site) -> list[Host]:
 
 
 def _mpi_hosts(site: Site) -> list[Host]:
-    return [host for host in _slurm_hosts(site) if host.variables.get("openmpi_packages", True)]
+    return [host for host in _slurm_hosts(site) if host.variables.get("openmpi_packages")]
 
 
 def _ml_hosts(site: Site) -> list[Host]:

@@ -25,14 +25,7 @@ def software_variables(site: Site, host: Host, hardware: Mapping[str, Any]) -> V
         wired["openmpi_slurm_daemons"] = ["slurmd"]
     if host in site.masters:
         wired["slurmctld_health_check_program"] = HEALTH_CHECK_PROGRAM
-        wired["slurmctld_mpi_default"] = "pmix" if _have_mpi(site) else ""
     return wired
-
-
-def _have_mpi(site: Site) -> bool:
-    """Whether PMIx can be the default: srun and the daemons need it wherever they run."""
-    slurm = (*site.masters, *site.nodes, *site.logins)
-    return all(_value(host, "openmpi_packages") for host in slurm)
 
 
 def _value(host: Host, name: str) -> Any:  # noqa: ANN401 - a variable is whatever its role says

@@ -58,7 +58,7 @@ RENAMED = {
     ),
     "slurm_cgroup_conf_template": Renamed("slurmctld_cgroup_parameters", "slurmctld_cgroup_parameters: {…}"),
     "slurm_cluster_install_openmpi": Renamed(
-        "openmpi_packages: Open MPI is the distribution's", "openmpi_packages: []", (True, "yes")
+        "openmpi_packages: Open MPI is the distribution's", "openmpi_packages: [openmpi-bin]", (False, "no")
     ),
     "slurm_cluster_name": Renamed("slurmctld_cluster_name", "slurmctld_cluster_name: NAME"),
     "slurm_conf_template": Renamed(
@@ -168,7 +168,10 @@ MISSING = (
     ),
     Missing("slurm_install_hpcsdk hpcsdk_*", "the HPC SDK is not installed"),
     Missing(
-        "openmpi_*", "nothing is built: Open MPI is the distribution's, see openmpi_packages", harmless=True
+        "openmpi_version openmpi_src_* openmpi_install_* openmpi_build_* openmpi_config* openmpi_force_*"
+        " openmpi_autodetect_* openmpi_workflow_*",
+        "nothing is built: Open MPI is the distribution's, see openmpi_packages",
+        harmless=True,
     ),
     Missing("proxy_env", "see proxy_http, proxy_https and proxy_no_proxy", harmless=True),
     Missing("dns_config_*", "name servers are left as they are"),

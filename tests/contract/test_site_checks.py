@@ -13,7 +13,7 @@ from deploy.site.variables_check import _ALIKE, _READERS
 from deploy.site.wording import with_keys
 from tests.unit.site.sites import INVENTORY, write_site
 
-_BY_DATA = {"firewall", "ml_stack", "nfs_client", "network_mounts", "proxy", "quotas"}
+_BY_DATA = {"firewall", "ml_stack", "nfs_client", "network_mounts", "openmpi", "proxy", "quotas"}
 """Roles whose hosts are those for which the site declares something."""
 
 

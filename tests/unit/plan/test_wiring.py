@@ -32,7 +32,6 @@ def test_phases_and_their_hosts(tmp_path: Path) -> None:
         "compute": ("node1", "node2"),
         "login": ("login1",),
         "software": ("ctl1", "login1", "node1", "node2"),
-        "mpi": ("ctl1", "login1", "node1", "node2"),
         "ssh_server": ("ctl1", "login1", "node1", "node2"),
         "job_logins": ("node1", "node2"),
         "user_logins": ("login1",),
@@ -51,7 +50,6 @@ def test_a_limited_run_adds_only_the_controllers_node_list(tmp_path: Path) -> No
         "controller": ("ctl1",),
         "compute": ("node2",),
         "software": ("node2",),
-        "mpi": ("node2",),
         "ssh_server": ("node2",),
         "job_logins": ("node2",),
     }
@@ -136,13 +134,14 @@ def test_the_account_that_ansible_connects_with_is_known_to_the_roles_that_could
     assert "job_ssh_connecting_user" not in hosts["node2"]
 
 
-def test_srun_starts_mpi_by_default_where_all_hosts_have_it(tmp_path: Path) -> None:
-    controller = wired(read_site(write_site(tmp_path)))["phase_check"]["hosts"]["ctl1"]
-    assert controller["slurmctld_mpi_default"] == "pmix"
-    files = {"host_vars/login1.yml": "openmpi_packages: []\n"}
+def test_hosts_that_have_mpi_are_those_that_declare_it(tmp_path: Path) -> None:
+    assert wired(read_site(write_site(tmp_path)))["phase_mpi"]["hosts"] == {}
+    files = {"group_vars/all.yml": "openmpi_packages: [openmpi-bin]\n"}
     groups = wired(read_site(write_site(tmp_path, files=files)))
-    assert groups["phase_check"]["hosts"]["ctl1"]["slurmctld_mpi_default"] == ""
-    assert "login1" not in groups["phase_mpi"]["hosts"]
+    assert set(groups["phase_mpi"]["hosts"]) == {"ctl1", "login1", "node1", "node2"}
+    hosts = groups["phase_check"]["hosts"]
+    assert [hosts[name]["openmpi_slurm_daemons"] for name in ("node1",)] == [["slurmd"]]
+    assert "openmpi-bin" in hosts["ctl1"]["bootstrap_packages"]
 
 
 def test_nodes_check_themselves_unless_the_site_says_otherwise(tmp_path: Path) -> None:
