@@ -62,6 +62,8 @@ _READERS: Mapping[str, str] = {
     "login_limits": LOGIN,
     "motd": LOGIN,
     "mariadb": MASTER,
+    "nvidia_driver": NODE,
+    "reboot": NODE,
     "slurm_accounts": MASTER,
     "slurmctld": MASTER,
     "slurmdbd": MASTER,
