@@ -85,6 +85,8 @@ CONTROLLER_CGROUP_V1_BOOKWORM = """\
 """
 
 NODE = """\
+# Lab: its GPUs are simulated, and its kernel is the one of this machine.
+nvidia_driver_source: none
 slurmd_hardware:
   # Lab: a container sees the memory of its whole host; several nodes must not all promise it.
   memory_mb: 1024

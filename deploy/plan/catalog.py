@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from deploy.site.inventory import NFS, Host, Site
+from deploy.plan.gpu_wiring import has_container_toolkit, has_cuda, has_dcgm, has_managed_gpus, has_mig
+from deploy.site.inventory import NFS, RDMA, Host, Site
 from deploy.site.storage import hosts_with_quotas, nfs_clients
 
 
@@ -64,6 +65,11 @@ def _behind_a_proxy(site: Site) -> list[Host]:
     return [host for host in site.cluster if {"proxy_http", "proxy_https"} & host.variables.keys()]
 
 
+def _declared(is_declared: Callable[[Host], bool]) -> Callable[[Site], list[Host]]:
+    """The hosts for which the site declares something."""
+    return lambda site: [host for host in site.cluster if is_declared(host)]
+
+
 PHASES: tuple[Phase, ...] = (
     Phase("proxy", "Proxy", ("proxy",), _behind_a_proxy),
     Phase(
@@ -95,6 +101,18 @@ PHASES: tuple[Phase, ...] = (
         lambda site: site.masters,
         cluster_wide=True,
     ),
+    # The controller comes first, because it drains a node that has to reboot.
+    Phase("gpu", "GPUs", ("nvidia_repository", "nvidia_driver", "reboot"), _declared(has_managed_gpus)),
+    Phase("mig", "Divided GPUs", ("mig", "reboot"), _declared(has_mig)),
+    Phase("cuda", "CUDA", ("nvidia_repository", "cuda_toolkit"), _declared(has_cuda)),
+    Phase("dcgm", "GPU manager", ("nvidia_repository", "dcgm"), _declared(has_dcgm)),
+    Phase(
+        "gpu_containers",
+        "GPUs in containers",
+        ("nvidia_repository", "container_toolkit"),
+        _declared(has_container_toolkit),
+    ),
+    Phase("rdma", "RDMA", ("rdma",), lambda site: [host for host in site.cluster if RDMA in host.groups]),
     Phase("compute", "Compute nodes", ("slurmd",), lambda site: site.nodes, needs_contract=True),
     Phase("login", "Login nodes", ("slurm_client",), _pure_logins),
     Phase("software", "Software for users", ("environment_modules",), _slurm_hosts),

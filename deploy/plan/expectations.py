@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from deploy.plan import requirements
+from deploy.plan.gpu_wiring import has_managed_gpus
 from deploy.plan.requirements import Room
 from deploy.site.hardware import Hardware, hardware_of
 from deploy.site.inventory import LOGIN, MASTER, NODE, Host, Site
@@ -47,6 +48,7 @@ def host_expectations(site: Site, host: Host, contract: Mapping[str, Hardware]) 
         "packages": list(duties.packages()),
         "hardware": hardware_of(host, contract) if duties.is_node else {},
         "apt_options": _apt_options(host),
+        "installs_gpu_driver": has_managed_gpus(host),
         "cluster": duties.cluster if duties.has_slurm else "",
         "state_location": duties.state_location if duties.is_controller else "",
     }

@@ -18,6 +18,8 @@ _SERVICES: Mapping[str, str] = {
     "slurmctld": "slurmctld",
     "slurmd": "slurmd",
     "slurm_client": "sackd",
+    "container_toolkit": "deploy-nvidia-cdi",
+    "dcgm": "nvidia-dcgm",
 }
 """The daemons that roles leave running."""
 

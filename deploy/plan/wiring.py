@@ -17,6 +17,7 @@ from deploy.plan.access_wiring import access_of, direct, peers
 from deploy.plan.build import Plan
 from deploy.plan.catalog import PHASES, Phase
 from deploy.plan.expectations import host_expectations, site_expectations
+from deploy.plan.gpu_wiring import gpu_variables, has_mig, slurm_gpus
 from deploy.plan.motd_wiring import partitions_in_words
 from deploy.plan.software_wiring import software_variables
 from deploy.plan.storage_wiring import TASK_PROLOG, host_storage, node_scratch, required_mounts
@@ -156,6 +157,7 @@ def _by_host(site: Site, contract: Mapping[str, Hardware]) -> dict[str, Variable
             wired["slurmd_required_mounts"] = required_mounts(site, host)
         wired |= software_variables(site, host, hardware_of(host, contract))
         wired |= host_storage(site, host)
+        wired |= gpu_variables(site, host)
         wired["bootstrap_packages"] = _packages(
             host, [p for p in PHASES if host.name in members[p.name]], wired
         )
@@ -231,12 +233,12 @@ def _node(host: Host, contract: Mapping[str, Hardware]) -> Variables:
         for key in ("features", "weight", "node_parameters")
         if host.variables.get(f"slurmd_{key}")
     }
-    return {
-        **_named(host),
-        "hardware": hardware_of(host, contract),
-        "scratch": node_scratch(host),
-        **wishes,
-    }
+    hardware = hardware_of(host, contract)
+    if has_mig(host):
+        hardware["gpus"] = slurm_gpus(host, hardware.get("gpus") or [])
+        # The device files of instances have numbers that only the driver knows.
+        wishes["gres_autodetect"] = "nvml"
+    return {**_named(host), "hardware": hardware, "scratch": node_scratch(host), **wishes}
 
 
 def _partition_nodes(site: Site, contract: Mapping[str, Hardware]) -> dict[str, Variables]:

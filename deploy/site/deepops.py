@@ -73,6 +73,14 @@ RENAMED = {
     "slurm_contain_ssh": Renamed(
         "always on: a session on a compute node is part of a job", same=(True, "yes")
     ),
+    "cuda_version": Renamed("cuda_toolkit_versions", 'cuda_toolkit_versions: ["12.4"]'),
+    "install_dcgm": Renamed("dcgm_version", "dcgm_version: VERSION", (False, "no")),
+    "slurm_cluster_install_cuda": Renamed(
+        "cuda_toolkit_versions", 'cuda_toolkit_versions: ["12.4"]', (False, "no")
+    ),
+    "slurm_cluster_install_nvidia_driver": Renamed(
+        "nvidia_driver_source", "nvidia_driver_source: auto, or none", (True, "yes")
+    ),
     "slurm_default_job_timelimit": Renamed(
         "default_time of a partition",
         'slurmctld_partitions: [{name: batch, default: true, default_time: "1:00:00"}]',
@@ -155,10 +163,13 @@ MISSING = (
         "slurm_enable_container_registry standalone_container_registry_*", "no container registry is set up"
     ),
     Missing(
-        "slurm_cluster_install_nvidia_driver nvidia_driver_* slurm_cluster_install_cuda cuda_*",
-        "the NVIDIA driver and CUDA are not installed: they must be there before",
+        "nvidia_driver_skip_reboot nvidia_driver_force_install nvidia_driver_package_state "
+        "nvidia_driver_persistence_mode_on"
+        " nvidia_driver_rhel_* nvidia_driver_ubuntu_*",
+        "the driver is installed by nvidia_driver_source and nvidia_driver_branch; a node reboots only "
+        "when it has to",
+        harmless=True,
     ),
-    Missing("install_dcgm", "DCGM is not installed"),
     Missing("gpu_clock_* allow_user_set_gpu_clocks", "GPU clocks are left as they are"),
     Missing("mig_manager_*", "MIG is left as it is", harmless=True),
     Missing(

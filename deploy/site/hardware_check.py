@@ -7,7 +7,7 @@ from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 
 from deploy.errors import DeployError, Finding
 from deploy.site.hardware import FILE_NAME, VARIABLE, hardware_of, read_contract
-from deploy.site.inventory import Site
+from deploy.site.inventory import Host, Site
 from deploy.site.origin import shown
 from deploy.site.values import faults, opaque
 
@@ -31,6 +31,7 @@ def check_hardware(site: Site) -> Iterator[Finding]:
         if not own or (not opaque(own) and not faults(VARIABLE, own)):
             where = node.where(VARIABLE) if own else file
             yield from _contradictions(where, hardware_of(node, sound))
+            yield from _undivided(node, hardware_of(node, sound))
 
 
 def _contradictions(where: str, hardware: Mapping[str, Any]) -> Iterator[Finding]:
@@ -56,6 +57,32 @@ def _contradictions(where: str, hardware: Mapping[str, Any]) -> Iterator[Finding
             "duplicate-gpu-type",
             f"GPUs of the type {kind} are listed {types.count(kind)} times",
             "write them once, with their whole count",
+        )
+
+
+def _undivided(node: Host, hardware: Mapping[str, Any]) -> Iterator[Finding]:
+    """GPUs that shall be divided and are not in the node."""
+    layout = node.variables.get("mig_layout")
+    if not layout or opaque(layout) or faults("mig_layout", layout) or "gpus" not in hardware:
+        return
+    count = sum(int(gpu["count"]) for gpu in hardware["gpus"])
+    named = [int(index) for entry in layout for index in entry.get("gpus") or []]
+    missing = sorted({index for index in named if index >= count})
+    if missing or not count:
+        yield Finding(
+            node.where("mig_layout"),
+            "mig-gpu-not-there",
+            f"mig_layout divides GPU {', '.join(map(str, missing)) or 0} of a node that has {count}; they "
+            "are numbered from 0 on",
+            "correct the numbers, or the gpus of slurmd_hardware",
+        )
+    twice = sorted({index for index in named if named.count(index) > 1})
+    if twice:
+        yield Finding(
+            node.where("mig_layout"),
+            "mig-gpu-twice",
+            f"mig_layout divides GPU {', '.join(map(str, twice))} more than once",
+            "write each GPU in one entry, with all its instances",
         )
 
 

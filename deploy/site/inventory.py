@@ -19,6 +19,7 @@ NFS = "slurm-nfs"
 NFS_CLIENT = "slurm-nfs-client"
 CLUSTER = "slurm-cluster"
 _MEMBERS = (MASTER, NODE, LOGIN, METRIC, NFS, NFS_CLIENT, CLUSTER)
+RDMA = "rdma"
 _IMPLICIT_GROUPS = frozenset({"all", "ungrouped"})
 
 

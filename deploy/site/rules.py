@@ -88,6 +88,7 @@ _SHELL_VALUE = Form(
 )
 _NETWORK = Form(r"[0-9a-fA-F.:]+(/\d{1,3})?", "an address or a network, as in 10.0.0.0/16")
 _PROXY = Form(r'|https?://[^\s"/]+/?', "a URL, as in http://proxy.example:3128, or empty")
+_FINGERPRINT = Form(r"|([0-9A-Fa-f]\s*){40}", "the 40 digits of a key's fingerprint")
 _ADDRESS_WORD = Form(r"[A-Za-z0-9_.:-]+", "an address or a host name")
 
 _MODULE_WORD = Form(
@@ -118,6 +119,9 @@ RULES: Mapping[str, Rule] = {
     "login_limits_memory": _PART_OR_SIZE,
     "login_limits_processes": _COUNT,
     "login_limits_swap": _PART_OR_SIZE,
+    "container_toolkit_version": Form(r"|\d+(\.\d+)+-\d+", "the version of the packages, as in 1.18.1-1"),
+    "cuda_toolkit_versions[]": Form(r"\d+\.\d+", 'a version of CUDA in quotes, as in "12.4"', quoted=True),
+    "dcgm_version": Form(r"|\d+\.\d+\.\d+", "a version of DCGM, as in 4.4.2"),
     "mariadb_databases[]": _DATABASE_WORD,
     "mariadb_innodb_buffer_pool_size": _SIZE,
     "mariadb_innodb_lock_wait_timeout": _COUNT,
@@ -169,6 +173,14 @@ RULES: Mapping[str, Rule] = {
     "proxy_http": _PROXY,
     "proxy_https": _PROXY,
     "proxy_no_proxy[]": Form(r"[^\s,]+", "one name, domain or network"),
+    "mig_layout[].devices[]": Form(
+        r"[1-9]g\.\d+gb(\+[a-z.]+)?", "a profile of an instance, as in 3g.40gb or 1g.10gb+me"
+    ),
+    "nvidia_driver_branch": Form(r"|\d{3}", 'a branch of the driver in quotes, as in "580"'),
+    "nvidia_driver_version": Form(r"|\d{3}(\.\d+){1,2}", "a version of the driver, as in 580.95.05"),
+    "nvidia_repository_container_key_fingerprint": _FINGERPRINT,
+    "nvidia_repository_cuda_key_fingerprint": _FINGERPRINT,
+    "rdma_memlock": Form(r"unlimited|\d+", "a number of KiB, or unlimited"),
     "slurm_accounts_accounts[].default_qos": _ACCOUNTING_NAME,
     "slurm_accounts_accounts[].name": _ACCOUNTING_NAME,
     "slurm_accounts_accounts[].parent": _ACCOUNTING_NAME,

@@ -34,7 +34,7 @@ _WORDS: Mapping[str, str] = {
     "path": "text",
 }
 _READ_EARLY = re.compile(
-    r"slurmd_(hardware|features|weight|node_parameters)\b.*|hosts_file_address|mariadb_(users|databases)"
+    r"slurmd_(hardware|features|weight|node_parameters)\b.*|mig_layout\b.*|hosts_file_address|mariadb_(users|databases)"
     r"|slurmctld_partitions(\[\]|\[\]\.(name|groups|nodes)(\[\])?)?"
 )
 """What deploy itself reads to compute the variables of other hosts, before Ansible resolves templates."""

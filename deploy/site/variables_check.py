@@ -63,6 +63,8 @@ _READERS: Mapping[str, str] = {
     "motd": LOGIN,
     "mariadb": MASTER,
     "node_health": NODE,
+    "nvidia_driver": NODE,
+    "reboot": NODE,
     "slurm_accounts": MASTER,
     "slurmctld": MASTER,
     "slurmdbd": MASTER,

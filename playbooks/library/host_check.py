@@ -72,6 +72,9 @@ class Host:
         self._module = module
         self._expected: Mapping[str, Any] = module.params["expected"]
         self.facts = operating_system.facts(_ROOT, get_distribution(), get_distribution_version())
+        self.installs_driver = nvidia_driver.is_managed(
+            _ROOT, is_wanted=self._expected["installs_gpu_driver"]
+        )
         self.missing = package_sources.missing(self._expected["packages"])
 
     def checks(self) -> Mapping[str, Callable[[], Findings]]:
@@ -91,7 +94,7 @@ class Host:
             found["package sources"] = self._package_sources
         if self._expected["hardware"]:
             found["hardware contract"] = self._hardware
-        if driver := nvidia_driver.running_version(_ROOT):
+        if (driver := nvidia_driver.running_version(_ROOT)) and not self.installs_driver:
             found[f"NVIDIA driver {driver}"] = self._driver
         return found
 
@@ -138,7 +141,11 @@ class Host:
         )
 
     def _hardware(self) -> Findings:
-        return hardware.check_hardware(self._expected["hardware"], lambda command: self._run(*command))
+        return hardware.check_hardware(
+            self._expected["hardware"],
+            lambda command: self._run(*command),
+            installs_driver=self.installs_driver,
+        )
 
     def _driver(self) -> Findings:
         return nvidia_driver.check_driver(

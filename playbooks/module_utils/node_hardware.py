@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from ansible.module_utils.nvidia_devices import gpu_types, read_devices
+
 Hardware = dict[str, Any]
 
 _MEMORY_FOR_JOBS = 0.98
@@ -56,6 +58,19 @@ def gpu_type(model: str) -> str:
     return re.sub(r"[^a-z0-9]", "", first.split("-")[0].lower()) or "gpu"
 
 
+def discover_hardware(run: Callable[[list[str]], str]) -> Hardware:
+    """What this machine has; GPUs that wait for their driver are named by their numbers on the PCI bus."""
+    hardware = read_hardware(run)
+    gpus = hardware.get("gpus") or undriven_gpus(Path("/sys"))
+    return hardware if gpus is None else {**hardware, "gpus": gpus}
+
+
+def undriven_gpus(sys: Path) -> list[dict[str, Any]] | None:
+    """GPUs by type as the PCI bus shows them; None when one of them is not known by its number."""
+    types = list(gpu_types(read_devices(sys)))
+    return None if "" in types else _counted(types)
+
+
 def read_gpus(proc: Path, dev: Path, sys: Path) -> list[dict[str, Any]] | None:
     """GPUs by type as the driver lists them; device files without a driver's word count as type gpu.
 
@@ -67,18 +82,13 @@ def read_gpus(proc: Path, dev: Path, sys: Path) -> list[dict[str, Any]] | None:
         if (found := re.search(r"^Model:(.*)$", path.read_text(encoding="utf-8"), re.MULTILINE))
     ]
     models = models or ["gpu" for path in dev.glob("nvidia[0-9]*")]
-    if not models and _nvidia_on_pci(sys):
+    if not models and any(device.is_gpu for device in read_devices(sys)):
         return None
-    return [{"type": name, "count": count} for name, count in Counter(models).items()]
+    return _counted(models)
 
 
-def _nvidia_on_pci(sys: Path) -> bool:
-    """Whether a PCI function of vendor 10de is a display (03xx) controller."""
-    return any(
-        path.read_text(encoding="utf-8").strip() == "0x10de"
-        and (path.parent / "class").read_text(encoding="utf-8").startswith("0x03")
-        for path in sys.glob("bus/pci/devices/*/vendor")
-    )
+def _counted(types: list[str]) -> list[dict[str, Any]]:
+    return [{"type": name, "count": count} for name, count in Counter(types).items()]
 
 
 def shortfalls(expected: Hardware, found: Hardware) -> list[str]:

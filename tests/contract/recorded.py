@@ -9,7 +9,16 @@ from tests.contract.content import ROOT, Task, read_yaml, tasks
 _MANAGE_NOTHING = frozenset(
     {
         *("assert", "command", "debug", "fail", "getent", "import_role", "import_tasks", "include_role"),
-        *("include_tasks", "include_vars", "meta", "package_facts", "pause", "service_facts", "set_fact"),
+        *(
+            "include_tasks",
+            "include_vars",
+            "meta",
+            "package_facts",
+            "pause",
+            "reboot",
+            "service_facts",
+            "set_fact",
+        ),
         *("setup", "slurp", "stat", "find", "wait_for", "wait_for_connection"),
     }
 )

@@ -13,7 +13,10 @@ from deploy.site.variables_check import _ALIKE, _READERS
 from deploy.site.wording import with_keys
 from tests.unit.site.sites import INVENTORY, write_site
 
-_BY_DATA = {"firewall", "ml_stack", "nfs_client", "network_mounts", "openmpi", "proxy", "quotas"}
+_BY_DATA = {
+    *("firewall", "ml_stack", "nfs_client", "network_mounts", "openmpi", "proxy", "quotas"),
+    *("container_toolkit", "cuda_toolkit", "dcgm", "mig", "nvidia_repository", "rdma"),
+}
 """Roles whose hosts are those for which the site declares something."""
 
 

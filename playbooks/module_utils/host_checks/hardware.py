@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.host_checks.finding import error
 from ansible.module_utils.node_hardware import read_hardware, shortfalls
+from ansible.module_utils.nvidia_devices import read_devices
 
 
-def check_hardware(contract: Mapping[str, Any], run: Callable[[list[str]], str]) -> Iterator[dict[str, str]]:
-    """Fewer CPUs or GPUs, or less memory, than the contract says; ``run`` gives a command's output."""
-    yield from judge(contract, read_hardware(run))
+def check_hardware(
+    contract: Mapping[str, Any], run: Callable[[list[str]], str], *, installs_driver: bool
+) -> Iterator[dict[str, str]]:
+    """Fewer CPUs or GPUs, or less memory, than the contract says; ``run`` gives a command's output.
+
+    Where this run brings the driver, GPUs are counted on the PCI bus.
+    """
+    found = read_hardware(run)
+    if installs_driver and "gpus" not in found:
+        waiting = sum(device.is_gpu for device in read_devices(Path("/sys")))
+        found["gpus"] = [{"type": "gpu", "count": waiting}]
+    yield from judge(contract, found)
 
 
 def judge(contract: Mapping[str, Any], found: Mapping[str, Any]) -> Iterator[dict[str, str]]:
@@ -27,5 +38,6 @@ def judge(contract: Mapping[str, Any], found: Mapping[str, Any]) -> Iterator[dic
             yield error(
                 "gpu-driver-missing",
                 f"{shortfall}: NVIDIA devices are on the PCI bus, and no driver is loaded",
-                "install the NVIDIA driver on the node, then see: nvidia-smi",
+                "install the NVIDIA driver on the node, or have deploy do it (nvidia_driver_source), "
+                "then see: nvidia-smi",
             )

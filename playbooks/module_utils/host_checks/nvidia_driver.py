@@ -21,11 +21,23 @@ def running_version(root: Path) -> str:
     return found.group(1) if found else ""
 
 
+def library_files(root: Path) -> list[Path]:
+    """The files of the driver's library; their names end in its version."""
+    below = ("usr/lib/*", "usr/lib/*/nvidia/current", "usr/lib64")
+    places = (path for place in below for path in root.glob(f"{place}/libnvidia-ml.so.*.*"))
+    return sorted(path for path in places if not path.is_symlink())
+
+
 def library_version(root: Path) -> str:
     """The version of the driver's library, which has to be that of the kernel module; empty when unknown."""
-    places = [*root.glob("usr/lib/*/libnvidia-ml.so.*.*"), *root.glob("usr/lib64/libnvidia-ml.so.*.*")]
-    found = {path.name.partition(".so.")[2] for path in places if not path.is_symlink()}
+    found = {path.name.partition(".so.")[2] for path in library_files(root)}
     return found.pop() if len(found) == 1 else ""
+
+
+def is_managed(root: Path, *, is_wanted: bool) -> bool:
+    """Whether this run brings the driver in step: it is to be deploy's, and no other one is there."""
+    is_ours = (root / "etc/apt/preferences.d/deploy-nvidia-driver").exists()
+    return is_wanted and (is_ours or not library_files(root))
 
 
 def check_driver(running: str, library: str, module: str, kernel: str) -> Iterator[dict[str, str]]:

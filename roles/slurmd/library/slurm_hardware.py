@@ -2,13 +2,14 @@
 """Ansible module: what a compute node has, and whether that is less than its contract."""
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.node_hardware import read_hardware, shortfalls
+from ansible.module_utils.node_hardware import discover_hardware, read_hardware, shortfalls
 
 DOCUMENTATION = r"""
 module: slurm_hardware
 short_description: What a compute node has, and whether that is less than its contract
 description:
   - Reads CPUs, memory and NVIDIA GPUs of the machine; fails when it shows less than expected.
+  - Where nothing is expected, GPUs without a driver are named by their numbers on the PCI bus.
 options:
   expected:
     description: The hardware contract; keys that are left out are not held against the machine.
@@ -38,8 +39,10 @@ def main() -> None:
     module = AnsibleModule(
         argument_spec={"expected": {"type": "dict", "default": {}}}, supports_check_mode=True
     )
-    hardware = read_hardware(lambda command: str(module.run_command(command, check_rc=True)[1]))
-    less = shortfalls(module.params["expected"], hardware)
+    expected = module.params["expected"]
+    read = read_hardware if expected else discover_hardware
+    hardware = read(lambda command: str(module.run_command(command, check_rc=True)[1]))
+    less = shortfalls(expected, hardware)
     if less:
         module.fail_json(
             msg="this node shows less than its hardware contract: "

@@ -180,3 +180,25 @@ def test_state_of_a_cluster_with_another_name(tmp_path: Path) -> None:
         ("error", "cluster-name-differs")
     ]
     assert list(slurm.check_state(tmp_path, "other", "/var/spool/slurmctld")) == []
+
+
+@pytest.mark.parametrize(
+    ("files", "is_wanted", "expected"),
+    [
+        ([], True, True),
+        ([], False, False),
+        (["usr/lib/x86_64-linux-gnu/libnvidia-ml.so.550.1"], True, False),
+        (
+            ["usr/lib/x86_64-linux-gnu/libnvidia-ml.so.550.1", "etc/apt/preferences.d/deploy-nvidia-driver"],
+            True,
+            True,
+        ),
+    ],
+)
+def test_a_driver_is_left_to_its_role_where_that_will_bring_it(
+    tmp_path: Path, *, files: list[str], is_wanted: bool, expected: bool
+) -> None:
+    for name in files:
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).touch()
+    assert driver.is_managed(tmp_path, is_wanted=is_wanted) is expected

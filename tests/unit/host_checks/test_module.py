@@ -44,6 +44,7 @@ EXPECTED: dict[str, object] = {
     "memory_mb": {"needed": 1, "recommended": 1},
     "ports": [],
     "hardware": {},
+    "installs_gpu_driver": False,
     "cluster": "ours",
     "state_location": "",
 }

@@ -1,6 +1,7 @@
 """Ansible modules live beside the roles that use them; tests import them from there."""
 
 import importlib.util
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -18,9 +19,11 @@ ansible.module_utils.__path__ += [
 def load_module(path: str) -> ModuleType:
     """The Python module at a path below the repository's root."""
     file = ROOT / path
-    spec = importlib.util.spec_from_file_location(file.stem, file)
+    spec = importlib.util.spec_from_file_location(f"loaded_{file.stem}", file)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    # Where dataclasses look for the names in their annotations.
+    sys.modules[module.__name__] = module
     spec.loader.exec_module(module)
     return module

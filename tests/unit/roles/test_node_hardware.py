@@ -65,6 +65,7 @@ def test_gpus_without_a_driver_are_unknown_rather_than_none(tmp_path: Path) -> N
     device.mkdir(parents=True)
     (device / "vendor").write_text("0x10de\n")
     (device / "class").write_text("0x030200\n")
+    (device / "device").write_text("0x20b0\n")
     assert hardware.read_gpus(tmp_path / "proc", tmp_path / "dev", tmp_path / "sys") is None
 
 

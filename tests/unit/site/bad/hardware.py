@@ -115,4 +115,17 @@ SITES = (
             "hardware.yml": "node1: {cpus: 6, sockets: 2, cores_per_socket: 4, threads_per_core: 1}\n",
         },
     ),
+    variables(
+        "MIG on a GPU that is not there",
+        "mig_layout: [{gpus: [1, 2], devices: [7g.80gb]}]\n",
+        (
+            "group_vars/all.yml:1: mig_layout divides GPU 2 of a node that has 2; they are numbered from 0 "
+            "on [mig-gpu-not-there]"
+        ),
+    ),
+    variables(
+        "MIG twice on one GPU",
+        "mig_layout: [{devices: [7g.80gb], gpus: [0]}, {gpus: [0], devices: [3g.9gb]}]\n",
+        "group_vars/all.yml:1: mig_layout divides GPU 0 more than once [mig-gpu-twice]",
+    ),
 )

@@ -1,0 +1,157 @@
+"""Programs find the driver they were promised; what would not drive the GPUs is refused first."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+
+On = Callable[..., CompletedProcess[str]]
+
+BRANCH = {"bookworm": "535", "trixie": "550"}
+# CUDA's version is the driver's own word, and each branch has one.
+CUDA = {"bookworm": 12020, "trixie": 12040}
+ASK_LIBCUDA = """
+import ctypes
+version = ctypes.c_int()
+library = ctypes.CDLL("libcuda.so.1")
+assert library.cuDriverGetVersion(ctypes.byref(version)) == 0
+print(version.value)
+"""
+
+
+@pytest.fixture(params=list(BRANCH))
+def debian(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def converge(machine: str, **wishes: str) -> CompletedProcess[str]:
+    """The scenario's playbook once more, with other values."""
+    command = [
+        str(Path(sys.executable).with_name("ansible-playbook")),
+        f"--inventory={os.environ['MOLECULE_INVENTORY_FILE']}",
+        f"--limit=molecule-nvidia-driver-{machine}",
+        f"--extra-vars={json.dumps({'wishes': wishes})}",
+        str(Path(__file__).parents[1] / "converge.yml"),
+    ]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def version(on: On, machine: str, package: str) -> str:
+    return on(machine, "dpkg-query", "--show", "--showformat=${Version}", package).stdout
+
+
+def candidate(on: On, machine: str, package: str) -> str:
+    found = re.search(r"Candidate: (\S+)", on(machine, "apt-cache", "policy", package).stdout)
+    return found[1] if found else ""
+
+
+def test_programs_get_the_driver_of_the_branch(on: On, debian: str) -> None:
+    assert int(on(debian, "python3", "-c", ASK_LIBCUDA).stdout) == CUDA[debian]
+
+
+def test_nvidia_smi_looks_for_a_driver(on: On, debian: str) -> None:
+    answer = on(debian, "nvidia-smi", check=False)
+    assert answer.returncode == 9, "it started, and found no driver in the kernel"
+
+
+def test_userspace_is_of_one_version(on: On, debian: str) -> None:
+    names = ("libcuda1", "libnvidia-ml1", "nvidia-smi", "libnvidia-ptxjitcompiler1")
+    assert len({version(on, debian, name) for name in names}) == 1
+    assert version(on, debian, "libcuda1").startswith(f"{BRANCH[debian]}.")
+    assert version(on, debian, "nvidia-persistenced").startswith(f"{BRANCH[debian]}.")
+
+
+def test_nothing_of_a_desktop_is_installed(on: On, debian: str) -> None:
+    names = on(debian, "dpkg-query", "--show", "--showformat=${Package}\n").stdout.split()
+    assert [name for name in names if name.startswith(("xserver", "libgtk", "nvidia-settings"))] == []
+
+
+def test_the_kernel_prefers_the_driver_to_nouveau(on: On, debian: str) -> None:
+    settings = on(debian, "sh", "-c", "cat /etc/modprobe.d/*.conf").stdout
+    assert "blacklist nouveau\n" in settings
+    assert "options nvidia NVreg_RestrictProfilingToAdminUsers=0\n" in settings
+
+
+def test_a_driver_of_another_branch_became_the_wanted_one_and_no_later(on: On) -> None:
+    assert version(on, "vendor", "nvidia-driver-cuda") == "580.95.05-1"
+    assert version(on, "vendor", "nvidia-persistenced") == "580.95.05-1"
+    for name in ("nvidia-driver-cuda", "nvidia-persistenced"):
+        assert candidate(on, "vendor", name).startswith("580.")
+
+
+def test_fabric_manager_is_of_the_drivers_version_though_there_is_a_later_one(on: On) -> None:
+    assert version(on, "vendor", "nvidia-fabricmanager") == "580.95.05-1"
+
+
+def test_open_modules_are_chosen_for_these_gpus(on: On) -> None:
+    installed = on("vendor", "dpkg-query", "--show", "--showformat=${Package}\n").stdout.split()
+    assert "nvidia-kernel-open-dkms" in installed
+    assert "nvidia-kernel-dkms" not in installed
+
+
+@pytest.mark.parametrize("service", ["nvidia-persistenced", "nvidia-fabricmanager"])
+def test_daemons_run_and_start_with_the_machine(on: On, service: str) -> None:
+    assert on("vendor", "systemctl", "is-active", service).stdout == "active\n"
+    assert on("vendor", "systemctl", "is-enabled", service).stdout == "enabled\n"
+
+
+def test_a_driver_that_was_replaced_while_it_runs_wants_a_reboot_and_is_not_called_good(on: On) -> None:
+    replace = "sed -i s/{}/{}/ /proc/driver/nvidia/version"
+    on("vendor", "sh", "-c", replace.format("580.95.05", "570.86.15"))
+    try:
+        answer = converge("vendor")
+        assert "the NVIDIA driver 570.86.15 runs, and its library is 580.95.05" in answer.stderr, (
+            answer.stderr
+        )
+        reason = on("vendor", "cat", "/run/deploy/reboot/nvidia_driver").stdout
+        assert reason == "the NVIDIA driver 570.86.15 runs, and 580.95.05 is installed\n"
+    finally:
+        on("vendor", "sh", "-c", replace.format("570.86.15", "580.95.05"))
+
+
+def test_a_kernel_without_headers_is_noticed_before_anything_is_installed(on: On, debian: str) -> None:
+    answer = converge(debian, kernel_modules="auto")
+    assert "the headers of the kernel that runs, so the driver cannot be built" in answer.stderr, (
+        answer.stderr
+    )
+    assert "dkms" not in on(debian, "dpkg-query", "--show", "--showformat=${Package}\n").stdout
+
+
+@pytest.mark.parametrize(
+    ("wishes", "reason"),
+    [
+        ({"branch": "515"}, "Hopper needs branch 525 or later, and 515 is to be installed"),
+        ({"source": "distribution"}, "Debian has no Fabric Manager"),
+    ],
+)
+def test_what_cannot_work_is_refused(wishes: dict[str, str], reason: str) -> None:
+    answer = converge("vendor", **wishes)
+    assert answer.returncode == 2
+    assert reason in re.sub(r"\s+", " ", answer.stderr), answer.stderr
+
+
+def test_a_driver_that_no_package_brought_stays(on: On) -> None:
+    library = "/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.999.1"
+    on("trixie", "touch", library)
+    try:
+        answer = converge("trixie", source="distribution")
+        assert "a driver is installed that no package brought" in answer.stderr
+    finally:
+        on("trixie", "rm", library)
+
+
+def test_a_machine_without_gpus_gets_nothing(on: On) -> None:
+    on("bookworm", "mount", "-t", "tmpfs", "tmpfs", "/sys/bus/pci/devices")
+    on("bookworm", "rm", "/etc/modprobe.d/deploy-nvidia.conf")
+    try:
+        answer = converge("bookworm")
+        assert "changed=0" in answer.stdout
+        assert on("bookworm", "test", "-e", "/etc/modprobe.d/deploy-nvidia.conf", check=False).returncode == 1
+    finally:
+        on("bookworm", "umount", "/sys/bus/pci/devices")

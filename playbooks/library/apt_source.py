@@ -1,0 +1,207 @@
+#!/usr/bin/python
+"""Ansible module: a signed package source of a vendor, put in place only when apt believes it."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.openpgp_key import fingerprint
+from ansible.module_utils.urls import open_url
+
+DOCUMENTATION = r"""
+module: apt_source
+short_description: A signed package source of a vendor, put in place only when apt believes it
+description:
+  - Fetches the signing key and holds it against its fingerprint, then has apt read the source with this key
+    in a place of its own. Only when that succeeds the source is written for good, so that a source that is
+    wrong never breaks C(apt-get update) for everything else.
+options:
+  name:
+    description: The name of the files that are written, without their suffix.
+    type: str
+    required: true
+  uri:
+    description: Where the repository is.
+    type: str
+    required: true
+  suite:
+    description: The suite; a path that ends in a slash for a repository without suites.
+    type: str
+    default: /
+  components:
+    description: The components; none for a repository without suites.
+    type: list
+    elements: str
+    default: []
+  key_url:
+    description: Where the signing key is.
+    type: str
+    required: true
+  key_fingerprint:
+    description: The fingerprint of the key.
+    type: str
+    required: true
+author: [the maintainers of this project]
+"""
+
+RETURN = r"""
+deploy_manages:
+  description: C(files), the source and its key.
+  type: dict
+  returned: always
+"""
+
+_SOURCES, _KEYS = Path("/etc/apt/sources.list.d"), Path("/usr/share/keyrings")
+_SECONDS = 30
+_MEANINGS = (
+    (
+        r"NO_PUBKEY|missing key|Missing key",
+        "it is not signed with this key, so nobody can say whose packages these are",
+    ),
+    (
+        r"BADSIG|[Bb]ad signature|manipulated",
+        "its signature is wrong: what it lists was changed after it was signed",
+    ),
+    (r"is not signed", "it is not signed"),
+    (r"EXPKEYSIG|KEYEXPIRED|expired", "its signature or key has expired"),
+    (
+        r"Hash Sum mismatch|unexpected size|does not match",
+        "a file has not the checksum that its signed list says",
+    ),
+)
+
+
+def described(params: dict[str, Any], key: Path) -> str:
+    """The source as apt reads it."""
+    lines = ["# Made by deploy; changes made here are undone by the next run.", "Types: deb"]
+    lines += [f"URIs: {params['uri']}", f"Suites: {params['suite']}"]
+    if params["components"]:
+        lines.append(f"Components: {' '.join(params['components'])}")
+    return "\n".join([*lines, f"Signed-By: {key}", ""])
+
+
+def meaning(output: str) -> str:
+    """Why apt does not take a source, in words; apt's own where they are not known."""
+    for pattern, words in _MEANINGS:
+        if re.search(pattern, output):
+            return words
+    errors = [line[3:] for line in output.splitlines() if line.startswith(("E: ", "W: "))]
+    return errors[0] if errors else output.strip()[-300:]
+
+
+class Source:
+    """One package source on this machine."""
+
+    def __init__(self, module: AnsibleModule) -> None:
+        self._module = module
+        self._params = module.params
+        name = self._params["name"]
+        self.key_file, self.file = _KEYS / f"{name}.asc", _SOURCES / f"{name}.sources"
+        self.text = described(self._params, self.key_file)
+
+    def is_current(self) -> bool:
+        """Whether source and key are there as they should be."""
+        if not self.file.exists() or self.file.read_text(encoding="utf-8") != self.text:
+            return False
+        return self.key_file.exists() and self._is_right(self.key_file.read_bytes())
+
+    def _is_right(self, key: bytes) -> bool:
+        try:
+            return fingerprint(key) == self._wanted
+        except ValueError:
+            return False
+
+    @property
+    def _wanted(self) -> str:
+        return re.sub(r"\s", "", self._params["key_fingerprint"]).upper()
+
+    def fetched_key(self) -> bytes:
+        """The key, if it is the right one."""
+        url = self._params["key_url"]
+        try:
+            key = bytes(open_url(url, timeout=_SECONDS).read())
+        except Exception as problem:  # noqa: BLE001 - whatever it is, the key is not there
+            self._fail(f"the key {url} cannot be fetched: {problem}")
+        try:
+            found = fingerprint(key)
+        except ValueError as problem:
+            self._fail(f"{url}: {problem}")
+        if found != self._wanted:
+            self._fail(f"the key {url} has the fingerprint {found}, not {self._wanted}: it is another key")
+        return key
+
+    def judge(self, key: bytes) -> None:
+        """Has apt read the source where nothing else is touched."""
+        with tempfile.TemporaryDirectory(prefix="deploy-apt-") as name:
+            place = Path(name)
+            place.chmod(0o755)  # apt fetches as a user of its own
+            trial_key, trial = place / "key.asc", place / "trial.sources"
+            trial_key.write_bytes(key)
+            trial.write_text(described(self._params, trial_key), encoding="utf-8")
+            (place / "lists/partial").mkdir(parents=True)
+            options = {
+                "Dir::Etc::sourcelist": trial,
+                "Dir::Etc::sourceparts": "-",
+                "Dir::State::lists": place / "lists",
+                "Dir::Cache::pkgcache": "",
+                "Dir::Cache::srcpkgcache": "",
+                "APT::Update::Error-Mode": "any",
+                "APT::Sandbox::User": "root",
+                "Acquire::Retries": 1,
+                "Acquire::http::Timeout": _SECONDS,
+                "Acquire::https::Timeout": _SECONDS,
+            }
+            words = [word for option, value in options.items() for word in ("-o", f"{option}={value}")]
+            code, out, err = self._module.run_command(
+                ["apt-get", "--quiet", *words, "update"], environ_update={"LC_ALL": "C"}
+            )
+            said = str(out) + str(err)
+            if code != 0 or re.search(r"^W: .*(GPG error|not signed)", said, re.MULTILINE):
+                self._fail(f"the package source {self._params['uri']} is not used: {meaning(said)}")
+
+    def _fail(self, message: str) -> None:
+        self._module.fail_json(msg=message)
+
+    def write(self, key: bytes) -> None:
+        """Puts the source in place, and reads its lists."""
+        _KEYS.mkdir(parents=True, exist_ok=True)
+        for path, content in ((self.key_file, key), (self.file, self.text.encode())):
+            path.write_bytes(content)
+            path.chmod(0o644)
+        code, _, err = self._module.run_command(
+            [
+                *("apt-get", "--quiet", "update", "-o", f"Dir::Etc::sourcelist={self.file}"),
+                *("-o", "Dir::Etc::sourceparts=-", "-o", "APT::Get::List-Cleanup=0"),
+            ]
+        )
+        if code != 0:
+            self._fail(f"apt-get update: {err.strip()[-500:]}")
+
+
+def main() -> None:
+    """Look; where something is missing or different fetch, judge, write."""
+    arguments: dict[str, Any] = {
+        "name": {"type": "str", "required": True},
+        "uri": {"type": "str", "required": True},
+        "suite": {"type": "str", "default": "/"},
+        "components": {"type": "list", "elements": "str", "default": []},
+        "key_url": {"type": "str", "required": True, "no_log": False},
+        "key_fingerprint": {"type": "str", "required": True, "no_log": False},
+    }
+    module = AnsibleModule(argument_spec=arguments, supports_check_mode=True)
+    source = Source(module)
+    changed = not source.is_current()
+    if changed and not module.check_mode:
+        key = source.fetched_key()
+        source.judge(key)
+        source.write(key)
+    manages = {"files": [str(source.file), str(source.key_file)]}
+    module.exit_json(changed=changed, deploy_manages=manages)
+
+
+if __name__ == "__main__":
+    main()

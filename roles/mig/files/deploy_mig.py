@@ -1,0 +1,165 @@
+#!/usr/bin/python3
+"""Divides this machine's GPUs as /etc/deploy/mig.json says: ``deploy-mig check`` or ``deploy-mig apply``.
+
+``check`` prints what differs, one line each. ``apply`` changes only the GPUs that differ; its exit code is
+3 when a GPU changes its mode only by a reboot. Jobs must not use these GPUs meanwhile. It stands alone,
+because it runs at boot.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+LAYOUT = Path("/etc/deploy/mig.json")
+NEEDS_REBOOT = 3
+_HOLDERS = ("nvidia-dcgm.service", "nvidia-persistenced.service")
+Run = Callable[..., str]
+
+
+class RefusedError(Exception):
+    """A command failed; the text is what it said."""
+
+    def __init__(self, command: Sequence[str], said: str) -> None:
+        super().__init__(f"{' '.join(command)}: {said.strip()}" if command else said)
+
+
+def run(*command: str, may_fail: bool = False) -> str:
+    """The output of a command that has to succeed, or may find nothing."""
+    answer = subprocess.run(command, capture_output=True, text=True, check=False)
+    if answer.returncode != 0 and not may_fail:
+        raise RefusedError(command, answer.stdout + answer.stderr)
+    return answer.stdout
+
+
+def parse_modes(text: str) -> dict[int, tuple[str, str]]:
+    """Current and pending mode by GPU, from nvidia-smi's query of index and both."""
+    rows = (line.split(", ") for line in text.splitlines() if line.count(", ") == 2)  # noqa: PLR2004
+    return {int(index): (current, pending) for index, current, pending in rows}
+
+
+def parse_instances(text: str) -> dict[int, list[str]]:
+    """The profiles of the GPU instances by GPU, sorted, from the table of `nvidia-smi mig -lgi`."""
+    found: dict[int, list[str]] = {}
+    for index, profile in re.findall(r"^\|\s+(\d+)\s+MIG (\S+)\s", text, re.MULTILINE):
+        found.setdefault(int(index), []).append(profile)
+    return {index: sorted(profiles) for index, profiles in found.items()}
+
+
+def wanted(layout: Iterable[Mapping[str, Any]], gpus: Iterable[int]) -> dict[int, list[str]]:
+    """The profiles that each GPU shall have, large ones first, because they fit at few places."""
+    there = list(gpus)
+    found: dict[int, list[str]] = {}
+    for entry in layout:
+        for index in entry.get("gpus") or there:
+            found[index] = sorted(entry["devices"], key=lambda profile: -int(profile.partition("g")[0]))
+    return found
+
+
+def differences(
+    shall: Mapping[int, Sequence[str]],
+    modes: Mapping[int, tuple[str, str]],
+    instances: Mapping[int, Sequence[str]],
+) -> dict[int, str]:
+    """In words, by GPU, what is not as it should be."""
+    found = {}
+    for index in sorted({*shall, *modes}):
+        if index not in modes:
+            found[index] = f"GPU {index}: it is in the layout, and not in this machine"
+            continue
+        current, pending = modes[index]
+        want, have = list(shall.get(index, [])), list(instances.get(index, []))
+        if want and current == "[N/A]":
+            found[index] = f"GPU {index}: it cannot be divided"
+        elif want and pending != "Enabled":
+            found[index] = f"GPU {index}: MIG is off"
+        elif want and current != "Enabled":
+            found[index] = f"GPU {index}: MIG waits for a reboot"
+        elif not want and current == "Enabled":
+            found[index] = f"GPU {index}: MIG is on, and the layout does not name it"
+        elif sorted(want) != sorted(have):
+            found[index] = f"GPU {index}: {' '.join(have) or 'nothing'} instead of {' '.join(want)}"
+    return found
+
+
+class Gpus:
+    """The GPUs of this machine, through nvidia-smi."""
+
+    def __init__(self, layout: Iterable[Mapping[str, Any]], command: Run = run) -> None:
+        self._run = command
+        self._layout = list(layout)
+
+    def differences(self) -> dict[int, str]:
+        """What is not as it should be."""
+        query = "--query-gpu=index,mig.mode.current,mig.mode.pending"
+        self.modes = parse_modes(self._run("nvidia-smi", query, "--format=csv,noheader"))
+        instances = parse_instances(self._run("nvidia-smi", "mig", "-lgi", may_fail=True))
+        self.shall = wanted(self._layout, self.modes)
+        return differences(self.shall, self.modes, instances)
+
+    def apply(self) -> int:
+        """Changes what differs; returns the exit code."""
+        different = self.differences()
+        for index, what in different.items():
+            if index not in self.modes or self.modes[index][0] == "[N/A]":
+                raise RefusedError((), what)
+        self._set_modes(different)
+        different = self.differences()
+        for index in [number for number, what in different.items() if "reboot" not in what]:
+            number = str(index)
+            self._run("nvidia-smi", "mig", "-i", number, "-dci", may_fail=True)
+            self._run("nvidia-smi", "mig", "-i", number, "-dgi", may_fail=True)
+            if self.shall.get(index):
+                self._run("nvidia-smi", "mig", "-i", number, "-cgi", ",".join(self.shall[index]), "-C")
+        left = self.differences()
+        if any("reboot" not in what for what in left.values()):
+            raise RefusedError((), "; ".join(left.values()))
+        return NEEDS_REBOOT if left else 0
+
+    def _set_modes(self, different: Mapping[int, str]) -> None:
+        """Turns MIG on or off; daemons that hold GPUs would make that wait for a reboot."""
+        turns = [
+            (index, bool(self.shall.get(index)))
+            for index in different
+            if bool(self.shall.get(index)) != (self.modes[index][1] == "Enabled")
+        ]
+        if not turns:
+            return
+        states = self._run("systemctl", "is-active", *_HOLDERS, may_fail=True).split()
+        active = [name for name, state in zip(_HOLDERS, states) if state == "active"]  # noqa: B905 - Python 3.9
+        for name in active:
+            self._run("systemctl", "stop", name)
+        try:
+            for index, on in turns:
+                if not on:
+                    self._run("nvidia-smi", "mig", "-i", str(index), "-dci", may_fail=True)
+                    self._run("nvidia-smi", "mig", "-i", str(index), "-dgi", may_fail=True)
+                self._run("nvidia-smi", "-i", str(index), "-mig", "1" if on else "0")
+        finally:
+            for name in reversed(active):
+                self._run("systemctl", "start", name)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Check or apply."""
+    gpus = Gpus(json.loads(LAYOUT.read_text(encoding="utf-8")))
+    try:
+        if arguments == ["check"]:
+            sys.stdout.write("".join(f"{what}\n" for what in gpus.differences().values()))
+            return 0
+        if arguments == ["apply"]:
+            return gpus.apply()
+    except RefusedError as problem:
+        sys.stderr.write(f"deploy-mig: {problem}\n")
+        return 1
+    sys.stderr.write("usage: deploy-mig check | apply\n")
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

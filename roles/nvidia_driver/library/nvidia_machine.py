@@ -1,0 +1,146 @@
+#!/usr/bin/python
+"""Ansible module: which NVIDIA devices a machine has, and which driver is for it."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.driver_choice import NotDrivenError, architectures, check_branch, choose_modules
+from ansible.module_utils.host_checks.nvidia_driver import library_files, running_version
+from ansible.module_utils.nvidia_devices import fabric, read_devices
+
+DOCUMENTATION = r"""
+module: nvidia_machine
+short_description: Which NVIDIA devices a machine has, and which driver is for it
+description:
+  - Reads the PCI bus, without any driver, and changes nothing. Fails when what is asked for does not
+    drive the GPUs.
+options:
+  source:
+    description: Where the driver shall come from.
+    type: str
+    required: true
+  kernel_modules:
+    description: The kernel modules that are asked for.
+    type: str
+    required: true
+  branches:
+    description: The driver's branch by source.
+    type: dict
+    required: true
+  prefers_open:
+    description: Whether the packages have no reason against open kernel modules, by source.
+    type: dict
+    required: true
+  own_file:
+    description: A file that is there when deploy installed the driver.
+    type: path
+    required: true
+author: [the maintainers of this project]
+"""
+
+RETURN = r"""
+gpus:
+  description: How many GPUs there are.
+  type: int
+  returned: always
+fabric:
+  description: What links the GPUs, none, nvswitch or nvlink5.
+  type: str
+  returned: always
+source:
+  description: Where the driver comes from; none on a machine without GPUs.
+  type: str
+  returned: always
+kernel_modules:
+  description: open, proprietary or none.
+  type: str
+  returned: always
+kernel:
+  description: The kernel that runs.
+  type: str
+  returned: always
+headers:
+  description: The packages that bring its headers, where they are missing.
+  type: list
+  returned: where a driver is to be installed
+"""
+
+_ROOT = Path("/")
+_MANAGED = ("distribution", "nvidia")
+
+
+def main() -> None:
+    """Read, choose."""
+    arguments: dict[str, Any] = {
+        "source": {"type": "str", "required": True},
+        "kernel_modules": {"type": "str", "required": True},
+        "branches": {"type": "dict", "required": True},
+        "prefers_open": {"type": "dict", "required": True},
+        "own_file": {"type": "path", "required": True},
+    }
+    module = AnsibleModule(argument_spec=arguments, supports_check_mode=True)
+    params = module.params
+    devices = read_devices(_ROOT / "sys")
+    gpus = [device for device in devices if device.is_gpu]
+    answer = {"gpus": len(gpus), "fabric": fabric(devices), "kernel": os.uname().release}
+    source = params["source"] if gpus else "none"
+    # The driver of another installer: its files belong to no package, or nothing of ours is there.
+    libraries = library_files(_ROOT)
+    is_ours = Path(params["own_file"]).exists()
+    is_other = bool(libraries or running_version(_ROOT)) and not is_ours
+    if source == "auto":
+        source = "preinstalled" if is_other else "distribution"
+    if source not in _MANAGED:
+        module.exit_json(changed=False, source=source, kernel_modules="none", **answer)
+    if libraries and module.run_command(["dpkg-query", "--search", str(libraries[0])])[0] != 0:
+        module.fail_json(
+            msg=f"a driver is installed that no package brought ({libraries[0]}), and packages would "
+            "not replace it: "
+            "remove it (nvidia-uninstall), or keep it with nvidia_driver_source: preinstalled"
+        )
+    known = architectures(gpus)
+    branch = str(params["branches"].get(source) or "")
+    if not branch.isdigit():
+        module.fail_json(
+            msg=f"no branch of the driver is known for this system: set nvidia_driver_branch (now {branch!r})"
+        )
+    try:
+        modules = choose_modules(
+            known, params["kernel_modules"], prefers_open=bool(params["prefers_open"].get(source))
+        )
+    except NotDrivenError as problem:
+        module.fail_json(msg=str(problem))
+    wrong = list(check_branch(known, int(branch), modules))
+    if wrong:
+        module.fail_json(
+            msg="; ".join(wrong)
+            + ". Set nvidia_driver_branch; NVIDIA's own repository (nvidia_driver_source: nvidia) has more "
+            "of them than a distribution"
+        )
+    headers = _headers(str(answer["kernel"])) if modules != "none" else []
+    if headers and not _is_offered(module, headers[0]):
+        module.fail_json(
+            msg=f"no package source has {headers[0]}, the headers of the kernel that runs, so the driver "
+            "cannot be built for it: upgrade the kernel and boot it (apt-get update; apt-get dist-upgrade; "
+            "reboot), or bring its headers along, then run deploy again"
+        )
+    module.exit_json(changed=False, source=source, kernel_modules=modules, headers=headers, **answer)
+
+
+def _headers(kernel: str) -> list[str]:
+    """The package with a kernel's headers; none where they are, as those of a site's own kernel."""
+    return [] if Path(f"/lib/modules/{kernel}/build").exists() else [f"linux-headers-{kernel}"]
+
+
+def _is_offered(module: AnsibleModule, package: str) -> bool:
+    answer = module.run_command(["apt-cache", "policy", package], environ_update={"LC_ALL": "C"})[1]
+    return bool(re.search(r"Candidate: (?!\(none\))", str(answer)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,66 @@
+#!/usr/bin/python
+"""Ansible module: network cards reach the memory of NVIDIA GPUs, where a machine has both."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+
+DOCUMENTATION = r"""
+module: peer_memory
+short_description: Network cards reach the memory of NVIDIA GPUs, where a machine has both
+description:
+  - Loads nvidia-peermem now and at every boot where an NVIDIA driver runs and there is an RDMA device;
+    elsewhere nothing is done.
+author: [the maintainers of this project]
+"""
+
+RETURN = r"""
+deploy_manages:
+  description: C(files) and C(modules), where there is something to manage.
+  type: dict
+  returned: always
+"""
+
+_ROOT = Path("/")
+_FILE = Path("/etc/modules-load.d/deploy-nvidia-peermem.conf")
+_TEXT = "# Made by deploy; changes made here are undone by the next run.\nnvidia-peermem\n"
+
+
+def is_wanted(root: Path) -> bool:
+    """Whether a driver runs here and a network card does RDMA."""
+    devices = root / "sys/class/infiniband"
+    has_card = devices.is_dir() and any(devices.iterdir())
+    return has_card and (root / "proc/driver/nvidia/version").exists()
+
+
+def is_loaded(root: Path) -> bool:
+    """Whether the module is in the kernel."""
+    return (root / "sys/module/nvidia_peermem").exists()
+
+
+def main() -> None:
+    """Look, load, and have it loaded at boot."""
+    arguments: dict[str, Any] = {}
+    module = AnsibleModule(argument_spec=arguments, supports_check_mode=True)
+    if not is_wanted(_ROOT):
+        module.exit_json(changed=False, deploy_manages={})
+    is_written = _FILE.exists() and _FILE.read_text(encoding="utf-8") == _TEXT
+    changed = not is_written or not is_loaded(_ROOT)
+    if changed and not module.check_mode:
+        if not is_loaded(_ROOT):
+            code, out, err = module.run_command(["modprobe", "nvidia-peermem"])
+            if code != 0:
+                module.fail_json(
+                    msg=f"modprobe nvidia-peermem: {(out + err).strip()}; it is part of the driver, and "
+                    "wants the kernel's or DOCA's ib_core: see dmesg, and lsmod | grep ib_"
+                )
+        _FILE.write_text(_TEXT, encoding="utf-8")
+        _FILE.chmod(0o644)
+    module.exit_json(changed=changed, deploy_manages={"files": [str(_FILE)], "modules": ["nvidia_peermem"]})
+
+
+if __name__ == "__main__":
+    main()

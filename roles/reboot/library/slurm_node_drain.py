@@ -1,0 +1,138 @@
+#!/usr/bin/python
+"""Ansible module, for the controller: drains a node, names its jobs, takes its own drain back."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+
+DOCUMENTATION = r"""
+module: slurm_node_drain
+short_description: Drains a node, or takes back a drain of its own
+description:
+  - C(drained) lets no new job start on the node. A node that somebody else drained, or that is down,
+    keeps its reason.
+  - C(resumed) resumes the node only when its reason is the one that this module gave.
+  - A node that Slurm does not know, and a controller without Slurm, are no mistake. A controller that
+    does not
+    answer is, because nobody can say then which jobs run.
+options:
+  node:
+    description: The node.
+    type: str
+    required: true
+  state:
+    description: What the node should be.
+    type: str
+    choices: [drained, resumed]
+    required: true
+  configuration:
+    description: Where slurm.conf lies; without it there is no Slurm.
+    type: path
+    default: /etc/slurm/slurm.conf
+author: [the maintainers of this project]
+"""
+
+RETURN = r"""
+jobs:
+  description: The jobs that still are on the node, with their users.
+  type: list
+  returned: always
+is_ours:
+  description: Whether the drain is one of this module.
+  type: bool
+  returned: always
+"""
+
+REASON = "deploy: maintenance"
+_SECONDS = "15"
+_ON_A_NODE = "running,suspended,completing,configuring,stopped"
+
+
+def parse_node(text: str) -> tuple[frozenset[str], str]:
+    """The states and the reason, without who gave it when, from `scontrol --oneliner show node`."""
+    state = re.search(r"(?:^| )State=(\S+)", text)
+    reason = re.search(r" Reason=(.*?)(?: \[\S+@\S+\])?(?: Comment=| Extra=|\s*$)", text, re.MULTILINE)
+    words = re.split(r"[+*]", state.group(1).rstrip("*~#$!%@^-")) if state else []
+    return frozenset(word for word in words if word), reason.group(1).strip() if reason else ""
+
+
+def parse_jobs(text: str) -> list[str]:
+    """`squeue --format '%i %u'` as "17 (alice)"."""
+    rows = (line.split(maxsplit=1) for line in text.splitlines() if line.strip())
+    return [f"{job} ({user})" for job, user in rows]
+
+
+class Controller:
+    """Slurm, as this machine speaks to it."""
+
+    def __init__(self, module: AnsibleModule) -> None:
+        self._module = module
+
+    def ask(self, *command: str) -> tuple[int, str]:
+        """A command's exit code and output, within bounds of time."""
+        code, out, err = self._module.run_command(
+            ["timeout", _SECONDS, *command], environ_update={"LC_ALL": "C"}
+        )
+        return code, str(out) + str(err)
+
+    def must(self, *command: str) -> str:
+        """The output of a command that has to succeed."""
+        code, said = self.ask(*command)
+        if code != 0:
+            self._module.fail_json(
+                msg=f"{' '.join(command)}: {said.strip() or 'no answer'}; the node is left as it is, because "
+                "nobody can say which jobs run there. See on the controller: systemctl status slurmctld"
+            )
+        return said
+
+    def node(self, name: str) -> str | None:
+        """What Slurm says of a node; None when it does not know it."""
+        code, said = self.ask("scontrol", "--oneliner", "show", "node", name)
+        if code != 0 and "not found" in said:
+            return None
+        return said if code == 0 else self.must("scontrol", "--oneliner", "show", "node", name)
+
+    def jobs(self, name: str) -> list[str]:
+        """The jobs that are on a node."""
+        words = ("--noheader", "--all", "--nodelist", name, "--states", _ON_A_NODE, "--format", "%i %u")
+        return parse_jobs(self.must("squeue", *words))
+
+
+def main() -> None:
+    """Look, then change what is ours to change."""
+    arguments: dict[str, Any] = {
+        "node": {"type": "str", "required": True},
+        "state": {"type": "str", "choices": ["drained", "resumed"], "required": True},
+        "configuration": {"type": "path", "default": "/etc/slurm/slurm.conf"},
+    }
+    module = AnsibleModule(argument_spec=arguments, supports_check_mode=True)
+    name, wanted = module.params["node"], module.params["state"]
+    controller = Controller(module)
+    has_slurm = Path(module.params["configuration"]).exists() and module.get_bin_path("scontrol")
+    shown = controller.node(name) if has_slurm else None
+    if shown is None:
+        module.exit_json(changed=False, jobs=[], is_ours=False)
+    states, reason = parse_node(shown)
+    changed = False
+    if wanted == "drained" and "DRAIN" not in states:
+        changed = True
+        if not module.check_mode:
+            controller.must("scontrol", "update", f"NodeName={name}", "State=DRAIN", f"Reason={REASON}")
+        reason = REASON
+    elif wanted == "resumed" and "DRAIN" in states and reason == REASON:
+        changed = True
+        if not module.check_mode:
+            controller.must("scontrol", "update", f"NodeName={name}", "State=RESUME")
+    jobs = controller.jobs(name) if wanted == "drained" else []
+    impact = {"kind": "drain" if changed and wanted == "drained" else "none", "service": "slurmd"}
+    module.exit_json(
+        changed=changed, jobs=jobs, is_ours=reason == REASON, deploy_impact=impact, deploy_manages={}
+    )
+
+
+if __name__ == "__main__":
+    main()

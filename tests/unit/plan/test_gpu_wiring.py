@@ -1,0 +1,85 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deploy.plan.build import build_plan
+from deploy.plan.gpu_wiring import slurm_gpus
+from deploy.plan.wiring import wiring
+from deploy.site.inventory import Host, read_site
+from tests.unit.site.sites import write_site
+
+
+def wired(directory: Path, text: str) -> tuple[dict[str, tuple[str, ...]], dict[str, Any]]:
+    """The hosts of each phase, and every host's variables, of a site whose group_vars/all.yml is the text."""
+    site = read_site(write_site(directory, files={"group_vars/all.yml": text}))
+    plan = build_plan(site)
+    phases = {step.phase.name: step.hosts for step in plan.steps}
+    return phases, wiring(site, plan, {})["all"]["children"]["phase_check"]["hosts"]
+
+
+def test_nodes_get_a_driver_and_are_drained_by_the_controller(tmp_path: Path) -> None:
+    phases, hosts = wired(tmp_path, "")
+    assert phases["gpu"] == ("node1", "node2")
+    assert hosts["node1"]["reboot_controller"] == "ctl1"
+    assert hosts["node1"]["reboot_node"] == "node1"
+    assert "reboot_node" not in hosts["login1"]
+    assert "nvidia_repository_wanted" not in hosts["node1"]
+
+
+@pytest.mark.parametrize("source", ["none", "preinstalled"])
+def test_a_driver_of_others_is_left_to_them(tmp_path: Path, source: str) -> None:
+    phases, hosts = wired(tmp_path, f"nvidia_driver_source: {source}\n")
+    assert "gpu" not in phases
+    assert hosts["node1"]["host_check_host"]["installs_gpu_driver"] is False
+
+
+def test_a_node_that_is_said_to_have_no_gpus_gets_nothing(tmp_path: Path) -> None:
+    write_site(
+        tmp_path, files={"host_vars/node2.yml": "slurmd_hardware: {cpus: 4, memory_mb: 8000, gpus: []}\n"}
+    )
+    plan = build_plan(read_site(tmp_path / "inventory.ini"))
+    assert next(step.hosts for step in plan.steps if step.phase.name == "gpu") == ("node1",)
+
+
+@pytest.mark.parametrize(
+    ("text", "phase", "wanted"),
+    [
+        ("nvidia_driver_source: nvidia", "gpu", ["cuda"]),
+        ('cuda_toolkit_versions: ["12.4"]', "cuda", ["cuda"]),
+        ("dcgm_version: 4.4.2", "dcgm", ["cuda"]),
+        ("container_toolkit_version: 1.18.1-1", "gpu_containers", ["container"]),
+        ("{dcgm_version: 4.4.2, container_toolkit_version: 1.18.1-1}", "dcgm", ["cuda", "container"]),
+    ],
+)
+def test_what_comes_from_nvidia_brings_its_repository(
+    tmp_path: Path, text: str, phase: str, wanted: list[str]
+) -> None:
+    phases, hosts = wired(tmp_path, f"{text}\n")
+    assert "node1" in phases[phase]
+    assert hosts["node1"]["nvidia_repository_wanted"] == wanted
+
+
+def test_cuda_of_the_distribution_needs_no_other_repository(tmp_path: Path) -> None:
+    phases, hosts = wired(tmp_path, 'cuda_toolkit_versions: ["12.4"]\ncuda_toolkit_source: distribution\n')
+    assert phases["cuda"] == ("ctl1", "login1", "node1", "node2")
+    assert "nvidia_repository_wanted" not in hosts["login1"]
+
+
+def test_slurm_offers_the_instances_of_divided_gpus(tmp_path: Path) -> None:
+    layout = "mig_layout: [{gpus: [1], devices: [3g.40gb, 3g.40gb]}]\n"
+    site = read_site(write_site(tmp_path, files={"host_vars/node1.yml": layout}))
+    groups = wiring(site, build_plan(site), {})["all"]["children"]
+    one, two = groups["phase_controller"]["vars"]["slurmctld_nodes"]
+    assert one["hardware"]["gpus"] == [{"type": "a100", "count": 1}, {"type": "3g.40gb", "count": 2}]
+    assert one["gres_autodetect"] == "nvml"
+    assert two["hardware"]["gpus"] == [{"type": "a100", "count": 2}]
+    assert "gres_autodetect" not in two
+    assert groups["phase_mig"]["hosts"] == {"node1": None}
+    held_against = groups["phase_check"]["hosts"]["node1"]["slurmd_contract"]
+    assert held_against["gpus"] == [{"type": "a100", "count": 2}]
+
+
+def test_a_layout_for_all_gpus() -> None:
+    host = Host("n", {"mig_layout": [{"devices": ["7g.80gb"]}]}, frozenset({"slurm-node"}))
+    assert slurm_gpus(host, [{"type": "a100", "count": 8}]) == [{"type": "7g.80gb", "count": 8}]

@@ -1,0 +1,159 @@
+import importlib
+from pathlib import Path
+
+import pytest
+
+from tests.unit.roles.loading import load_module
+
+devices = importlib.import_module("ansible.module_utils.nvidia_devices")
+choice = load_module("roles/nvidia_driver/module_utils/driver_choice.py")
+state = load_module("roles/nvidia_driver/library/nvidia_driver_state.py")
+components = load_module("playbooks/library/apt_components.py")
+
+V100, A100, B200 = devices.VOLTA, devices.AMPERE, devices.BLACKWELL
+
+
+@pytest.mark.parametrize(
+    ("known", "wish", "prefers_open", "expected"),
+    [
+        ([A100], "auto", True, "open"),
+        ([A100], "auto", False, "proprietary"),
+        ([V100], "auto", True, "proprietary"),
+        ([B200], "auto", False, "open"),
+        ([], "auto", True, "open"),
+        ([A100], "proprietary", True, "proprietary"),
+        ([V100, A100], "auto", True, "proprietary"),
+        ([V100, B200], "none", True, "none"),
+    ],
+)
+def test_modules(known: list[object], wish: str, prefers_open: bool, expected: str) -> None:  # noqa: FBT001
+    assert choice.choose_modules(known, wish, prefers_open=prefers_open) == expected
+
+
+@pytest.mark.parametrize(
+    ("known", "wish", "reason"),
+    [
+        ([V100], "open", "open kernel modules do not drive Volta"),
+        ([B200], "proprietary", "only the open kernel modules drive Blackwell"),
+        ([V100, B200], "auto", "no kernel module drives both Blackwell"),
+    ],
+)
+def test_what_does_not_drive_the_gpus_is_refused(known: list[object], wish: str, reason: str) -> None:
+    with pytest.raises(choice.NotDrivenError, match=reason):
+        choice.choose_modules(known, wish, prefers_open=True)
+
+
+@pytest.mark.parametrize(
+    ("known", "branch", "modules", "expected"),
+    [
+        ([A100], 535, "open", []),
+        ([B200], 550, "open", ["Blackwell needs branch 570 or later, and 550 is to be installed"]),
+        ([V100], 590, "proprietary", ["the last branch for Volta is 580, and 590 is to be installed"]),
+        ([A100], 470, "open", ["open kernel modules are part of branch 515 and later, not of 470"]),
+    ],
+)
+def test_branch(known: list[object], branch: int, modules: str, expected: list[str]) -> None:
+    assert list(choice.check_branch(known, branch, modules)) == expected
+
+
+@pytest.mark.parametrize(
+    ("running", "on_disk", "has_nouveau", "expected"),
+    [
+        ("", "550.1", False, "load"),
+        ("550.1", "550.1", False, "none"),
+        ("535.1", "550.1", False, "reboot"),
+        ("", "550.1", True, "reboot"),
+    ],
+)
+def test_what_brings_the_driver_into_the_kernel(
+    running: str,
+    on_disk: str,
+    has_nouveau: bool,  # noqa: FBT001
+    expected: str,
+) -> None:
+    assert state.decide(running, on_disk, has_nouveau=has_nouveau)[0] == expected
+
+
+def test_why_a_module_is_not_loaded() -> None:
+    assert "mokutil" in state.why_not_loaded(
+        "modprobe: ERROR: could not insert 'nvidia': Key was rejected by service"
+    )
+    assert "dmesg" in state.why_not_loaded("modprobe: ERROR: could not insert 'nvidia': No such device")
+
+
+def test_why_no_module_was_built() -> None:
+    assert "headers" in state.why_not_built("0.0-no-such-kernel")
+
+
+LINES = """\
+# deb http://old.example/debian bookworm main
+deb [signed-by=/k.asc arch=amd64] http://mirror.example/debian bookworm main  # ours
+deb http://mirror.example/debian bookworm-updates main non-free
+deb-src http://mirror.example/debian bookworm main
+deb http://vendor.example/apt stable vendor
+"""
+STANZAS = """\
+Types: deb deb-src
+URIs: http://a.example/debian
+Suites: trixie trixie-updates
+Components: main
+Signed-By: /usr/share/keyrings/debian.gpg
+
+# off
+Types: deb
+Enabled: no
+URIs: http://b.example/debian
+Suites: trixie
+Components: main
+"""
+
+
+def test_components_are_added_where_main_is_and_they_are_not() -> None:
+    text = components.wanted(list(components.of_lines(LINES)), ["contrib", "non-free"])
+    assert text.count("Types: deb") == 2
+    assert "Suites: bookworm\nComponents: contrib non-free\nSigned-By: /k.asc\n" in text
+    assert "Suites: bookworm-updates\nComponents: contrib\n" in text
+    assert "vendor" not in text
+
+
+def test_stanzas_are_read_and_those_that_are_off_are_not() -> None:
+    found = list(components.of_stanzas(STANZAS))
+    assert [(origin.uri, origin.suite) for origin, _ in found] == [
+        ("http://a.example/debian", "trixie"),
+        ("http://a.example/debian", "trixie-updates"),
+    ]
+    assert found[0][0].signed_by == "/usr/share/keyrings/debian.gpg"
+
+
+def test_nothing_to_add_is_no_file() -> None:
+    line = "deb http://mirror.example/debian bookworm main contrib"
+    assert components.wanted(list(components.of_lines(line)), ["contrib"]) == ""
+
+
+POLICY = """\
+libcuda1:
+  Installed: (none)
+  Candidate: 535.309.01-0+deb12u1
+  Version table:
+     535.309.01-0+deb12u1 500
+        500 http://mirror.example/debian bookworm/non-free amd64 Packages
+"""
+
+
+@pytest.mark.parametrize(("version", "expected"), [("535.", True), ("", True), ("550.", False)])
+def test_what_apt_offers(version: str, expected: bool) -> None:  # noqa: FBT001
+    assert components.offers(POLICY, version) is expected
+
+
+def test_an_unknown_package_is_not_offered() -> None:
+    assert not components.offers("", "")
+    assert not components.offers("x:\n  Installed: (none)\n  Candidate: (none)\n  Version table:\n", "")
+
+
+def test_the_library_is_found_where_debian_keeps_it(tmp_path: Path) -> None:
+    driver = load_module("playbooks/module_utils/host_checks/nvidia_driver.py")
+    place = tmp_path / "usr/lib/x86_64-linux-gnu/nvidia/current"
+    place.mkdir(parents=True)
+    (place / "libnvidia-ml.so.535.309.01").touch()
+    (place / "libnvidia-ml.so.1").symlink_to("libnvidia-ml.so.535.309.01")
+    assert driver.library_version(tmp_path) == "535.309.01"
