@@ -88,7 +88,8 @@ class Records:
 
     def _expected(self, contract: Mapping[str, Hardware]) -> dict[str, dict[str, str]]:
         secrets = read_secrets(secrets_file(self.site), self.options.vault_password_file)
-        return fingerprints(self.site, wired_variables(self.site, contract), secrets)
+        wired = wired_variables(self.site, contract, is_limited=bool(self.options.limit))
+        return fingerprints(self.site, wired, secrets)
 
 
 def _login(options: Options) -> Login:

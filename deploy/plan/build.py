@@ -20,6 +20,8 @@ class Plan:
     """The steps of a run, in order; a step without hosts is not there."""
 
     steps: tuple[Step, ...]
+    is_limited: bool = False
+    """Whether it leaves hosts out that the site has."""
 
     @property
     def hosts(self) -> tuple[str, ...]:
@@ -57,4 +59,4 @@ def build_plan(
         )
         if hosts:
             steps.append(Step(phase, hosts))
-    return Plan(tuple(steps))
+    return Plan(tuple(steps), is_limited=limit is not None)

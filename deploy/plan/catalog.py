@@ -70,6 +70,11 @@ def _declared(is_declared: Callable[[Host], bool]) -> Callable[[Site], list[Host
     return lambda site: [host for host in site.cluster if is_declared(host)]
 
 
+def _spank_hosts(site: Site) -> list[Host]:
+    """Where the plugin for containers has to be: everywhere that Slurm is, once a host offers containers."""
+    return _slurm_hosts(site) if site.containers else []
+
+
 PHASES: tuple[Phase, ...] = (
     Phase("proxy", "Proxy", ("proxy",), _behind_a_proxy),
     Phase(
@@ -93,6 +98,15 @@ PHASES: tuple[Phase, ...] = (
     # Before Slurm's daemons: slurmd runs the check before it registers.
     Phase("node_health", "Node health", ("node_health",), lambda site: site.nodes, needs_contract=True),
     Phase("packages", "Slurm packages and authentication", ("slurm_packages", "munge"), _slurm_hosts),
+    Phase(
+        "plugin_build",
+        "Plugin for containers",
+        ("pyxis",),
+        lambda site: site.masters[:1] if site.containers else (),
+        cluster_wide=True,
+    ),
+    Phase("plugin", "Plugin for containers, everywhere", ("pyxis",), _spank_hosts),
+    Phase("containers", "Containers", ("enroot",), lambda site: site.containers),
     Phase("accounting", "Accounting", ("mariadb", "slurmdbd", "slurm_accounts"), lambda site: site.masters),
     Phase(
         "controller",

@@ -16,6 +16,7 @@ from ClusterShell.NodeSet import NodeSet
 from deploy.plan.access_wiring import access_of, direct, peers
 from deploy.plan.build import Plan
 from deploy.plan.catalog import PHASES, Phase
+from deploy.plan.container_wiring import exchange, plugin_lines
 from deploy.plan.expectations import host_expectations, site_expectations
 from deploy.plan.gpu_wiring import gpu_variables, has_mig, slurm_gpus
 from deploy.plan.motd_wiring import partitions_in_words
@@ -24,6 +25,7 @@ from deploy.plan.storage_wiring import TASK_PROLOG, host_storage, node_scratch, 
 from deploy.site.hardware import Hardware, hardware_of, undiscovered
 from deploy.site.inventory import Host, Site
 from deploy.site.schema import options
+from deploy.site.versions import downloads
 
 Variables = dict[str, Any]
 
@@ -50,9 +52,11 @@ class WiredVariables:
     by_host: Mapping[str, Variables]
 
 
-def wired_variables(site: Site, contract: Mapping[str, Hardware]) -> WiredVariables:
-    """For the whole site, whatever of it takes part in a run."""
-    return WiredVariables(_cluster_wide(site, contract), _by_host(site, contract))
+def wired_variables(
+    site: Site, contract: Mapping[str, Hardware], *, is_limited: bool = False
+) -> WiredVariables:
+    """For the whole site, whatever of it takes part in a run; ``is_limited`` when it is not all of it."""
+    return WiredVariables(_cluster_wide(site, contract), _by_host(site, contract, is_limited=is_limited))
 
 
 def write_wiring(
@@ -76,7 +80,7 @@ def wiring(
     repairs: Mapping[str, Variables] | None = None,
 ) -> dict[str, Any]:
     """The generated inventory: ``{group: {hosts: {name: {variable: value}}}}``."""
-    wired = wired_variables(site, contract)
+    wired = wired_variables(site, contract, is_limited=plan.is_limited)
     masters = [host.name for host in site.masters]
     groups: dict[str, Any] = {
         group: {"hosts": dict.fromkeys(hosts), "vars": wired.shared.get(group, {})}
@@ -131,10 +135,12 @@ def _cluster_wide(site: Site, contract: Mapping[str, Hardware]) -> Mapping[str, 
         "phase_proxy": {"proxy_direct": direct(site, _networks(site))},
         "phase_firewall": {"firewall_peers": peers(site)},
         "phase_login": {"slurm_client_conf_servers": servers},
+        "phase_plugin_build": exchange(site),
+        "phase_plugin": exchange(site),
     }
 
 
-def _by_host(site: Site, contract: Mapping[str, Hardware]) -> dict[str, Variables]:
+def _by_host(site: Site, contract: Mapping[str, Hardware], *, is_limited: bool) -> dict[str, Variables]:
     """Variables that differ between hosts."""
     members = {phase.name: {host.name for host in phase.hosts(site)} for phase in PHASES}
     masters = [host.cluster_address for host in site.masters]
@@ -158,11 +164,12 @@ def _by_host(site: Site, contract: Mapping[str, Hardware]) -> dict[str, Variable
         wired |= software_variables(site, host, hardware_of(host, contract))
         wired |= host_storage(site, host)
         wired |= gpu_variables(site, host)
-        wired["bootstrap_packages"] = _packages(
-            host, [p for p in PHASES if host.name in members[p.name]], wired
-        )
+        phases = [phase for phase in PHASES if host.name in members[phase.name]]
+        wired |= downloads(host, {role for phase in phases for role in phase.roles})
+        wired["bootstrap_packages"] = _packages(host, phases, wired)
         own = host.variables
-        return {key: value for key, value in wired.items() if key not in own} | _database(site, host.name)
+        chosen = {key: value for key, value in wired.items() if key not in own}
+        return chosen | _database(site, host.name) | plugin_lines(site, host, is_limited=is_limited)
 
     return {host.name: variables(host) for host in site.cluster}
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from deploy.errors import DeployError, Finding, Severity
 from deploy.site.access import check_access
 from deploy.site.accounting import check_accounting, check_users
+from deploy.site.containers import check_containers
 from deploy.site.deepops import check_deepops_groups
 from deploy.site.hardware_check import check_hardware
 from deploy.site.inventory import Site
@@ -24,6 +25,7 @@ _CHECKS: tuple[Callable[[Site], Iterable[Finding]], ...] = (
     check_variable_files,
     check_variables,
     check_partitions,
+    check_containers,
     check_accounting,
     check_users,
     check_hardware,

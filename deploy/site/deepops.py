@@ -38,6 +38,12 @@ class Missing:
 
 RENAMED = {
     "chrony_config_server": Renamed("time_sync_servers", "time_sync_servers: [ADDRESS, …]"),
+    "enroot_cache_path": Renamed("enroot_cache_directory", "enroot_cache_directory: /DIRECTORY"),
+    "enroot_config": Renamed("enroot_settings", "enroot_settings: {ENROOT_NAME: VALUE}"),
+    "enroot_data_path": Renamed("enroot_data_directory", "enroot_data_directory: /DIRECTORY"),
+    "enroot_deb_packages": Renamed("enroot_package_files", "enroot_package_files: [{url: …, sha256: …}]"),
+    "enroot_runtime_path": Renamed("enroot_runtime_directory", "enroot_runtime_directory: /DIRECTORY"),
+    "enroot_version": Renamed("enroot_package_files", "enroot_package_files: [{url: …, sha256: …}]"),
     "hosts_add_ansible_managed_hosts_groups": Renamed(
         "always the whole cluster: every host has all names in /etc/hosts", same=(["slurm-cluster"],)
     ),
@@ -93,6 +99,14 @@ RENAMED = {
         "one host below [slurm-master]; a second controller is not supported yet",
         (False, "no"),
     ),
+    "slurm_install_enroot": Renamed(
+        "the group slurm-container", "[slurm-container:children] with slurm-node below it", (False, "no")
+    ),
+    "slurm_install_pyxis": Renamed(
+        "the group slurm-container", "[slurm-container:children] with slurm-node below it", (False, "no")
+    ),
+    "slurm_pyxis_tarball_url": Renamed("pyxis_source", "pyxis_source: {version: …, url: …, sha256: …}"),
+    "slurm_pyxis_version": Renamed("pyxis_source", "pyxis_source: {version: …, url: …, sha256: …}"),
     "slurm_gres_conf_template": Renamed(
         "slurmd_hardware", "slurmd_hardware: {gpus: [{type: a100, count: 8}]}"
     ),
@@ -143,11 +157,12 @@ MISSING = (
         "autofs_* nis_* kerberos_client_* nfs_idmapd_domain",
         "directory services are not set up: configure the hosts by other means",
     ),
+    Missing("resize_run_partition", "/run is left as it is", harmless=True),
     Missing(
-        "slurm_install_enroot slurm_install_pyxis slurm_pyxis_version pyxis_* resize_run_partition",
-        "enroot and pyxis are not set up",
+        "enroot_environ_config_files enroot_environ_config_files_dgx enroot_mount_config_files"
+        " enroot_mount_config_files_dgx",
+        "files in /etc/enroot are left as they are: put yours there by other means",
     ),
-    Missing("enroot_*", "enroot is not set up", harmless=True),
     Missing(
         "nhc_*", "LBNL's NHC is not used: checks of nodes are data of the role node_health", harmless=True
     ),

@@ -20,6 +20,7 @@ NFS_CLIENT = "slurm-nfs-client"
 CLUSTER = "slurm-cluster"
 _MEMBERS = (MASTER, NODE, LOGIN, METRIC, NFS, NFS_CLIENT, CLUSTER)
 RDMA = "rdma"
+CONTAINER = "slurm-container"
 _IMPLICIT_GROUPS = frozenset({"all", "ungrouped"})
 
 
@@ -84,6 +85,11 @@ class Site:
     def logins(self) -> tuple[Host, ...]:
         """The login nodes; the controllers where the inventory names none."""
         return self.group(LOGIN) or self.masters
+
+    @property
+    def containers(self) -> tuple[Host, ...]:
+        """The hosts that offer containers; none where the inventory names none."""
+        return tuple(host for host in self.cluster if CONTAINER in host.groups)
 
     @cached_property
     def cluster(self) -> tuple[Host, ...]:

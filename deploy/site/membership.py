@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from deploy.errors import Finding, Severity
-from deploy.site.inventory import CLUSTER, LOGIN, MASTER, METRIC, NFS, NFS_CLIENT, NODE, Host, Site
+from deploy.site.inventory import CLUSTER, CONTAINER, LOGIN, MASTER, METRIC, NFS, NFS_CLIENT, NODE, Host, Site
 from deploy.site.origin import host_origin, inventory_files, lines, shown
 
-_OWN_GROUPS = (MASTER, NODE, LOGIN, METRIC, NFS, NFS_CLIENT, CLUSTER)
+_OWN_GROUPS = (MASTER, NODE, LOGIN, METRIC, NFS, NFS_CLIENT, CLUSTER, CONTAINER)
 _NODE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}")
 _RESERVED_NAMES = frozenset({"default", "all", "localhost"})
 _LABEL = r"[A-Za-z0-9_]([A-Za-z0-9_-]{0,62})"

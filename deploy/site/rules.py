@@ -98,6 +98,10 @@ _INDEX = Form(
     r"(https?|file)://[^\s@]+",
     "an address without a password, which belongs into .netrc of the account that builds",
 )
+_SHA256 = Form(
+    r"[0-9a-f]{64}", "a SHA-256 checksum: 64 digits and small letters a to f, as sha256sum shows it"
+)
+_URL = Form(r"(https?|ftp|file)://\S+", "an address: http://, https://, ftp:// or file:///PATH")
 
 RULES: Mapping[str, Rule] = {
     "environment_modules_shared[]": _DIRECTORY,
@@ -107,6 +111,20 @@ RULES: Mapping[str, Rule] = {
     "firewall_login_networks[]": _NETWORK,
     "firewall_open[].from[]": _NETWORK,
     "firewall_open[].ports[]": Form(r"\d{1,5}(-\d{1,5})?", "a port or a range of ports, as in 8000-8099"),
+    "bootstrap_mirror": Form(r"|(https?|ftp)://\S+", "an address: http://, https:// or ftp://"),
+    "enroot_cache_age": Form(r"\d+(s|m|min|h|d|w)", "an age with its unit, as in 30d"),
+    "enroot_cache_directory": _DIRECTORY,
+    "enroot_data_directory": _DIRECTORY,
+    "enroot_hooks[]": Form(r"[\w.+-]+\.sh", "the name of a hook, as in 50-slurm-pmi.sh"),
+    "enroot_image_directory": Form(r"|/[^\s]*", "an absolute path without spaces, or empty"),
+    "enroot_image_group": _USER_NAME,
+    "enroot_package_files[].sha256": _SHA256,
+    "enroot_package_files[].url": _URL,
+    "enroot_runtime_directory": _DIRECTORY,
+    "pyxis_runtime_directory": _DIRECTORY,
+    "pyxis_source.sha256": _SHA256,
+    "pyxis_source.url": _URL,
+    "pyxis_source.version": Form(r"\d[A-Za-z0-9.~]*", "a version, as in 0.24.0"),
     "hosts_file_address": Form(
         r"(\d{1,3}\.){3}\d{1,3}|[0-9a-fA-F:.]*:[0-9a-fA-F:.]*", "an IPv4 or IPv6 address"
     ),

@@ -6,7 +6,7 @@ from functools import cache
 
 from deploy.errors import Finding
 from deploy.site.deepops import deepops_finding
-from deploy.site.inventory import LOGIN, MASTER, NFS, NODE, Host, Site
+from deploy.site.inventory import CONTAINER, LOGIN, MASTER, NFS, NODE, Host, Site
 from deploy.site.schema import OWN_PREFIX, Option, options
 from deploy.site.values import faults, suggestion
 from deploy.site.wording import is_computed
@@ -58,6 +58,7 @@ _CONNECTION = frozenset(
 """Ansible's own variables, for a name that is nearly one of them: Ansible would ignore it in silence."""
 
 _READERS: Mapping[str, str] = {
+    "enroot": CONTAINER,
     "job_ssh": NODE,
     "login_limits": LOGIN,
     "motd": LOGIN,

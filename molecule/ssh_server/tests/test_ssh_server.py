@@ -72,6 +72,6 @@ def test_nothing_changes_when_it_would_shut_out_or_is_wrong(
     ]
     answer = subprocess.run(command, capture_output=True, text=True, check=False)
     assert answer.returncode == 2, answer.stdout + answer.stderr
-    assert reason in answer.stderr
+    assert reason in answer.stdout + answer.stderr
     after = [on(machine, "cat", "/etc/ssh/sshd_config.d/00-deploy.conf").stdout for machine in MACHINES]
     assert after == before

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -18,6 +19,7 @@ def facts(root: Path, distribution: str | None, version: str | None) -> dict[str
     name, number = distribution or "an unknown system", version or ""
     is_systemd = (root / "run/systemd/system").is_dir()
     return {
+        "architecture": os.uname().machine,
         "distribution": name,
         "distribution_version": number,
         "distribution_major_version": number.partition(".")[0],

@@ -52,6 +52,10 @@ options:
     description: Whether a change is made that loses jobs which are there.
     type: bool
     default: false
+  not_added:
+    description: File name to lines that stay in it where they are, and are left out where they are not.
+    type: dict
+    default: {}
 author: [the maintainers of this project]
 """
 
@@ -344,6 +348,19 @@ def _uid_of_slurm() -> int:
         return -1
 
 
+def without_new(
+    files: dict[str, str], current: dict[str, str], lines: dict[str, list[str]]
+) -> dict[str, str]:
+    """The files without those of the lines that the files in place do not have."""
+    kept = dict(files)
+    for name, named in lines.items():
+        new = set(named) - set(current.get(name, "").splitlines())
+        kept[name] = "".join(
+            line for line in kept[name].splitlines(keepends=True) if line.rstrip("\n") not in new
+        )
+    return kept
+
+
 def _diff(before: dict[str, str], after: dict[str, str], directory: Path) -> list[dict[str, str]]:
     return [
         {
@@ -365,6 +382,7 @@ def _argument_spec() -> dict[str, Any]:
         "state_directory": {"type": "path", "default": "/var/lib/deploy/slurmctld"},
         "timeout": {"type": "int", "default": 60},
         "may_lose_jobs": {"type": "bool", "default": False},
+        "not_added": {"type": "dict", "default": {}},
     }
 
 
@@ -373,6 +391,7 @@ def main() -> None:
     module = AnsibleModule(argument_spec=_argument_spec(), supports_check_mode=True)
     daemon = Slurmctld(module)
     current = daemon.read(daemon.directory)
+    daemon.files = without_new(daemon.files, current, module.params["not_added"])
     applied = daemon.read(daemon.record)
     version = daemon.version()
     running = bool(version) and daemon.running()

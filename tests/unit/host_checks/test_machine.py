@@ -1,5 +1,6 @@
 """System, hardware, driver, and a Slurm that is there already."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,7 @@ def test_systemd_runs_the_services() -> None:
 def test_facts(tmp_path: Path) -> None:
     write(tmp_path, "proc/1/comm", "runit\n")
     assert system.facts(tmp_path, None, None) == {
+        "architecture": os.uname().machine,
         "distribution": "an unknown system",
         "distribution_version": "",
         "distribution_major_version": "",
@@ -59,6 +61,7 @@ def test_facts(tmp_path: Path) -> None:
     (tmp_path / "run/systemd/system").mkdir(parents=True)
     write(tmp_path, "usr/bin/apt-get")
     assert system.facts(tmp_path, "Ubuntu", "22.04") == {
+        "architecture": os.uname().machine,
         "distribution": "Ubuntu",
         "distribution_version": "22.04",
         "distribution_major_version": "22",

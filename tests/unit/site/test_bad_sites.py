@@ -13,6 +13,7 @@ from deploy.site.inventory import read_site
 from tests.unit.site.bad import (
     access,
     accounting,
+    containers,
     deepops_sites,
     hardware,
     inventories,
@@ -30,6 +31,7 @@ SITES: tuple[BadSite, ...] = (
     *variable_values.SITES,
     *deepops_sites.SITES,
     *partitions.SITES,
+    *containers.SITES,
     *accounting.SITES,
     *access.SITES,
     *hardware.SITES,

@@ -1,0 +1,49 @@
+"""What containers need of the whole site: the plugin's line, and where its package travels."""
+
+from typing import Any
+
+from deploy.site.inventory import Host, Site
+from deploy.site.schema import options
+
+Variables = dict[str, Any]
+
+_PLUGIN = "spank_pyxis.so"
+
+
+def exchange(site: Site) -> Variables:
+    """Where the plugin's package lies between the build host and the others."""
+    return {"pyxis_exchange_directory": str(site.directory.resolve() / ".deploy" / "packages")}
+
+
+def plugin_lines(site: Site, host: Host, *, is_limited: bool) -> Variables:
+    """Lines of plugstack.conf for a controller: those of the inventory, and the plugin's.
+
+    A run that leaves hosts out keeps the plugin in force, but does not bring it there: where the plugin is
+    missing no job can be submitted or started.
+    """
+    if not site.containers or host not in site.masters:
+        return {}
+    line = plugin_line(host)
+    return {
+        "slurmctld_plugstack": [*host.variables.get("slurmctld_plugstack", []), line],
+        "slurmctld_plugstack_not_added": [line] if is_limited else [],
+    }
+
+
+def plugin_line(controller: Host) -> str:
+    """How plugstack.conf names the plugin; Slurm looks for it beside its own."""
+
+    def value(name: str) -> Any:  # noqa: ANN401 - a variable is whatever its role says
+        return controller.variables.get(name, options()[name].spec["default"])
+
+    chosen = {
+        "runtime_path": value("pyxis_runtime_directory"),
+        "container_scope": value("pyxis_container_scope"),
+        **value("pyxis_options"),
+    }
+    words = (f"{key}={_word(setting)}" for key, setting in chosen.items())
+    return " ".join(("required", _PLUGIN, *words))
+
+
+def _word(setting: object) -> str:
+    return str(setting).lower() if isinstance(setting, bool) else str(setting)

@@ -1,0 +1,126 @@
+"""Every user has private places on local disk, and the packages are the ones that were named."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+
+On = Callable[..., CompletedProcess[str]]
+
+MACHINES = ["bookworm", "trixie"]
+
+
+@pytest.fixture(params=MACHINES)
+def machine(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def converge_with(**variables: object) -> CompletedProcess[str]:
+    """Plays the converge playbook again."""
+    command = [
+        str(Path(sys.executable).with_name("ansible-playbook")),
+        f"--inventory={os.environ['MOLECULE_INVENTORY_FILE']}",
+        f"--extra-vars={json.dumps(variables)}",
+        str(Path(__file__).parents[1] / "converge.yml"),
+    ]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def su(on: On, machine: str, user: str, command: str) -> CompletedProcess[str]:
+    return on(machine, "su", "--login", user, "--command", command, check=False)
+
+
+def settings(on: On, machine: str, user: str) -> dict[str, str]:
+    """What Enroot is told for a user, after it made what it needs."""
+    answer = su(on, machine, user, "enroot")
+    assert answer.returncode == 0, answer.stderr
+    return dict(line.split("=", 1) for line in answer.stdout.splitlines())
+
+
+def version(on: On, machine: str) -> str:
+    return on(machine, "dpkg-query", "--show", "--showformat=${Version}", "enroot").stdout
+
+
+def test_each_user_has_private_directories(on: On, machine: str) -> None:
+    told = settings(on, machine, "alice")
+    paths = [told[f"ENROOT_{name}_PATH"] for name in ("RUNTIME", "DATA", "CACHE")]
+    assert paths == ["/run/enroot/2001", "/var/lib/enroot/data/2001", "/var/lib/enroot/cache/2001"]
+    for path in paths:
+        assert on(machine, "stat", "--format=%U %a", path).stdout == "alice 700\n"
+    assert su(on, machine, "mallory", f"ls {paths[1]}").returncode != 0
+
+
+@pytest.fixture
+def taken(on: On, machine: str) -> Iterator[str]:
+    """A directory that another user made where Laura's would be."""
+    path = "/var/lib/enroot/data/2003"
+    assert su(on, machine, "mallory", f"mkdir --mode=777 {path}").returncode == 0
+    yield path
+    on(machine, "rm", "--recursive", path)
+
+
+def test_directory_that_somebody_else_made_is_not_taken(on: On, machine: str, taken: str) -> None:
+    told = settings(on, machine, "laura")
+    assert told["ENROOT_DATA_PATH"] != taken
+    assert told["ENROOT_DATA_PATH"] == ""
+    assert told["ENROOT_CACHE_PATH"] == "/var/lib/enroot/cache/2003"
+
+
+def test_settings_are_the_declared_ones(on: On, machine: str) -> None:
+    told = settings(on, machine, "alice")
+    assert told["ENROOT_CONFIG_PATH"] == "/home/alice/.config/enroot"
+    assert told["ENROOT_MOUNT_HOME"] == "yes"
+    assert told["ENROOT_ROOTFS_WRITABLE"] == "no"
+    assert told["ENROOT_MAX_CONNECTIONS"] == "4"
+    assert told["ENROOT_RESTRICT_DEV"] == "yes"
+
+
+def test_ordinary_users_have_namespaces(on: On, machine: str) -> None:
+    answer = su(on, machine, "alice", "unshare --user --map-root-user id --user")
+    assert answer.stdout == "0\n", answer.stderr
+
+
+def test_hook_is_in_force(on: On, machine: str) -> None:
+    assert on(machine, "cat", "/etc/enroot/hooks.d/50-slurm-pmi.sh").stdout == "# a hook\n"
+
+
+def test_only_the_group_puts_shared_images_there(on: On, machine: str) -> None:
+    assert su(on, machine, "laura", "echo x > /srv/images/x.sqsh").returncode == 0
+    assert su(on, machine, "alice", "cat /srv/images/x.sqsh").stdout == "x\n"
+    assert su(on, machine, "alice", "echo y > /srv/images/y.sqsh").returncode != 0
+
+
+def test_directories_are_there_again_after_a_boot(on: On, machine: str) -> None:
+    on(machine, "rm", "--recursive", "--force", "/run/enroot")
+    on(machine, "systemd-tmpfiles", "--create", "--boot")
+    assert on(machine, "stat", "--format=%U %a", "/run/enroot").stdout == "root 1777\n"
+
+
+def test_package_with_another_checksum_is_refused(on: On) -> None:
+    answer = converge_with(version="1.1", checksum="0" * 64)
+    assert answer.returncode == 2, answer.stdout + answer.stderr
+    said = "did not match 0{64}; it was [0-9a-f]{64}"
+    assert sorted(re.findall(rf"failed: \[molecule-enroot-(\w+)\].*{said}", answer.stderr)) == MACHINES
+    assert [version(on, name) for name in MACHINES] == ["1.0", "1.0"]
+
+
+@pytest.fixture
+def newer(on: On) -> Iterator[None]:
+    answer = converge_with(version="1.1")
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    yield
+    answer = converge_with()
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    assert [version(on, name) for name in MACHINES] == ["1.0", "1.0"]
+
+
+@pytest.mark.usefixtures("newer")
+def test_another_version_is_installed_and_the_settings_stay(on: On, machine: str) -> None:
+    assert version(on, machine) == "1.1"
+    assert settings(on, machine, "alice")["ENROOT_MAX_CONNECTIONS"] == "4"

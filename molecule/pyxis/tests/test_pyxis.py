@@ -1,0 +1,142 @@
+"""The plugin is built for the Slurm that is there, reaches jobs by way of the controller, and follows it."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+
+On = Callable[..., CompletedProcess[str]]
+
+MACHINES = ["bookworm", "trixie"]
+STATUS = "/var/lib/dpkg/status"
+
+
+@pytest.fixture(params=MACHINES)
+def machine(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def converge_with(**variables: object) -> CompletedProcess[str]:
+    """Plays the converge playbook again."""
+    command = [
+        str(Path(sys.executable).with_name("ansible-playbook")),
+        f"--inventory={os.environ['MOLECULE_INVENTORY_FILE']}",
+        f"--extra-vars={json.dumps(variables)}",
+        str(Path(__file__).parents[1] / "converge.yml"),
+    ]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def idle(on: On, machine: str) -> str:
+    """The machine, once its node waits for jobs."""
+    deadline = time.monotonic() + 30
+    while (state := on(machine, "sinfo", "--noheader", "--format=%T").stdout) != "idle\n":
+        assert time.monotonic() < deadline, state + on(machine, "sinfo", "--list-reasons").stdout
+        time.sleep(0.5)
+    return machine
+
+
+def as_alice(on: On, machine: str, *words: str) -> CompletedProcess[str]:
+    user = ["timeout", "30", "setpriv", "--reuid=alice", "--regid=alice", "--init-groups"]
+    return on(machine, *user, *words)
+
+
+def package(on: On, machine: str) -> str:
+    """The version of the installed package."""
+    return on(machine, "dpkg-query", "--show", "--showformat=${Version}", "slurm-pyxis").stdout
+
+
+def slurm(on: On, machine: str) -> str:
+    shown = on(machine, "dpkg-query", "--show", "--showformat=${source:Upstream-Version}", "slurm-client")
+    return shown.stdout
+
+
+def test_srun_carries_the_option_into_the_job(on: On, idle: str) -> None:
+    answer = as_alice(on, idle, "srun", "--quiet", "--chdir=/", "--container-image=x.sqsh", "true").stdout
+    assert answer == f"container_scope=job image x.sqsh on molecule-pyxis-{idle}\n"
+
+
+def test_sbatch_carries_it_too(on: On, idle: str) -> None:
+    batch = ["sbatch", "--wait", "--quiet", "--chdir=/home/alice", "--output=job", "--container-image=y.sqsh"]
+    as_alice(on, idle, *batch, "--wrap=true")
+    assert f"image y.sqsh on molecule-pyxis-{idle}\n" in on(idle, "cat", "/home/alice/job").stdout
+
+
+def test_a_job_without_the_option_is_left_alone(on: On, idle: str) -> None:
+    assert as_alice(on, idle, "srun", "--quiet", "--chdir=/", "echo", "plain").stdout == "plain\n"
+
+
+def test_node_has_the_plugins_line_from_the_controller_alone(on: On, machine: str) -> None:
+    assert (
+        "required spank_pyxis.so" in on(machine, "cat", "/var/spool/slurmd/conf-cache/plugstack.conf").stdout
+    )
+    assert (
+        f"--conf-server molecule-pyxis-{machine}" in on(machine, "ps", "-C", "slurmd", "-o", "args=").stdout
+    )
+
+
+def test_slurm_does_not_leave_the_plugin_behind(on: On, machine: str) -> None:
+    assert f"+slurm{slurm(on, machine)}+" in package(on, machine)
+    depends = on(machine, "dpkg-query", "--show", "--showformat=${Depends}", "slurm-pyxis").stdout
+    assert f"slurm-client (>= {slurm(on, machine)})" in depends
+    assert re.search(r"slurm-client \(<< \d+\.\d+\.\d+~\)", depends)
+
+
+def test_it_was_built_by_an_ordinary_user_and_leaves_nothing(on: On, machine: str) -> None:
+    plugin = on(machine, "dpkg-query", "--listfiles", "slurm-pyxis").stdout.split()[-1]
+    assert plugin.endswith("/slurm-wlm/spank_pyxis.so")
+    assert on(machine, "stat", "--format=%U %a", plugin).stdout == "root 644\n"
+    assert on(machine, "sh", "-c", "ls /var/tmp").stdout.count("spank-") == 0
+
+
+@pytest.fixture
+def newer_slurm(on: On) -> Iterator[dict[str, str]]:
+    """Slurm's packages in another version, as far as dpkg knows; its version by machine."""
+    versions = {}
+    for name in MACHINES:
+        found = slurm(on, name)
+        head, _, last = found.rpartition(".")
+        versions[name] = f"{head}.{int(last) + 1}"
+        on(name, "cp", "--preserve", STATUS, f"{STATUS}.before")
+        on(name, "sed", "--in-place", f"s/{found}-/{versions[name]}-/g", STATUS)
+    yield versions
+    for name in MACHINES:
+        on(name, "mv", f"{STATUS}.before", STATUS)
+    answer = converge_with()
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+
+
+def test_another_slurm_gets_another_plugin(on: On, newer_slurm: dict[str, str]) -> None:
+    before = {name: package(on, name) for name in MACHINES}
+    answer = converge_with()
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    for name, version in newer_slurm.items():
+        assert f"+slurm{version}+" in package(on, name)
+        assert before[name] != package(on, name)
+
+
+def test_archive_with_another_checksum_is_refused(on: On) -> None:
+    before = {name: package(on, name) for name in MACHINES}
+    answer = converge_with(checksum="0" * 64, source_version="2.0")
+    assert answer.returncode == 2, answer.stdout + answer.stderr
+    said = "did not match 0{64}; it was [0-9a-f]{64}"
+    assert sorted(re.findall(rf"fatal: \[molecule-pyxis-(\w+)\].*{said}", answer.stderr)) == MACHINES
+    assert {name: package(on, name) for name in MACHINES} == before
+
+
+def test_run_that_does_not_reach_all_hosts_adds_no_plugin(on: On) -> None:
+    line = "required spank_other.so"
+    both = ["required spank_pyxis.so container_scope=job", line]
+    answer = converge_with(slurmctld_plugstack=both, slurmctld_plugstack_not_added=both)
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    for name in MACHINES:
+        lines = on(name, "cat", "/etc/slurm/plugstack.conf").stdout.splitlines()
+        assert lines[1:] == ["required spank_pyxis.so container_scope=job"]

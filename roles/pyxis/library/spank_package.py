@@ -1,0 +1,205 @@
+#!/usr/bin/python
+"""Ansible module: a SPANK plugin as a package for the installed version of Slurm."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tarfile
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+
+DOCUMENTATION = r"""
+module: spank_package
+short_description: A SPANK plugin as a package for the installed version of Slurm
+description:
+  - Unpacks an archive, runs its Makefile as an ordinary user, and makes a .deb package of the plugin
+    C(spank_pyxis.so) that comes out of it. Slurm loads no plugin that was built for another release, so the
+    package depends on the version of Slurm that it was built for, and is made anew when another is installed.
+  - Headers of another version than Slurm's are replaced by those that fit.
+options:
+  archive:
+    description: The source archive on the host.
+    type: path
+    required: true
+  version:
+    description: The version of the source.
+    type: str
+    required: true
+  package:
+    description: Where the package lies.
+    type: path
+    required: true
+  pending:
+    description: Whether a task of this run changes what the package is built from. Only check mode needs it.
+    type: bool
+    default: false
+author: [the maintainers of this project]
+"""
+
+RETURN = r"""
+package_version:
+  description: The package's version. It names the source, Slurm's version and the archive.
+  type: str
+  returned: always
+"""
+
+_NAME = "slurm-pyxis"
+_PLUGIN = "spank_pyxis.so"
+_SLURM = "slurm-client"
+_HEADERS = "libslurm-dev"
+_PLUGINS = "slurm-wlm-basic-plugins"
+_BUILDER = "nobody"
+
+
+def upstream(version: str) -> str:
+    """Slurm's own version in a package's: 1:24.11.5-4+deb13u1 -> 24.11.5."""
+    return version.rpartition("-")[0].partition(":")[2] if ":" in version else version.rpartition("-")[0]
+
+
+def next_version(version: str) -> str:
+    """What every package of a version is older than: 24.11.5 -> 24.11.6~."""
+    head, _, last = version.rpartition(".")
+    return f"{head}.{int(last) + 1}~"
+
+
+def package_version(source: str, slurm: str, digest: str) -> str:
+    """A version that differs whenever the package has to be made anew."""
+    return f"{source}+slurm{slurm}+{digest[:8]}"
+
+
+def control(version: str, slurm: str, architecture: str) -> str:
+    """The package's control file; ``slurm`` is the full version of Slurm's package."""
+    epoch = slurm.partition(":")[0] + ":" if ":" in slurm else ""
+    lowest, above = f"{epoch}{upstream(slurm)}", f"{epoch}{next_version(upstream(slurm))}"
+    return (
+        f"Package: {_NAME}\n"
+        f"Version: {version}\n"
+        f"Architecture: {architecture}\n"
+        "Section: net\n"
+        "Priority: optional\n"
+        "Maintainer: deploy <root@localhost>\n"
+        f"Depends: libc6, {_SLURM} (>= {lowest}), {_SLURM} (<< {above})\n"
+        "Description: Slurm plugin that runs jobs in containers\n"
+        f" Built by deploy for Slurm {upstream(slurm)}, and of use with no other version.\n"
+    )
+
+
+def plugin_directory(files: str) -> str:
+    """Where Slurm's plugins lie, from the list of files of its package."""
+    found = re.search(r"^(/\S+)/select_cons_tres\.so$", files, re.MULTILINE)
+    return found[1] if found else ""
+
+
+class Build:
+    """One package, made by the module."""
+
+    def __init__(self, module: AnsibleModule) -> None:
+        self.module = module
+        self.archive = Path(module.params["archive"])
+        self.package = Path(module.params["package"])
+
+    def installed(self, name: str) -> str:
+        """The version of an installed package; empty when it is not there."""
+        status = "--showformat=${db:Status-Abbrev} ${Version}"
+        code, out, _ = self.module.run_command(["dpkg-query", "--show", status, name])
+        return str(out).split()[1] if code == 0 and out.startswith("ii") else ""
+
+    def made(self) -> str:
+        """The version of the package that lies there."""
+        if not self.package.is_file():
+            return ""
+        return self.must("dpkg-deb", "--field", str(self.package), "Version").strip()
+
+    def must(self, *command: str, why: str = "") -> str:
+        """Runs a command that has to succeed."""
+        code, out, err = self.module.run_command(list(command))
+        if code != 0:
+            said = (out + err).strip()[-1500:]
+            self.module.fail_json(msg=f"{why or 'the plugin cannot be built'}: {' '.join(command)}: {said}")
+        return str(out)
+
+    def fit_headers(self, slurm: str) -> None:
+        """Installs the headers of the version of Slurm that is there."""
+        if self.installed(_HEADERS) != slurm:
+            self.must(
+                *("apt-get", "--yes", "--quiet", "--no-install-recommends", "--allow-downgrades"),
+                *("-o", "DPkg::Lock::Timeout=300", "install", f"{_HEADERS}={slurm}"),
+                why=f"the headers of Slurm {slurm}, which is installed, are not to be had",
+            )
+
+    def compile(self, place: Path) -> Path:
+        """Unpacks the archive and runs its Makefile; returns the plugin."""
+        with tarfile.open(self.archive) as archive:
+            tops = {member.name.split("/", 1)[0] for member in archive.getmembers()} - {"pax_global_header"}
+            if len(tops) != 1:
+                self.module.fail_json(
+                    msg=f"{self.archive} does not hold one directory: {' '.join(sorted(tops))}"
+                )
+            self.must(
+                "tar", "--extract", "--no-same-owner", "--file", str(self.archive), "--directory", str(place)
+            )
+        source = place / tops.pop()
+        self.must("chown", "--recursive", _BUILDER, str(place))
+        self.must("runuser", f"--user={_BUILDER}", "--", "make", "--directory", str(source))
+        if not (source / _PLUGIN).is_file():
+            self.module.fail_json(msg=f"make ended well, but made no {_PLUGIN}")
+        return source / _PLUGIN
+
+    def make(self, version: str, slurm: str) -> None:
+        """Builds the package and puts it in place at once."""
+        directory = plugin_directory(self.must("dpkg-query", "--listfiles", _PLUGINS))
+        if not directory:
+            self.module.fail_json(msg=f"where Slurm's plugins lie cannot be seen in the package {_PLUGINS}")
+        architecture = self.must("dpkg", "--print-architecture").strip()
+        with tempfile.TemporaryDirectory(prefix="spank-", dir="/var/tmp") as name:
+            Path(name).chmod(0o755)
+            tree, source = Path(name, "tree"), Path(name, "source")
+            source.mkdir()
+            plugin = self.compile(source)
+            target = tree / directory.lstrip("/") / _PLUGIN
+            target.parent.mkdir(parents=True)
+            shutil.copyfile(plugin, target)
+            target.chmod(0o644)
+            (tree / "DEBIAN").mkdir()
+            (tree / "DEBIAN/control").write_text(control(version, slurm, architecture), encoding="utf-8")
+            fresh = self.package.with_suffix(".new")
+            self.must("dpkg-deb", "--root-owner-group", "--build", str(tree), str(fresh))
+            fresh.replace(self.package)
+
+
+def main() -> None:
+    """Compare versions, build."""
+    arguments: dict[str, Any] = {
+        "archive": {"type": "path", "required": True},
+        "version": {"type": "str", "required": True},
+        "package": {"type": "path", "required": True},
+        "pending": {"type": "bool", "default": False},
+    }
+    module = AnsibleModule(argument_spec=arguments, supports_check_mode=True)
+    os.umask(0o022)
+    build = Build(module)
+    slurm = build.installed(_SLURM)
+    manages = {"files": [module.params["package"]]}
+    if module.check_mode and (module.params["pending"] or not slurm or not build.archive.is_file()):
+        module.exit_json(changed=True, package_version="", deploy_manages=manages)
+    if not slurm:
+        module.fail_json(
+            msg=f"the package {_SLURM} is not installed on this host, so there is no Slurm to build for"
+        )
+    version = package_version(
+        module.params["version"], upstream(slurm), module.sha256(module.params["archive"])
+    )
+    changed = build.made() != version
+    if changed and not module.check_mode:
+        build.fit_headers(slurm)
+        build.make(version, slurm)
+    module.exit_json(changed=changed, package_version=version, deploy_manages=manages)
+
+
+if __name__ == "__main__":
+    main()

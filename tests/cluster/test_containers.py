@@ -1,0 +1,76 @@
+"""Containers: the plugin that stands in reaches jobs on every node, submitted from everywhere."""
+
+import base64
+import hashlib
+import io
+import json
+import tarfile
+
+from tests.cluster.lab_cluster import Cluster
+from tests.contract.content import ROOT
+
+STANDIN = ROOT / "molecule/pyxis/standin"
+IN_FORCE = "grep -c spank_pyxis /etc/slurm/plugstack.conf"
+PACKAGE = """
+set -e
+cd /home && rm -rf enroot && mkdir -p enroot/DEBIAN enroot/usr/bin enroot/etc/enroot/hooks.d
+mkdir -p enroot/usr/share/enroot/hooks.d
+echo '#!/bin/sh' > enroot/usr/bin/enroot
+printf '%s\\n' 'Package: enroot' 'Version: 1' 'Architecture: all' 'Maintainer: x <x@y>' 'Description: x' \
+  > enroot/DEBIAN/control
+dpkg-deb --root-owner-group --build enroot enroot.deb > /dev/null
+sha256sum enroot.deb
+"""
+
+
+def archive() -> bytes:
+    """The plugin's sources, packed."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:xz") as tar:
+        tar.add(STANDIN, arcname="standin")
+    return packed.getvalue()
+
+
+def declare(cluster: Cluster) -> None:
+    """Puts what is fetched where all machines see it, and containers into the inventory."""
+    content = archive()
+    cluster.on(
+        "ctl1", "sh", "-c", f"echo {base64.b64encode(content).decode()} | base64 -d > /home/plugin.tar.xz"
+    )
+    checksum = cluster.on("ctl1", "sh", "-c", PACKAGE).split()[0]
+    text = cluster.inventory.read_text()
+    cluster.inventory.write_text(f"{text}\n[slurm-container:children]\nslurm-node\n")
+    source = {
+        "version": "1.0",
+        "url": "file:///home/plugin.tar.xz",
+        "sha256": hashlib.sha256(content).hexdigest(),
+    }
+    variables = {
+        "pyxis_source": source,
+        "enroot_package_files": [{"url": "file:///home/enroot.deb", "sha256": checksum}],
+        "enroot_hooks": [],
+    }
+    (cluster.directory / "group_vars/slurm-cluster.yml").write_text(json.dumps(variables))
+
+
+def test_a_limited_run_does_not_bring_the_plugin_into_force(cluster: Cluster) -> None:
+    declare(cluster)
+    cluster.deploy("--limit", "node1")
+    assert cluster.on("ctl1", "sh", "-c", IN_FORCE, expect=1) == "0\n"
+    assert cluster.as_user("srun -w node2 hostname") == "node2\n"
+
+
+def test_containers_are_there_on_every_node_and_from_everywhere(cluster: Cluster) -> None:
+    cluster.deploy()
+    assert cluster.on("ctl1", "sh", "-c", IN_FORCE) == "1\n"
+    nodes = sorted(cluster.node_states())
+    for host in ("login1", "ctl1", "node1"):
+        said = cluster.as_user(f"cd /; srun --quiet -N{len(nodes)} --container-image=x.sqsh true", host=host)
+        image = "runtime_path=/run/pyxis container_scope=job image x.sqsh on"
+        assert sorted(said.splitlines()) == [f"{image} {node}" for node in nodes]
+    assert cluster.as_user("cd /; srun --quiet -w node1 echo plain") == "plain\n"
+    assert cluster.on("login1", "ls", "/etc/slurm").count("plugstack") == 0
+
+
+def test_containers_need_nothing_more(cluster: Cluster) -> None:
+    assert "nothing to do" in cluster.plan()

@@ -1,0 +1,51 @@
+import pytest
+
+from tests.unit.roles.loading import load_module
+
+package = load_module("roles/pyxis/library/spank_package.py")
+deb = load_module("playbooks/library/deb_current.py")
+config = load_module("roles/slurmctld/library/slurmctld_config.py")
+
+
+@pytest.mark.parametrize(
+    ("version", "own"),
+    [("22.05.8-4+deb12u3", "22.05.8"), ("1:24.11.5-4", "24.11.5"), ("26.05.5-1~x-2", "26.05.5-1~x")],
+)
+def test_slurms_own_version(version: str, own: str) -> None:
+    assert package.upstream(version) == own
+
+
+def test_version_names_all_that_it_depends_on() -> None:
+    assert package.package_version("0.24.0", "24.11.5", "9c4cdb79a67301") == "0.24.0+slurm24.11.5+9c4cdb79"
+
+
+def test_package_depends_on_this_slurm_alone() -> None:
+    text = package.control("1.0+slurm24.11.9+0", "24.11.9-4+deb13u1", "arm64")
+    assert "Depends: libc6, slurm-client (>= 24.11.9), slurm-client (<< 24.11.10~)\n" in text
+    assert "Architecture: arm64\n" in text
+    assert "slurm-client (>= 1:24.11.9), slurm-client (<< 1:24.11.10~)" in package.control(
+        "1", "1:24.11.9-4", "x"
+    )
+
+
+def test_plugins_lie_where_slurms_own_do() -> None:
+    files = "/usr\n/usr/lib/x/slurm-wlm/auth_none.so\n/usr/lib/x/slurm-wlm/select_cons_tres.so\n"
+    assert package.plugin_directory(files) == "/usr/lib/x/slurm-wlm"
+    assert package.plugin_directory("/usr\n") == ""
+
+
+def test_fields_of_a_package_file() -> None:
+    assert deb.parse_fields("Package: enroot+caps\nVersion: 4.2.1-1\n") == ("enroot+caps", "4.2.1-1")
+
+
+def test_only_what_is_wholly_installed_counts() -> None:
+    shown = "ii \ta\t1\niU \tb\t1\nrc \tc\t1\nun \td\t\n"
+    assert deb.parse_installed(shown) == {("a", "1")}
+
+
+def test_lines_that_are_not_in_force_stay_out() -> None:
+    files = {"plugstack.conf": "# x\nrequired a.so\nrequired b.so\n", "slurm.conf": "required b.so\n"}
+    lines = {"plugstack.conf": ["required a.so", "required b.so"]}
+    current = {"plugstack.conf": "required a.so\n"}
+    assert config.without_new(files, current, lines) == {**files, "plugstack.conf": "# x\nrequired a.so\n"}
+    assert config.without_new(files, current, {}) == files
