@@ -1,9 +1,7 @@
 """What the tests of all scenarios use: commands on a scenario's machines."""
 
 import os
-import shlex
 import subprocess
-from functools import cache
 from typing import Protocol
 
 import pytest
@@ -27,42 +25,6 @@ def on() -> On:
     ) -> subprocess.CompletedProcess[str]:
         answer = subprocess.run(
             ["podman", "exec", "--interactive", prefix + machine, *command],
-            input=data,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if check and answer.returncode != 0:
-            pytest.fail(f"{machine}: {' '.join(command)}: {answer.stdout}{answer.stderr}")
-        return answer
-
-    return run
-
-
-@pytest.fixture(scope="session")
-def inside() -> On:
-    """Runs commands in the guests of machines that have a kernel of their own (shared/guest.sh)."""
-    prefix = f"molecule-{os.environ['MOLECULE_SCENARIO_NAME'].replace('_', '-')}-"
-    options = [
-        "StrictHostKeyChecking=no",
-        "UserKnownHostsFile=/dev/null",
-        "IdentitiesOnly=yes",
-        "LogLevel=ERROR",
-    ]
-    login = ["ssh", "-i", f"{os.environ['MOLECULE_EPHEMERAL_DIRECTORY']}/guest_key"]
-    login += [word for option in options for word in ("-o", option)]
-
-    @cache
-    def address(machine: str) -> str:
-        shown = "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}"
-        command = ["podman", "inspect", "--format", shown, prefix + machine]
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-
-    def run(
-        machine: str, /, *command: str, data: str = "", check: bool = True
-    ) -> subprocess.CompletedProcess[str]:
-        answer = subprocess.run(
-            [*login, f"root@{address(machine)}", shlex.join(command)],
             input=data,
             capture_output=True,
             text=True,
