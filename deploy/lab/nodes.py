@@ -9,6 +9,7 @@ from pathlib import Path
 from deploy.errors import DeployError
 from deploy.lab.access import KeyPair, make_key_pair
 from deploy.lab.addresses import address_of, mac_address, node_number
+from deploy.lab.boot import boot
 from deploy.lab.image import start_command, system_options
 from deploy.lab.machine import Machine
 from deploy.lab.podman import podman, succeeds
@@ -48,7 +49,7 @@ class NodeMaker:
         try:
             # Podman's word for "as in the archive" is false: true gives every file to root.
             podman("cp", "--archive=false", "-", f"{name}:/", data=pack(self.entries(host, keys)))
-            podman("start", name)
+            boot(name, "start", name)
         except DeployError:
             succeeds("rm", "--force", "--time", "0", name)
             raise

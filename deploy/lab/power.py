@@ -1,6 +1,7 @@
 """Power of one machine: off as if someone pulled the plug, and on again."""
 
 from deploy.lab.access import wait_for_ssh
+from deploy.lab.boot import boot
 from deploy.lab.directory import LabDirectory
 from deploy.lab.machine import inspect_machine, require_room
 from deploy.lab.podman import podman, query
@@ -24,5 +25,6 @@ def power_on(lab_name: str, host_name: str) -> None:
     host = lab.host(host_name)
     if not host.running:
         require_room(len(query("ps")) + 1)
-        podman("start", container_name(lab.name, host.name))
+        name = container_name(lab.name, host.name)
+        boot(name, "start", name)
     wait_for_ssh(LabDirectory(lab.directory).keys, {host.name: host.address}, SECONDS_TO_ANSWER)

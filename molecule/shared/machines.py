@@ -8,6 +8,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from deploy.lab.boot import boot as start
 from deploy.lab.image import ensure_image, start_command, system_options
 from deploy.lab.machine import Machine, inspect_machine
 from deploy.lab.podman import podman, succeeds
@@ -44,7 +45,7 @@ def create(scenario: str, platforms: Sequence[Platform]) -> None:
     podman("network", "create", network)
 
     def boot(platform: Platform) -> None:
-        podman(*run_command(machine, network, platform))
+        start(platform["name"], *run_command(machine, network, platform))
         # The answer may be "degraded": what a scenario needs is for its verify to say.
         succeeds("exec", platform["name"], "systemctl", "is-system-running", "--wait")
 
