@@ -1,9 +1,9 @@
 """Boots a container such that Slurm can give jobs in it a private /tmp.
 
 For that slurmd mounts the mount namespace of a job, which the kernel allows only for one with a higher
-number than slurmd's own. Linux 6.18 hands out numbers from a stock per CPU, so that a later namespace can have
-a lower number. A container that is started on the CPU with the lowest stock has the lowest number; then it may
-run on all of them.
+number than slurmd's own. Linux 6.18 hands out numbers from a stock per CPU, so that a later namespace can
+have a lower number. A container that is started on the CPU with the lowest stock has the lowest number; then
+it may run on all of them. A real machine's own namespace is the first there is.
 """
 
 import os

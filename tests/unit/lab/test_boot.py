@@ -1,0 +1,43 @@
+import os
+import subprocess
+import sys
+
+import pytest
+
+from deploy.lab import boot
+
+
+def test_what_is_started_meanwhile_runs_on_one_cpu_alone() -> None:
+    before = os.sched_getaffinity(0)
+    cpu = min(before)
+    with boot._on_one_cpu(cpu):
+        ask = "import os; print(*os.sched_getaffinity(0))"
+        said = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True)
+    assert said.stdout.split() == [str(cpu)]
+    assert os.sched_getaffinity(0) == before
+
+
+def test_nothing_is_bound_where_it_makes_no_difference() -> None:
+    before = os.sched_getaffinity(0)
+    with boot._on_one_cpu(None):
+        assert os.sched_getaffinity(0) == before
+
+
+def test_the_threads_of_everything_in_a_container_are_found() -> None:
+    with subprocess.Popen(["sleep", "60"]) as one:
+        assert {os.getpid(), one.pid} <= set(boot._tasks(one.pid))
+        one.kill()
+    assert list(boot._tasks(one.pid)) == []
+
+
+@pytest.mark.parametrize(
+    ("numbers", "expected"), [({0: 900, 1: 100}, 1), ({0: None, 1: None}, None), ({0: 5}, None)]
+)
+def test_the_cpu_with_the_lowest_numbers(
+    numbers: dict[int, int | None], expected: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(numbers))
+    monkeypatch.setattr(boot, "_next_number", lambda cpu: numbers[cpu])
+    boot._cpu_with_lowest_numbers.cache_clear()
+    assert boot._cpu_with_lowest_numbers() == expected
+    boot._cpu_with_lowest_numbers.cache_clear()
