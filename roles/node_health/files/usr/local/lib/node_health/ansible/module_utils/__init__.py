@@ -1,0 +1,1 @@
+"""What the program shares with the modules of roles."""
