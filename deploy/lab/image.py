@@ -16,6 +16,8 @@ _LABEL = "deploy.recipe"
 
 # systemd 257 boots on cgroup v1 only when told twice; older ones take it as a matter of course.
 _CGROUP_V1_ARGUMENTS = ("systemd.unified_cgroup_hierarchy=0", "SYSTEMD_CGROUP_ENABLE_LEGACY_FORCE=1")
+# A privileged container sees the host's console, for which all of them would compete.
+_NO_CONSOLE = "systemd.mask=getty@tty1.service"
 _TEMPORARY = ("/run", "/run/lock", "/tmp")  # noqa: S108 - directories of the container
 
 
@@ -36,7 +38,7 @@ def system_options(machine: Machine) -> list[str]:
 
 def start_command(machine: Machine) -> list[str]:
     """What a container of the image has to run to boot on this machine."""
-    return ["/sbin/init", *(_CGROUP_V1_ARGUMENTS if machine.cgroup_v1 else ())]
+    return ["/sbin/init", _NO_CONSOLE, *(_CGROUP_V1_ARGUMENTS if machine.cgroup_v1 else ())]
 
 
 def ensure_image(release: str) -> str:

@@ -34,8 +34,8 @@ def test_cgroup_layouts(tmp_path: Path) -> None:
 def test_start_command_forces_cgroup_v1_only_where_it_is() -> None:
     old = Machine(cgroup_v1=True, runtime="runc", open_files=1, processes=1)
     new = Machine(cgroup_v1=False, runtime="crun", open_files=1, processes=1)
-    assert start_command(new) == ["/sbin/init"]
-    assert start_command(old)[1:] == [
+    assert start_command(new) == ["/sbin/init", "systemd.mask=getty@tty1.service"]
+    assert start_command(old)[2:] == [
         "systemd.unified_cgroup_hierarchy=0",
         "SYSTEMD_CGROUP_ENABLE_LEGACY_FORCE=1",
     ]
