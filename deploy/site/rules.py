@@ -122,9 +122,10 @@ RULES: Mapping[str, Rule] = {
     "enroot_package_files[].url": _URL,
     "enroot_runtime_directory": _DIRECTORY,
     "pyxis_runtime_directory": _DIRECTORY,
-    "pyxis_source.sha256": _SHA256,
-    "pyxis_source.url": _URL,
-    "pyxis_source.version": Form(r"\d[A-Za-z0-9.~]*", "a version, as in 0.24.0"),
+    # Empty where the catalogue's is meant.
+    "pyxis_source.sha256": Form(rf"|{_SHA256.pattern}", _SHA256.expected),
+    "pyxis_source.url": Form(rf"|{_URL.pattern}", _URL.expected),
+    "pyxis_source.version": Form(r"|\d[A-Za-z0-9.~]*", "a version, as in 0.24.0"),
     "hosts_file_address": Form(
         r"(\d{1,3}\.){3}\d{1,3}|[0-9a-fA-F:.]*:[0-9a-fA-F:.]*", "an IPv4 or IPv6 address"
     ),

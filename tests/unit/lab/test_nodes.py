@@ -22,7 +22,7 @@ KEYS = KeyPair(private="PRIVATE\n", public="ssh-ed25519 AAAA node1\n")
 def test_container_arguments() -> None:
     arguments = MAKER.create_arguments("node1", KEYS.public)
     assert arguments[:2] == ["--runtime=crun", "create"]
-    assert arguments[-2:] == ["localhost/deploy-lab:trixie", "/sbin/init"]
+    assert arguments[-3:-1] == ["localhost/deploy-lab:trixie", "/sbin/init"]
     assert {
         "--name=deploy-lab2-node1",
         "--hostname=node1",

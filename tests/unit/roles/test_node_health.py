@@ -281,8 +281,13 @@ def test_slurm_is_told_once_that_all_is_well(program: Any, calls: Path, tmp_path
 
 def test_the_program_runs_as_it_lies_on_a_node(tmp_path: Path) -> None:
     """Its files in one directory, by itself: nothing of Ansible or of this project is there."""
-    for file in [*PROGRAM.glob("*.py"), ROOT / "playbooks/module_utils/node_hardware.py"]:
-        (tmp_path / file.name).write_text(file.read_text())
+    shared = ROOT / "playbooks/module_utils"
+    files = {file.relative_to(PROGRAM): file for file in PROGRAM.rglob("*.py")}
+    files[Path("node_hardware.py")] = shared / "node_hardware.py"
+    files[Path("ansible/module_utils/nvidia_devices.py")] = shared / "nvidia_devices.py"
+    (tmp_path / "ansible/module_utils").mkdir(parents=True)
+    for name, file in files.items():
+        (tmp_path / name).write_text(file.read_text())
     settings: dict[str, Any] = {"node": "node1", "contract": {"cpus": 1 << 20}, "clock_seconds": 0}
     lists = ("mounts", "disks", "services", "gpu_fields", "infiniband", "programs")
     settings |= {name: [] for name in lists}
