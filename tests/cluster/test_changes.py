@@ -17,8 +17,10 @@ def test_a_new_time_limit_is_a_reconfigure(cluster: Cluster) -> None:
     wait_for_job(cluster, job, "RUNNING")
     wanted = json.dumps({"slurmctld_partitions": [{"name": "batch", "default": True, "max_time": "2:00:00"}]})
     answer = json.loads(cluster.plan("--json", "-e", wanted, expect=3))
-    (change,) = answer["changes"]
+    # The message of the day names the limit too.
+    (change,) = (change for change in answer["changes"] if change["role"] != "motd")
     assert (change["impact"], change["service"]) == ("reconfigure", "slurmctld")
+    assert {other["impact"] for other in answer["changes"] if other is not change} == {"none"}
     differing = [line for line in change["diff"] if re.match(r"[-+](?![-+])", line)]
     assert [line.split(" ")[0] for line in differing] == ["-PartitionName=batch", "+PartitionName=batch"]
     assert set(differing[1][1:].split()) - set(differing[0][1:].split()) == {"MaxTime=2:00:00"}
