@@ -185,7 +185,7 @@ def _packages(host: Host, phases: Iterable[Phase], wired: Variables) -> list[str
         if name in options():
             value = host.variables.get(name, wired.get(name, options()[name].spec["default"]))
             # A template is known on the host only; the role installs what it says.
-            packages += value if isinstance(value, list) else []
+            packages += map(str, value) if isinstance(value, list) else []
     return [name for name in dict.fromkeys(packages) if "{" not in name]
 
 
