@@ -26,7 +26,7 @@ sha256sum enroot.deb
 def archive() -> bytes:
     """The plugin's sources, packed."""
     packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w:xz") as tar:
+    with tarfile.open(fileobj=packed, mode="w:gz") as tar:
         tar.add(STANDIN, arcname="standin")
     return packed.getvalue()
 
@@ -35,14 +35,14 @@ def declare(cluster: Cluster) -> None:
     """Puts what is fetched where all machines see it, and containers into the inventory."""
     content = archive()
     cluster.on(
-        "ctl1", "sh", "-c", f"echo {base64.b64encode(content).decode()} | base64 -d > /home/plugin.tar.xz"
+        "ctl1", "sh", "-c", f"echo {base64.b64encode(content).decode()} | base64 -d > /home/plugin.tar.gz"
     )
     checksum = cluster.on("ctl1", "sh", "-c", PACKAGE).split()[0]
     text = cluster.inventory.read_text()
     cluster.inventory.write_text(f"{text}\n[slurm-container:children]\nslurm-node\n")
     source = {
         "version": "1.0",
-        "url": "file:///home/plugin.tar.xz",
+        "url": "file:///home/plugin.tar.gz",
         "sha256": hashlib.sha256(content).hexdigest(),
     }
     variables = {
