@@ -16,14 +16,14 @@ LIFE = ("first_deployment", "status", "drift", "jobs", "access", "changes", "los
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Brings the life of each cluster into order; what has machines of its own comes last."""
+    """Brings the life of each cluster into order; what has machines of its own comes first, and is gone then."""
     items.sort(key=_place_in_life)
 
 
 def _place_in_life(item: pytest.Item) -> tuple[str, int]:
     name = item.path.stem.removeprefix("test_")
     release = next((release for release in RELEASES if f"{release}" in item.name), "")
-    return (release, LIFE.index(name)) if name in LIFE else ("~", 0)
+    return (release, LIFE.index(name)) if name in LIFE else ("", 0)
 
 
 class _ByCluster(LoadScopeScheduling):  # type: ignore[misc]
