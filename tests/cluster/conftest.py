@@ -16,7 +16,7 @@ LIFE = ("first_deployment", "status", "drift", "jobs", "access", "changes", "los
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Brings the life of each cluster into order; what has machines of its own comes first, and is gone then."""
+    """Brings the life of each cluster into order; what has machines of its own comes and goes before."""
     items.sort(key=_place_in_life)
 
 
