@@ -83,10 +83,11 @@ def _status(inventory: Path, options: Options) -> SiteStatus:
         limit = limited(site, options)
         asked = asked_hosts(site, limit)
         questions = Path(place) / "questions.json"
-        write_questions(questions, site, asked, read_contract(site))
+        contract = read_contract(site)
+        write_questions(questions, site, asked, contract)
         request = run_request("status", questions, site=site, options=options, settings=settings)
         with ThreadPoolExecutor(1) as meanwhile:
-            records = meanwhile.submit(Records(site, options).states, read_contract(site), asked)
+            records = meanwhile.submit(Records(site, options).states, contract, asked)
             results = answers(request, asked, site, opened.ansible)
     return site_status(
         site,

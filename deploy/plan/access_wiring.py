@@ -1,8 +1,8 @@
 """What the roles about access must know of the whole site: who connects, who may reach whom."""
 
-import ipaddress
 from typing import Any
 
+from deploy.site.addresses import is_ip
 from deploy.site.inventory import METRIC, Host, Site
 from deploy.site.schema import options
 
@@ -38,7 +38,7 @@ def _own_port(host: Host) -> int:
 def peers(site: Site) -> list[str]:
     """The addresses of all hosts, those that Ansible takes and those in the cluster."""
     texts = {text for host in site.cluster for text in (host.address, host.cluster_address)}
-    return sorted(filter(_is_address, texts))
+    return sorted(filter(is_ip, texts))
 
 
 def direct(site: Site, networks: list[str]) -> list[str]:
@@ -49,11 +49,4 @@ def direct(site: Site, networks: list[str]) -> list[str]:
     """
     offering = {host.name: host for host in (*site.masters, *site.logins, *site.group(METRIC))}
     addresses = {host.cluster_address for host in offering.values()}
-    return [*(host.name for host in site.cluster), *sorted(filter(_is_address, addresses)), *networks]
-
-
-def _is_address(text: str) -> bool:
-    try:
-        return bool(ipaddress.ip_address(text))
-    except ValueError:
-        return False
+    return [*(host.name for host in site.cluster), *sorted(filter(is_ip, addresses)), *networks]

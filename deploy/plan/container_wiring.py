@@ -3,7 +3,6 @@
 from typing import Any
 
 from deploy.site.inventory import Host, Site
-from deploy.site.schema import options
 
 Variables = dict[str, Any]
 
@@ -32,14 +31,10 @@ def plugin_lines(site: Site, host: Host, *, is_limited: bool) -> Variables:
 
 def plugin_line(controller: Host) -> str:
     """How plugstack.conf names the plugin; Slurm looks for it beside its own."""
-
-    def value(name: str) -> Any:  # noqa: ANN401 - a variable is whatever its role says
-        return controller.variables.get(name, options()[name].spec["default"])
-
     chosen = {
-        "runtime_path": value("pyxis_runtime_directory"),
-        "container_scope": value("pyxis_container_scope"),
-        **value("pyxis_options"),
+        "runtime_path": controller.value("pyxis_runtime_directory"),
+        "container_scope": controller.value("pyxis_container_scope"),
+        **controller.value("pyxis_options"),
     }
     words = (f"{key}={_word(setting)}" for key, setting in chosen.items())
     return " ".join(("required", _PLUGIN, *words))

@@ -15,7 +15,6 @@ from deploy.plan.gpu_wiring import has_managed_gpus
 from deploy.plan.requirements import Room
 from deploy.site.hardware import Hardware, hardware_of
 from deploy.site.inventory import LOGIN, MASTER, NODE, Host, Site
-from deploy.site.schema import options
 
 Variables = dict[str, Any]
 
@@ -40,7 +39,7 @@ def host_expectations(site: Site, host: Host, contract: Mapping[str, Hardware]) 
     own = {
         "name": host.name,
         "hostname": duties.hostname,
-        "removes_loopback_name": _value(host, "hosts_file_remove_loopback_name"),
+        "removes_loopback_name": host.value("hosts_file_remove_loopback_name"),
         "clock": {**requirements.CLOCK_SECONDS, "is_steered": duties.clock_is_steered},
         "disks": [{"path": path, **asdict(room)} for path, room in duties.rooms()],
         "memory_mb": asdict(requirements.CONTROLLER_MEMORY if duties.is_controller else requirements.MEMORY),
@@ -88,24 +87,24 @@ class _Duties:
     @property
     def hostname(self) -> str:
         """What the machine has to call itself so that Slurm's daemons find themselves in slurm.conf."""
-        is_told = _NODE_NAME_OPTION in str(_value(self.host, "slurmd_options")).split()
+        is_told = _NODE_NAME_OPTION in str(self.host.value("slurmd_options")).split()
         if self.is_controller:
             return self.host.name
         if not self.is_node or is_told:
             return ""
-        return str(_value(self.host, "slurmd_node_parameters").get("NodeHostname", self.host.name))
+        return str(self.host.value("slurmd_node_parameters").get("NodeHostname", self.host.name))
 
     @property
     def clock_is_steered(self) -> bool:
-        return _CHRONY_MUST_NOT_SET not in str(_value(self.host, "time_sync_options")).split()
+        return _CHRONY_MUST_NOT_SET not in str(self.host.value("time_sync_options")).split()
 
     @property
     def cluster(self) -> str:
-        return str(_value(self._controller, "slurmctld_cluster_name"))
+        return str(self._controller.value("slurmctld_cluster_name"))
 
     @property
     def state_location(self) -> str:
-        return self._parameter("StateSaveLocation", _value(self._controller, "slurmctld_state_save_location"))
+        return self._parameter("StateSaveLocation", self._controller.value("slurmctld_state_save_location"))
 
     def rooms(self) -> Iterator[tuple[str, Room]]:
         """Directories that will be written to, and the room they need."""
@@ -122,8 +121,8 @@ class _Duties:
         """Ports that daemons of this host listen on, and the variables that move them."""
         if self.is_controller:
             yield from self._slurm_ports("slurmctld", "SlurmctldPort", 6817)
-            yield from _ports("slurmdbd", _value(self.host, "slurmdbd_port"), setting="slurmdbd_port")
-            database = _value(self.host, "mariadb_parameters").get("port", 3306)
+            yield from _ports("slurmdbd", self.host.value("slurmdbd_port"), setting="slurmdbd_port")
+            database = self.host.value("mariadb_parameters").get("port", 3306)
             yield from _ports("mariadbd", database, setting="mariadb_parameters: {port: …}")
             # One that is there is replaced by the package of chrony.
             yield from _ports("chronyd", 123, protocol="udp", also=("ntpd",))
@@ -136,7 +135,7 @@ class _Duties:
         if self.has_slurm:
             yield from ("munge", "slurm-client")
         if self.is_controller:
-            yield from ("slurmctld", "slurmdbd", *_value(self.host, "mariadb_packages"))
+            yield from ("slurmctld", "slurmdbd", *self.host.value("mariadb_packages"))
         if self.is_node:
             yield "slurmd"
 
@@ -146,7 +145,7 @@ class _Duties:
 
     def _parameter(self, name: str, default: object) -> str:
         """A parameter of slurm.conf: what slurmctld_parameters says of it wins."""
-        return str(_value(self._controller, "slurmctld_parameters").get(name) or default)
+        return str(self._controller.value("slurmctld_parameters").get(name) or default)
 
     def _slurm_ports(self, daemon: str, parameter: str, default: int) -> Iterator[Variables]:
         setting = f"slurmctld_parameters: {{{parameter}: …}}"
@@ -162,8 +161,3 @@ def _ports(
     for port in range(first, last + 1):
         programs = [daemon, *also]
         yield {"port": port, "protocol": protocol, "daemon": daemon, "programs": programs, "setting": setting}
-
-
-def _value(host: Host, name: str) -> Any:  # noqa: ANN401 - a variable is whatever its role says
-    """A host's variable: what the inventory says, else the role's default."""
-    return host.variables.get(name, options()[name].spec.get("default"))

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from deploy.site.inventory import NODE, Host, Site
-from deploy.site.schema import options
 
 _FROM_NVIDIA = "nvidia"
 _NOT_OURS = frozenset({"none", "preinstalled"})
@@ -22,8 +21,8 @@ def gpu_variables(site: Site, host: Host) -> dict[str, Any]:
 
 
 def _repositories(host: Host) -> Iterator[str]:
-    takes_driver = has_managed_gpus(host) and _value(host, "nvidia_driver_source") == _FROM_NVIDIA
-    takes_cuda = has_cuda(host) and _value(host, "cuda_toolkit_source") == _FROM_NVIDIA
+    takes_driver = has_managed_gpus(host) and host.value("nvidia_driver_source") == _FROM_NVIDIA
+    takes_cuda = has_cuda(host) and host.value("cuda_toolkit_source") == _FROM_NVIDIA
     if takes_driver or takes_cuda or has_dcgm(host):
         yield "cuda"
     if has_container_toolkit(host):
@@ -32,29 +31,29 @@ def _repositories(host: Host) -> Iterator[str]:
 
 def has_cuda(host: Host) -> bool:
     """Whether the site lists versions of CUDA for a host."""
-    return bool(_value(host, "cuda_toolkit_versions"))
+    return bool(host.value("cuda_toolkit_versions"))
 
 
 def has_dcgm(host: Host) -> bool:
     """Whether the site says which DCGM a host has."""
-    return bool(_value(host, "dcgm_version"))
+    return bool(host.value("dcgm_version"))
 
 
 def has_container_toolkit(host: Host) -> bool:
     """Whether the site says which container toolkit a host has."""
-    return bool(_value(host, "container_toolkit_version"))
+    return bool(host.value("container_toolkit_version"))
 
 
 def has_mig(host: Host) -> bool:
     """Whether the site divides GPUs of a compute node."""
-    return NODE in host.groups and bool(_value(host, "mig_layout"))
+    return NODE in host.groups and bool(host.value("mig_layout"))
 
 
 def slurm_gpus(host: Host, gpus: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """What Slurm offers of a node's GPUs: those that are divided as so many of their instances' profiles."""
     whole = [str(gpu["type"]) for gpu in gpus for _ in range(int(gpu["count"]))]
     offered: dict[int, list[str]] = {index: [kind] for index, kind in enumerate(whole)}
-    for entry in _value(host, "mig_layout") or []:
+    for entry in host.value("mig_layout") or []:
         for index in entry.get("gpus") or list(offered):
             offered[index] = list(entry["devices"])
     counts = Counter(kind for kinds in offered.values() for kind in kinds)
@@ -65,8 +64,4 @@ def has_managed_gpus(host: Host) -> bool:
     """Whether a compute node may get a driver: the inventory neither denies its GPUs nor the driver."""
     declared = host.variables.get("slurmd_hardware")
     gpus = declared.get("gpus") if isinstance(declared, dict) else None
-    return NODE in host.groups and gpus != [] and _value(host, "nvidia_driver_source") not in _NOT_OURS
-
-
-def _value(host: Host, name: str) -> Any:  # noqa: ANN401 - a variable is whatever its role says
-    return host.variables.get(name, options()[name].spec.get("default"))
+    return NODE in host.groups and gpus != [] and host.value("nvidia_driver_source") not in _NOT_OURS

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from deploy.site.inventory import Host, Site
-from deploy.site.schema import options
 
 Variables = dict[str, Any]
 
@@ -14,10 +13,10 @@ HEALTH_CHECK_PROGRAM = "/usr/local/sbin/node_health"
 
 def software_variables(site: Site, host: Host, hardware: Mapping[str, Any]) -> Variables:
     """The variables of one host; ``hardware`` is its contract where it is a compute node."""
-    wired: Variables = {"environment_modules_packages": [_value(host, "environment_modules_implementation")]}
-    if _value(host, "ml_stack_environments"):
+    wired: Variables = {"environment_modules_packages": [host.value("environment_modules_implementation")]}
+    if host.value("ml_stack_environments"):
         builds = host.name == site.logins[0].name
-        wired["environment_modules_trees"] = [f"{_value(host, 'ml_stack_directory')}/modulefiles"]
+        wired["environment_modules_trees"] = [f"{host.value('ml_stack_directory')}/modulefiles"]
         wired["ml_stack_builds"] = builds
         wired |= {} if builds else {"ml_stack_packages": []}
     if host in site.nodes:
@@ -26,8 +25,3 @@ def software_variables(site: Site, host: Host, hardware: Mapping[str, Any]) -> V
     if host in site.masters:
         wired["slurmctld_health_check_program"] = HEALTH_CHECK_PROGRAM
     return wired
-
-
-def _value(host: Host, name: str) -> Any:  # noqa: ANN401 - a variable is whatever its role says
-    """A host's variable: what the inventory says, else the role's default."""
-    return host.variables.get(name, options()[name].spec.get("default"))

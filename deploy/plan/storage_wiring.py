@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from deploy.site.inventory import NFS, Host, Site
-from deploy.site.schema import options
+from deploy.site.schema import default_of
 from deploy.site.storage import has_shared_homes, mount_paths, network_filesystems, nfs_clients, nfs_mounts
 
 Variables = dict[str, Any]
@@ -44,22 +44,14 @@ def host_storage(site: Site, host: Host) -> Variables:
 
 def node_scratch(node: Host) -> Variables:
     """Where a compute node keeps the private directories of jobs, as the role slurmctld wants it."""
-    private = _value(node, "scratch_private_directories")
+    private = node.value("scratch_private_directories")
     own: Mapping[str, Any] = (
-        {"private": private} if private != _default("scratch_private_directories") else {}
+        {"private": private} if private != default_of("scratch_private_directories") else {}
     )
-    return {"directory": _value(node, "scratch_directory"), **own}
+    return {"directory": node.value("scratch_directory"), **own}
 
 
 def required_mounts(site: Site, node: Host) -> list[str]:
     """The directories without whose file systems a compute node must take no jobs."""
-    own = [_value(node, "scratch_directory"), *_value(node, "scratch_private_directories")]
+    own = [node.value("scratch_directory"), *node.value("scratch_private_directories")]
     return [*own, *mount_paths(site, node)]
-
-
-def _value(host: Host, name: str) -> Any:  # noqa: ANN401 - a variable is whatever its role says
-    return host.variables.get(name, _default(name))
-
-
-def _default(name: str) -> Any:  # noqa: ANN401
-    return options()[name].spec.get("default")

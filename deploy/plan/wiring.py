@@ -22,6 +22,7 @@ from deploy.plan.gpu_wiring import gpu_variables, has_mig, slurm_gpus
 from deploy.plan.motd_wiring import partitions_in_words
 from deploy.plan.software_wiring import software_variables
 from deploy.plan.storage_wiring import TASK_PROLOG, host_storage, node_scratch, required_mounts
+from deploy.site.addresses import is_ip
 from deploy.site.hardware import Hardware, hardware_of, undiscovered
 from deploy.site.inventory import Host, Site
 from deploy.site.schema import options
@@ -104,7 +105,7 @@ def _entries(site: Site) -> list[Variables]:
     return [
         {"address": address, "names": [host.name]}
         for host in site.cluster
-        if _is_ip(address := host.cluster_address)
+        if is_ip(address := host.cluster_address)
     ]
 
 
@@ -207,7 +208,7 @@ def _database(site: Site, name: str) -> Variables:
 
 def _networks(site: Site) -> list[str]:
     """The networks of the cluster's addresses: whole /24 or /64, so that a new node seldom changes them."""
-    addresses = [ipaddress.ip_address(text) for host in site.cluster if _is_ip(text := host.cluster_address)]
+    addresses = [ipaddress.ip_address(text) for host in site.cluster if is_ip(text := host.cluster_address)]
     networks = {
         ipaddress.ip_network(f"{address}/{24 if address.version == 4 else 64}", strict=False)  # noqa: PLR2004
         for address in addresses
@@ -219,14 +220,6 @@ def known_nodes(site: Site, contract: Mapping[str, Hardware]) -> frozenset[str]:
     """The nodes whose contract is complete; slurm.conf cannot speak of the others yet."""
     unknown = {node.name for node in undiscovered(site, contract)}
     return frozenset(node.name for node in site.nodes if node.name not in unknown)
-
-
-def _is_ip(address: str) -> bool:
-    try:
-        ipaddress.ip_address(address)
-    except ValueError:
-        return False
-    return True
 
 
 def _named(host: Host) -> dict[str, str]:

@@ -1,10 +1,10 @@
 """Who may come in: what contradicts itself between logins, Slurm and the firewall."""
 
-import ipaddress
 from collections.abc import Iterator
 
 from deploy.errors import Finding, Severity
-from deploy.site.inventory import Host, Site
+from deploy.site.addresses import is_ip
+from deploy.site.inventory import Site
 
 _FIREWALL = "firewall_admin_networks"
 _NETWORKS = "firewall_cluster_networks"
@@ -39,7 +39,7 @@ def _peers_without_addresses(site: Site) -> Iterator[Finding]:
     walled = [
         host for host in site.cluster if _FIREWALL in host.variables and not host.variables.get(_NETWORKS)
     ]
-    nameless = [host.name for host in site.cluster if not _has_address(host)]
+    nameless = [host.name for host in site.cluster if not is_ip(host.cluster_address)]
     if walled and nameless:
         yield Finding(
             walled[0].where(_FIREWALL),
@@ -49,13 +49,6 @@ def _peers_without_addresses(site: Site) -> Iterator[Finding]:
             "write addresses into ansible_host or hosts_file_address, or the cluster's networks into "
             f"{_NETWORKS}",
         )
-
-
-def _has_address(host: Host) -> bool:
-    try:
-        return bool(ipaddress.ip_address(host.cluster_address))
-    except ValueError:
-        return False
 
 
 def _firewall_that_is_off(site: Site) -> Iterator[Finding]:

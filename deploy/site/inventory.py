@@ -10,6 +10,7 @@ from typing import Any
 from deploy.errors import Finding, error
 from deploy.site.origin import shown
 from deploy.site.reading import read_with_ansible
+from deploy.site.schema import default_of
 
 MASTER = "slurm-master"
 NODE = "slurm-node"
@@ -40,6 +41,10 @@ class Host:
         """The place of a variable for a finding; the host's name where nothing is known."""
         place = self.origins.get(variable)
         return shown(place) if place else self.name
+
+    def value(self, variable: str) -> Any:  # noqa: ANN401 - a variable is whatever its role says
+        """A role's public variable: what the inventory says, else the role's default."""
+        return self.variables.get(variable, default_of(variable))
 
     @property
     def address(self) -> str:

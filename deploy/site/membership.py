@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from deploy.errors import Finding, Severity
+from deploy.site.addresses import is_ip
 from deploy.site.inventory import CLUSTER, CONTAINER, LOGIN, MASTER, METRIC, NFS, NFS_CLIENT, NODE, Host, Site
 from deploy.site.origin import host_origin, inventory_files, lines, shown
 
@@ -220,16 +221,8 @@ def _address_faults(site: Site, host: Host) -> Iterator[Finding]:
 
 
 def _is_address(text: str) -> bool:
-    return _is_ip(text) or bool(_HOST_NAME.fullmatch(text))
-
-
-def _is_ip(address: str) -> bool:
-    try:
-        ipaddress.ip_address(address)
-    except ValueError:
-        return False
-    return True
+    return is_ip(text) or bool(_HOST_NAME.fullmatch(text))
 
 
 def _is_loopback(address: str) -> bool:
-    return address == "localhost" or (_is_ip(address) and ipaddress.ip_address(address).is_loopback)
+    return address == "localhost" or (is_ip(address) and ipaddress.ip_address(address).is_loopback)

@@ -52,3 +52,8 @@ def options() -> Mapping[str, Option]:
         for role, entry in entry_points().items()
         for name, spec in (entry.get("options") or {}).items()
     }
+
+
+def default_of(name: str) -> Any:  # noqa: ANN401 - a variable is whatever its role says
+    """The default of a public variable; None where it has none."""
+    return options()[name].spec.get("default")

@@ -7,7 +7,7 @@ from typing import Any
 from deploy.errors import Finding
 from deploy.site.inventory import NFS, NFS_CLIENT, Host, Site
 from deploy.site.origin import host_origin
-from deploy.site.schema import options
+from deploy.site.schema import default_of
 
 Entry = Mapping[str, Any]
 
@@ -92,8 +92,8 @@ def check_storage(site: Site) -> Iterator[Finding]:
 
 def _served_by_nobody(site: Site) -> Iterator[Finding]:
     name = "nfs_server_exports"
-    default = options()[name].spec.get("default")
-    setters = [host for host in site.cluster if host.variables.get(name, default) != default]
+    default = default_of(name)
+    setters = [host for host in site.cluster if host.value(name) != default]
     if setters and not any(name in server.variables for server in site.group(NFS)):
         yield Finding(
             setters[0].where(name),
@@ -120,5 +120,5 @@ def _some(hosts: list[Host]) -> str:
 
 def _entries(host: Host, name: str) -> list[Entry]:
     """A list of entries as declared, else as the role has it; anything else is the schema's business."""
-    value = host.variables.get(name, options()[name].spec.get("default"))
+    value = host.value(name)
     return [entry for entry in value if isinstance(entry, Mapping)] if isinstance(value, list) else []
