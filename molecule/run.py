@@ -3,7 +3,6 @@
 ``python molecule/run.py [SCENARIO ...]``
 """
 
-import importlib.util
 import os
 import subprocess
 import sys
@@ -13,6 +12,8 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+
+from deploy.run.settings import is_mitogen_supported, mitogen_environment
 
 ROOT = Path(__file__).resolve().parents[1]
 _AT_ONCE = 2
@@ -35,11 +36,9 @@ def scenarios() -> list[str]:
 
 def environment() -> Mapping[str, str]:
     """Molecule finds its programs, and Ansible the strategy that halves a scenario's time."""
-    found = importlib.util.find_spec("ansible_mitogen")
-    plugins = Path(found.origin).parent / "plugins" / "strategy" if found and found.origin else None
-    mitogen = {"ANSIBLE_STRATEGY": "mitogen_linear", "ANSIBLE_STRATEGY_PLUGINS": str(plugins)}
+    mitogen = mitogen_environment() if is_mitogen_supported() else {}
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    return {**os.environ, "PATH": path, "NO_COLOR": "1", **(mitogen if plugins else {})}
+    return {**os.environ, "PATH": path, "NO_COLOR": "1", **mitogen}
 
 
 def run(scenario: str) -> Result:

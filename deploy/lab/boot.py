@@ -17,6 +17,7 @@ from pathlib import Path
 from deploy.lab.podman import podman
 
 _PASSES = 5
+_MOST_CPUS = 1024
 # NS_GET_MNTNS_ID of ioctl_nsfs(2).
 _NUMBER_OF_OWN_NAMESPACE = """
 import fcntl, struct
@@ -35,7 +36,7 @@ def boot(name: str, *arguments: str) -> None:
 @cache
 def _cpu_with_lowest_numbers() -> int | None:
     """None where it makes no difference, or the kernel does not tell."""
-    numbers = {cpu: _next_number(cpu) for cpu in os.sched_getaffinity(0)}
+    numbers = {cpu: _next_number(cpu) for cpu in _all_cpus()}
     known = {cpu: number for cpu, number in numbers.items() if number is not None}
     return min(known, key=lambda cpu: known[cpu]) if len(known) > 1 else None
 
@@ -50,17 +51,26 @@ def _next_number(cpu: int) -> int | None:
 @contextmanager
 def _on_one_cpu(cpu: int | None) -> Iterator[None]:
     """What this thread starts meanwhile runs on one CPU."""
-    before = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, before if cpu is None else {cpu})
+    os.sched_setaffinity(0, _all_cpus() if cpu is None else {cpu})
     try:
         yield
     finally:
-        os.sched_setaffinity(0, before)
+        os.sched_setaffinity(0, _all_cpus())
+
+
+@cache
+def _all_cpus() -> frozenset[int]:
+    """The CPUs that this process may choose from, whichever its caller bound it to."""
+    bound = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, range(_MOST_CPUS))
+    chosen = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, bound)
+    return frozenset(chosen)
 
 
 def _set_free(init: int) -> None:
     """Lets all processes of a container run on every CPU, those that start meanwhile too."""
-    all_cpus = os.sched_getaffinity(0)
+    all_cpus = _all_cpus()
     for _ in range(_PASSES):
         bound = [task for task in _tasks(init) if _affinity(task) not in (all_cpus, None)]
         for task in bound:

@@ -72,7 +72,7 @@ def ansible_environment(
         "PYTHONUNBUFFERED": "1",
         "MAX_EVENT_RES": str(_LARGEST_RESULT),
     }
-    return environment | (_mitogen() if wants_mitogen(settings) else _openssh(environment))
+    return environment | (mitogen_environment() if wants_mitogen(settings) else _openssh(environment))
 
 
 def default_forks(hosts: int | None) -> int:
@@ -92,19 +92,13 @@ def is_mitogen_supported() -> bool:
         core = tuple(int(part) for part in version("ansible-core").split(".")[:2])
     except (PackageNotFoundError, ValueError):
         return False
-    return core in _MITOGEN_CORES and _mitogen_strategies() is not None
+    return core in _MITOGEN_CORES and importlib.util.find_spec("ansible_mitogen") is not None
 
 
-def _mitogen_strategies() -> Path | None:
-    spec = importlib.util.find_spec("ansible_mitogen")
-    return Path(spec.origin).parent / "plugins" / "strategy" if spec and spec.origin else None
-
-
-def _mitogen() -> dict[str, str]:
-    return {
-        "ANSIBLE_STRATEGY": "mitogen_linear",
-        "ANSIBLE_STRATEGY_PLUGINS": str(_mitogen_strategies()),
-    }
+def mitogen_environment() -> dict[str, str]:
+    """What has Ansible use mitogen."""
+    plugins = Path(__file__).with_name("strategy")
+    return {"ANSIBLE_STRATEGY": "deploy_linear", "ANSIBLE_STRATEGY_PLUGINS": str(plugins)}
 
 
 def _openssh(environment: Mapping[str, str]) -> dict[str, str]:

@@ -16,6 +16,12 @@ from deploy.lab.podman import podman, succeeds
 Platform = Mapping[str, str]
 """One entry of platforms in molecule.yml: the name of the machine and of its image."""
 
+# What is not the subject of a scenario need not be installed in each: by the word after the release in a tag.
+PREPARED: Mapping[str, tuple[str, ...]] = {
+    "": (),
+    "slurm": ("munge", "slurmctld", "slurmd", "slurm-client"),
+}
+
 
 def network_of(scenario: str) -> str:
     """Each scenario has a network of its own, so that scenarios can run side by side."""
@@ -39,8 +45,9 @@ def create(scenario: str, platforms: Sequence[Platform]) -> None:
     """Boots all machines at once, anew, and waits until each has started its services."""
     destroy(scenario, platforms)
     machine = inspect_machine()
-    for release in {platform["image"].rpartition(":")[2] for platform in platforms}:
-        ensure_image(release)
+    for image in {platform["image"] for platform in platforms}:
+        release, _, prepared = image.rpartition(":")[2].partition("-")
+        ensure_image(release, name=image, packages=PREPARED[prepared])
     network = network_of(scenario)
     podman("network", "create", network)
 

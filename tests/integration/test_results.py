@@ -32,6 +32,15 @@ def test_a_run_that_changes_nothing_converges(either_site: LocalSite) -> None:
     assert not either_site.processes()
 
 
+def test_what_a_run_starts_may_use_every_cpu(either_site: LocalSite) -> None:
+    either_site.write(f"""
+- name: Look
+  ansible.builtin.shell: test $(nproc) = {len(os.sched_getaffinity(0))}
+  changed_when: false
+""")
+    assert either_site.run().summary.outcome is Outcome.CONVERGED
+
+
 def test_changes_and_skips_are_counted(site: LocalSite) -> None:
     site.write("""
 - name: Write

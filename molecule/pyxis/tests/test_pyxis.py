@@ -107,6 +107,8 @@ def newer_slurm(on: On) -> Iterator[dict[str, str]]:
         versions[name] = f"{head}.{int(last) + 1}"
         on(name, "cp", "--preserve", STATUS, f"{STATUS}.before")
         on(name, "sed", "--in-place", f"s/{found}-/{versions[name]}-/g", STATUS)
+        # As apt does with a package that holds Slurm to the old version.
+        on(name, "dpkg", "--remove", "slurm-pyxis")
     yield versions
     for name in MACHINES:
         on(name, "mv", f"{STATUS}.before", STATUS)
@@ -115,12 +117,10 @@ def newer_slurm(on: On) -> Iterator[dict[str, str]]:
 
 
 def test_another_slurm_gets_another_plugin(on: On, newer_slurm: dict[str, str]) -> None:
-    before = {name: package(on, name) for name in MACHINES}
     answer = converge_with()
     assert answer.returncode == 0, answer.stdout + answer.stderr
     for name, version in newer_slurm.items():
         assert f"+slurm{version}+" in package(on, name)
-        assert before[name] != package(on, name)
 
 
 def test_archive_with_another_checksum_is_refused(on: On) -> None:

@@ -69,6 +69,7 @@ def test_a_node_with_jobs_waits_for_them_and_says_whose_they_are(on: On) -> None
             time.sleep(0.5)
     leave_reasons(on)
     answer = converge(0)
+    assert answer.returncode == 2, answer.stdout
     for machine, job in zip(MACHINES, jobs, strict=True):
         assert f"jobs still run there: {job} (alice)" in answer.stderr, answer.stderr
         assert state(on, machine) == ("draining", "deploy: maintenance")

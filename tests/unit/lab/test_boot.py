@@ -23,6 +23,18 @@ def test_nothing_is_bound_where_it_makes_no_difference() -> None:
         assert os.sched_getaffinity(0) == before
 
 
+def test_a_caller_that_is_bound_binds_no_machine() -> None:
+    everything = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {max(everything)})
+    boot._all_cpus.cache_clear()
+    try:
+        assert boot._all_cpus() == everything
+        with boot._on_one_cpu(None):
+            assert os.sched_getaffinity(0) == everything
+    finally:
+        os.sched_setaffinity(0, everything)
+
+
 def test_the_threads_of_everything_in_a_container_are_found() -> None:
     with subprocess.Popen(["sleep", "60"]) as one:
         assert {os.getpid(), one.pid} <= set(boot._tasks(one.pid))
@@ -36,7 +48,7 @@ def test_the_threads_of_everything_in_a_container_are_found() -> None:
 def test_the_cpu_with_the_lowest_numbers(
     numbers: dict[int, int | None], expected: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(numbers))
+    monkeypatch.setattr(boot, "_all_cpus", lambda: frozenset(numbers))
     monkeypatch.setattr(boot, "_next_number", lambda cpu: numbers[cpu])
     boot._cpu_with_lowest_numbers.cache_clear()
     assert boot._cpu_with_lowest_numbers() == expected

@@ -10,8 +10,8 @@ from deploy.run.settings import Settings, ansible_environment, default_forks, is
 def test_mitogen_where_it_works() -> None:
     assert is_mitogen_supported()
     environment = ansible_environment(base={})
-    assert environment["ANSIBLE_STRATEGY"] == "mitogen_linear"
-    assert (Path(environment["ANSIBLE_STRATEGY_PLUGINS"]) / "mitogen_linear.py").is_file()
+    assert environment["ANSIBLE_STRATEGY"] == "deploy_linear"
+    assert (Path(environment["ANSIBLE_STRATEGY_PLUGINS"]) / "deploy_linear.py").is_file()
 
 
 def test_openssh_where_it_does_not(monkeypatch: pytest.MonkeyPatch) -> None:

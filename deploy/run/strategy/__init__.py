@@ -1,0 +1,1 @@
+"""Plugins that Ansible loads by path; nothing here is imported."""
