@@ -84,6 +84,11 @@ _HOOKS = (
     'chroot "$1" find /etc/ssh -name "ssh_host_*" -delete',
     # Otherwise every machine rebuilds the linker cache and the message catalog at its first boot.
     'chroot "$1" touch /etc/.updated /var/.updated',
+    # Otherwise every machine works out the index of all packages before it installs its first. The index is good
+    # for files of the time it saw, and the archive of the system would give new ones the time it was begun.
+    'chroot "$1" find /var/cache/apt/archives -name "*.deb" -delete',
+    'chroot "$1" find /etc/apt /var/lib/apt/lists /var/lib/dpkg/status -exec touch --date=2020-01-01 {} +',
+    'chroot "$1" apt-get check -qq',
 )
 
 
@@ -104,6 +109,7 @@ class Recipe:
             f"--include={','.join((*PACKAGES, *self.more_packages))}",
             # The first install on a new machine then needs no refresh of the package lists.
             "--skip=cleanup/apt/lists",
+            "--skip=cleanup/apt/cache",
             *(f"--aptopt={line}" for line in self.apt_options),
             *(f"--dpkgopt={line}" for line in _DPKG_OPTIONS),
             *(f"--customize-hook={hook}" for hook in _HOOKS),
