@@ -84,8 +84,8 @@ _HOOKS = (
     'chroot "$1" find /etc/ssh -name "ssh_host_*" -delete',
     # Otherwise every machine rebuilds the linker cache and the message catalog at its first boot.
     'chroot "$1" touch /etc/.updated /var/.updated',
-    # Otherwise every machine works out the index of all packages before it installs its first. The index is good
-    # for files of the time it saw, and the archive of the system would give new ones the time it was begun.
+    # Otherwise every machine works out the index of all packages before it installs its first. The index is
+    # good for files of the time it saw, and in the system's archive none is newer than the archive.
     'chroot "$1" find /var/cache/apt/archives -name "*.deb" -delete',
     'chroot "$1" find /etc/apt /var/lib/apt/lists /var/lib/dpkg/status -exec touch --date=2020-01-01 {} +',
     'chroot "$1" apt-get check -qq',
