@@ -66,8 +66,8 @@ integration: venv ## Real ansible-runner on this machine
 molecule: venv system ## Each role in containers
 	$(BIN)/python molecule/run.py
 
-cluster: venv system ## Whole clusters in the lab, both Debian releases
-	$(BIN)/pytest tests/cluster --numprocesses 2
+cluster: venv system ## Whole clusters in the lab, both Debian releases; OPTIONS=--every-release for every test on both
+	$(BIN)/pytest tests/cluster --numprocesses 2 $(OPTIONS)
 
 bench: venv system ## Benchmarks, as ratios side by side
 	$(BIN)/python -m tests.bench

@@ -15,9 +15,23 @@ LIFE = ("first_deployment", "status", "drift", "jobs", "access", "changes", "los
 """The files of tests that share a cluster, in the order of its life."""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--every-release` runs all tests on all releases."""
+    parser.addoption("--every-release", action="store_true", help="deploy's own part on every release, too")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Brings the life of each cluster into order; what has machines of its own comes and goes before."""
     items.sort(key=_place_in_life)
+    if not config.getoption("--every-release"):
+        spared = [item for item in items if item.get_closest_marker("one_release") and _is_on_another(item)]
+        config.hook.pytest_deselected(items=spared)
+        items[:] = [item for item in items if item not in spared]
+
+
+def _is_on_another(item: pytest.Item) -> bool:
+    """Whether a test is on a release that is not the first."""
+    return any(release in item.name for release in RELEASES[1:])
 
 
 def _place_in_life(item: pytest.Item) -> tuple[str, int]:

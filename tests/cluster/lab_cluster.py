@@ -9,7 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from deploy.lab.state import container_name
+
 DEPLOY = (sys.executable, "-m", "deploy")
+DAEMONS = ("munge", "chrony", "mariadb", "slurmdbd", "slurmctld", "slurmd", "sackd")
 Result = subprocess.CompletedProcess[str]
 
 
@@ -68,7 +71,7 @@ class Cluster:
     def on(self, host: str, *command: str, expect: int | None = 0, seconds: float = 120) -> str:
         """Standard output of a root command on a host."""
         return run(
-            *DEPLOY, "lab", "exec", "--name", self.name, host, "--", *command, expect=expect, seconds=seconds
+            "podman", "exec", container_name(self.name, host), *command, expect=expect, seconds=seconds
         ).stdout
 
     def as_user(
@@ -82,9 +85,8 @@ class Cluster:
     ) -> str:
         """Output of a user's login shell that runs a script, as if typed after ssh to the login node."""
         command = ("su", "--login", user, "--command", script)
-        result = run(
-            *DEPLOY, "lab", "exec", "--name", self.name, host, "--", *command, expect=expect, seconds=seconds
-        )
+        container = container_name(self.name, host)
+        result = run("podman", "exec", container, *command, expect=expect, seconds=seconds)
         return result.stdout + result.stderr
 
     def node_states(self) -> dict[str, str]:
@@ -96,17 +98,18 @@ class Cluster:
         """(host, daemon) -> when systemd last started it, in microseconds since boot."""
         found = {}
         for host in hosts:
-            for service in ("munge", "chrony", "mariadb", "slurmdbd", "slurmctld", "slurmd", "sackd"):
-                text = self.on(
-                    host,
-                    "systemctl",
-                    "show",
-                    service,
-                    "--property",
-                    "ActiveState,InactiveExitTimestampMonotonic",
-                )
-                if "ActiveState=active" in text:
-                    found[host, service] = text
+            shown = self.on(
+                host,
+                "systemctl",
+                "show",
+                "--property",
+                "Id,ActiveState,InactiveExitTimestampMonotonic",
+                *DAEMONS,
+            )
+            for unit in shown.strip().split("\n\n"):
+                said = dict(line.split("=", 1) for line in unit.splitlines())
+                if said["ActiveState"] == "active":
+                    found[host, said["Id"].removesuffix(".service")] = said["InactiveExitTimestampMonotonic"]
         return found
 
 

@@ -27,6 +27,7 @@ def test_a_new_time_limit_is_a_reconfigure(cluster: Cluster) -> None:
     assert [(entry["id"], entry["state"]) for entry in answer["jobs"]] == [(job, "RUNNING")]
 
 
+@pytest.mark.one_release
 def test_jobs_are_not_lost_without_consent(cluster: Cluster) -> None:
     """Goes on with the job of the test above."""
     (job,) = cluster.as_user("squeue --me -h -o %A").split()
@@ -83,6 +84,7 @@ def test_one_node_more(cluster: Cluster, how: str) -> None:
     assert job_state(cluster, job) == "COMPLETED"
 
 
+@pytest.mark.one_release
 def test_accounts_partitions_and_qos_are_data(cluster: Cluster) -> None:
     variables = cluster.directory / "group_vars" / "slurm-master.yml"
     variables.write_text(
@@ -107,6 +109,7 @@ slurmctld_partitions:
     assert cluster.report()["hosts"]["ctl1"]["changed"] == 0
 
 
+@pytest.mark.one_release
 def test_a_configuration_that_slurm_rejects_is_never_put_in_place(cluster: Cluster) -> None:
     before = cluster.on("ctl1", "cat", "/etc/slurm/slurm.conf")
     starts = cluster.starts("ctl1")
@@ -118,6 +121,7 @@ def test_a_configuration_that_slurm_rejects_is_never_put_in_place(cluster: Clust
     assert "hostname" not in cluster.as_user("srun -w node1 hostname")
 
 
+@pytest.mark.one_release
 def test_a_node_that_shows_less_than_its_contract_is_reported(cluster: Cluster) -> None:
     cluster.on("node2", "mv", "/dev/nvidia1", "/dev/hidden")
     said = cluster.deploy("--limit", "node2", expect=1).stdout

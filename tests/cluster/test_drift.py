@@ -13,6 +13,8 @@ import pytest
 
 from tests.cluster.lab_cluster import Cluster
 
+pytestmark = pytest.mark.one_release
+
 ROUNDS = int(os.environ.get("DEPLOY_DRIFT_ROUNDS", "1"))
 SEED = int(os.environ.get("DEPLOY_DRIFT_SEED", "1"))
 

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from deploy.content import playbook
 from deploy.run.settings import Settings, ansible_environment
 from tests.cluster.jobs import UNTIL_TOLD, job_state, submit, wait_for_job
@@ -24,6 +26,7 @@ def test_machines_that_nothing_was_deployed_on(cluster: Cluster) -> None:
     assert not (cluster.directory / "secrets.yml").exists()
 
 
+@pytest.mark.one_release
 def test_a_check_of_fresh_machines_changes_nothing(cluster: Cluster) -> None:
     cluster.deploy("--check")
     assert all(not host["failed"] for host in cluster.report()["hosts"].values())
@@ -32,6 +35,7 @@ def test_a_check_of_fresh_machines_changes_nothing(cluster: Cluster) -> None:
     assert not (cluster.directory / "hardware.yml").exists()
 
 
+@pytest.mark.one_release
 def test_a_plan_for_fresh_machines_lists_packages_and_services(cluster: Cluster) -> None:
     answer = json.loads(cluster.plan("--json", expect=3))
     changes = answer["changes"]

@@ -2,10 +2,13 @@
 
 import re
 
+import pytest
+
 from tests.cluster.jobs import submit, wait_for_job
 from tests.cluster.lab_cluster import DEPLOY, Cluster, run, wait_until
 
 
+@pytest.mark.one_release
 def test_an_unreachable_host_and_a_wrong_host_key_do_not_stop_the_others(cluster: Cluster) -> None:
     keys = cluster.directory / ".lab" / "known_hosts"
     good = keys.read_text()

@@ -3,10 +3,14 @@
 import re
 from typing import Any
 
+import pytest
+
 from deploy import __version__
 from deploy.run.journal import state_directory
 from deploy.run.lock import site_lock
 from tests.cluster.lab_cluster import DEPLOY, Cluster, run, wait_until
+
+pytestmark = pytest.mark.one_release
 
 REASON = "bad disk | sdb=7 [x] é"
 
