@@ -1,10 +1,17 @@
-"""What the tests of all scenarios use: commands on a scenario's machines."""
+"""What the tests of all scenarios use: the machines, commands on them, and the playbook once more."""
 
+import json
 import os
 import subprocess
+import sys
+import time
+from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Protocol
 
 import pytest
+
+MACHINES = ["bookworm", "trixie"]
 
 
 class On(Protocol):
@@ -12,19 +19,38 @@ class On(Protocol):
 
     def __call__(
         self, machine: str, /, *command: str, data: str = "", check: bool = True
-    ) -> subprocess.CompletedProcess[str]: ...
+    ) -> CompletedProcess[str]: ...
+
+
+class Converge(Protocol):
+    """``converge(only="trixie", tags="configure", size=3)`` plays it there again with another size."""
+
+    def __call__(
+        self, *options: str, only: str = "", tags: str = "", **variables: object
+    ) -> CompletedProcess[str]: ...
+
+
+def _scenario() -> str:
+    return os.environ["MOLECULE_SCENARIO_NAME"]
+
+
+def _machine(name: str) -> str:
+    """The whole name of a machine, which is its container's and Ansible's."""
+    return f"molecule-{_scenario().replace('_', '-')}-{name}"
+
+
+@pytest.fixture(params=MACHINES)
+def machine(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
 
 
 @pytest.fixture(scope="session")
 def on() -> On:
     """Runs commands on machines; a command that fails, fails the test, with what it said."""
-    prefix = f"molecule-{os.environ['MOLECULE_SCENARIO_NAME'].replace('_', '-')}-"
 
-    def run(
-        machine: str, /, *command: str, data: str = "", check: bool = True
-    ) -> subprocess.CompletedProcess[str]:
+    def run(machine: str, /, *command: str, data: str = "", check: bool = True) -> CompletedProcess[str]:
         answer = subprocess.run(
-            ["podman", "exec", "--interactive", prefix + machine, *command],
+            ["podman", "exec", "--interactive", _machine(machine), *command],
             input=data,
             capture_output=True,
             text=True,
@@ -35,3 +61,32 @@ def on() -> On:
         return answer
 
     return run
+
+
+@pytest.fixture(scope="session")
+def converge() -> Converge:
+    """Plays the scenario's converge.yml again with other values; the test says how that has to end."""
+
+    def play(*options: str, only: str = "", tags: str = "", **variables: object) -> CompletedProcess[str]:
+        command = [
+            str(Path(sys.executable).with_name("ansible-playbook")),
+            f"--inventory={os.environ['MOLECULE_INVENTORY_FILE']}",
+            f"--extra-vars={json.dumps(variables)}",
+            *([f"--limit={_machine(only)}"] if only else []),
+            *([f"--tags={tags}"] if tags else []),
+            *options,
+            str(Path(__file__).parent / _scenario() / "converge.yml"),
+        ]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    return play
+
+
+@pytest.fixture
+def idle(on: On, machine: str) -> str:
+    """The machine, once its node waits for jobs."""
+    deadline = time.monotonic() + 30
+    while (state := on(machine, "sinfo", "--noheader", "--format=%T").stdout) != "idle\n":
+        assert time.monotonic() < deadline, state + on(machine, "sinfo", "--list-reasons").stdout
+        time.sleep(0.5)
+    return machine

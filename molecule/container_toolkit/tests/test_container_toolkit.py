@@ -1,16 +1,6 @@
 """Container runtimes find the list of GPUs, and all parts of the toolkit are of the wanted version."""
 
-from collections.abc import Callable
-from subprocess import CompletedProcess
-
-import pytest
-
-On = Callable[..., CompletedProcess[str]]
-
-
-@pytest.fixture(params=["bookworm", "trixie"])
-def machine(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
+from molecule.conftest import On
 
 
 def test_all_parts_are_of_the_version_though_there_is_a_later_one(on: On, machine: str) -> None:

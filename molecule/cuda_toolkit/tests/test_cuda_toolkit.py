@@ -1,36 +1,11 @@
 """Users choose among versions of CUDA, and get the compiler and the libraries of the one they chose."""
 
-import json
-import os
-import subprocess
-import sys
-from collections.abc import Callable
-from pathlib import Path
-from subprocess import CompletedProcess
-
 import pytest
 
-On = Callable[..., CompletedProcess[str]]
+from molecule.conftest import Converge, On
 
 # The package with the run-time library, which is small, and the version of it that the release has.
 DEBIAN = {"bookworm": ("libcudart11.0", "11.8"), "trixie": ("libcudart12", "12.4")}
-
-
-@pytest.fixture(params=list(DEBIAN))
-def machine(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-def converge(machine: str, **variables: object) -> CompletedProcess[str]:
-    """The scenario's playbook once more, with other values."""
-    command = [
-        str(Path(sys.executable).with_name("ansible-playbook")),
-        f"--inventory={os.environ['MOLECULE_INVENTORY_FILE']}",
-        f"--limit=molecule-cuda-toolkit-{machine}",
-        f"--extra-vars={json.dumps(variables)}",
-        str(Path(__file__).parents[1] / "converge.yml"),
-    ]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.parametrize(
@@ -56,11 +31,11 @@ def test_a_library_is_of_its_version_though_there_is_a_later_one(on: On, machine
         assert shown == "2.21.5-1+cuda12.4"
 
 
-def test_a_distribution_has_one_version_and_no_other(on: On, machine: str) -> None:
+def test_a_distribution_has_one_version_and_no_other(on: On, converge: Converge, machine: str) -> None:
     package, version = DEBIAN[machine]
-    answer = converge(machine, source="distribution", versions=["9.9"], parts=[package])
+    answer = converge(only=machine, source="distribution", versions=["9.9"], parts=[package])
     assert f"no package source of this machine has {package} 9.9" in answer.stderr
-    answer = converge(machine, source="distribution", versions=[version], parts=[package])
+    answer = converge(only=machine, source="distribution", versions=[version], parts=[package])
     assert answer.returncode == 0, answer.stdout + answer.stderr
     found = on(machine, "sh", "-c", "ldconfig -p | grep libcudart.so").stdout
     assert "libcudart.so.1" in found

@@ -1,16 +1,8 @@
 """DCGM is of the wanted version, and its daemon runs."""
 
-from collections.abc import Callable
-from subprocess import CompletedProcess
-
 import pytest
 
-On = Callable[..., CompletedProcess[str]]
-
-
-@pytest.fixture(params=["bookworm", "trixie"])
-def machine(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
+from molecule.conftest import On
 
 
 @pytest.mark.parametrize("part", ["core", "cuda12"])

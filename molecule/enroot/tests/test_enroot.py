@@ -1,35 +1,12 @@
 """Every user has private places on local disk, and the packages are the ones that were named."""
 
-import json
-import os
 import re
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 from subprocess import CompletedProcess
 
 import pytest
 
-On = Callable[..., CompletedProcess[str]]
-
-MACHINES = ["bookworm", "trixie"]
-
-
-@pytest.fixture(params=MACHINES)
-def machine(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-def converge_with(**variables: object) -> CompletedProcess[str]:
-    """Plays the converge playbook again."""
-    command = [
-        str(Path(sys.executable).with_name("ansible-playbook")),
-        f"--inventory={os.environ['MOLECULE_INVENTORY_FILE']}",
-        f"--extra-vars={json.dumps(variables)}",
-        str(Path(__file__).parents[1] / "converge.yml"),
-    ]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+from molecule.conftest import MACHINES, Converge, On
 
 
 def su(on: On, machine: str, user: str, command: str) -> CompletedProcess[str]:
@@ -102,8 +79,8 @@ def test_directories_are_there_again_after_a_boot(on: On, machine: str) -> None:
     assert on(machine, "stat", "--format=%U %a", "/run/enroot").stdout == "root 1777\n"
 
 
-def test_package_with_another_checksum_is_refused(on: On) -> None:
-    answer = converge_with(version="1.1", checksum="0" * 64)
+def test_package_with_another_checksum_is_refused(on: On, converge: Converge) -> None:
+    answer = converge(version="1.1", checksum="0" * 64)
     assert answer.returncode == 2, answer.stdout + answer.stderr
     said = "did not match 0{64}; it was [0-9a-f]{64}"
     assert sorted(re.findall(rf"failed: \[molecule-enroot-(\w+)\].*{said}", answer.stderr)) == MACHINES
@@ -111,11 +88,11 @@ def test_package_with_another_checksum_is_refused(on: On) -> None:
 
 
 @pytest.fixture
-def newer(on: On) -> Iterator[None]:
-    answer = converge_with(version="1.1")
+def newer(on: On, converge: Converge) -> Iterator[None]:
+    answer = converge(version="1.1")
     assert answer.returncode == 0, answer.stdout + answer.stderr
     yield
-    answer = converge_with()
+    answer = converge()
     assert answer.returncode == 0, answer.stdout + answer.stderr
     assert [version(on, name) for name in MACHINES] == ["1.0", "1.0"]
 

@@ -1,15 +1,8 @@
 """Users load modules wherever bash runs for them: at a login, in a command over SSH, in a script."""
 
-import os
-import subprocess
-import sys
-from collections.abc import Callable
-from pathlib import Path
-from subprocess import CompletedProcess
-
 import pytest
 
-On = Callable[..., CompletedProcess[str]]
+from molecule.conftest import Converge, On
 
 SHELLS = {
     "login": ["su", "--login", "alice", "--command"],
@@ -20,32 +13,17 @@ SHELLS = {
 LOAD = "module load probe/2.0 && echo $PROBE ${PATH%%:*}"
 
 
-def converge(implementation: str) -> None:
-    command = [
-        str(Path(sys.executable).with_name("ansible-playbook")),
-        f"--inventory={os.environ['MOLECULE_INVENTORY_FILE']}",
-        f"--extra-vars=implementation={implementation}",
-        str(Path(__file__).parents[1] / "converge.yml"),
-    ]
-    answer = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert answer.returncode == 0, answer.stdout + answer.stderr
-
-
 def installed(on: On, machine: str, package: str) -> bool:
     command = ["dpkg-query", "--show", "--showformat=${db:Status-Status}", package]
     return on(machine, *command, check=False).stdout == "installed"
 
 
 @pytest.fixture(scope="module", params=["lmod", "environment-modules"], autouse=True)
-def implementation(request: pytest.FixtureRequest, on: On) -> str:
+def implementation(request: pytest.FixtureRequest, on: On, converge: Converge) -> str:
     """Lmod is what the scenario converged to; the other one takes its place."""
     if not installed(on, "trixie", request.param):
-        converge(request.param)
-    return str(request.param)
-
-
-@pytest.fixture(params=["bookworm", "trixie"])
-def machine(request: pytest.FixtureRequest) -> str:
+        answer = converge(implementation=request.param)
+        assert answer.returncode == 0, answer.stdout + answer.stderr
     return str(request.param)
 
 

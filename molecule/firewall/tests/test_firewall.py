@@ -1,11 +1,10 @@
 """What each host accepts: all of the cluster, ssh of admins, what was opened; and nothing else."""
 
-from collections.abc import Callable, Iterator
-from subprocess import CompletedProcess
+from collections.abc import Iterator
 
 import pytest
 
-On = Callable[..., CompletedProcess[str]]
+from molecule.conftest import On
 
 NUMBERS = {"bookworm": 1, "trixie": 2}
 OTHER = {"bookworm": "trixie", "trixie": "bookworm"}
@@ -20,11 +19,6 @@ try:
 except OSError as problem:
     print("refused" if problem.errno else "silence")
 """
-
-
-@pytest.fixture(params=NUMBERS)
-def machine(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
 
 
 def answer(on: On, machine: str, network: str, port: int) -> str:

@@ -1,16 +1,10 @@
 """Names resolve, the own name not to a loopback address, and foreign lines stay."""
 
-from collections.abc import Callable
-from subprocess import CompletedProcess
-
 import pytest
 
-On = Callable[..., CompletedProcess[str]]
-
-MACHINES = ["bookworm", "trixie"]
+from molecule.conftest import On
 
 
-@pytest.mark.parametrize("machine", MACHINES)
 @pytest.mark.parametrize(
     ("name", "address"),
     [
@@ -24,7 +18,6 @@ def test_names_resolve(on: On, machine: str, name: str, address: str) -> None:
     assert on(machine, "getent", "hosts", name).stdout.split()[0] == address
 
 
-@pytest.mark.parametrize("machine", MACHINES)
 def test_own_name_is_no_loopback_address(on: On, machine: str) -> None:
     lines = on(machine, "cat", "/etc/hosts").stdout.splitlines()
     assert not [line for line in lines if line.startswith("127.0.1.1")]
@@ -33,7 +26,6 @@ def test_own_name_is_no_loopback_address(on: On, machine: str) -> None:
     assert "127.0." not in addresses
 
 
-@pytest.mark.parametrize("machine", MACHINES)
 def test_block_is_in_the_order_of_addresses(on: On, machine: str) -> None:
     lines = on(machine, "cat", "/etc/hosts").stdout.splitlines()
     begin = next(index for index, line in enumerate(lines) if line.startswith("# BEGIN cluster hosts"))
@@ -41,6 +33,5 @@ def test_block_is_in_the_order_of_addresses(on: On, machine: str) -> None:
     assert kept == ["192.0.2.1", "192.0.2.9", "192.0.2.10", "2001:db8::9"]
 
 
-@pytest.mark.parametrize("machine", MACHINES)
 def test_cloud_init_leaves_the_file_alone(on: On, machine: str) -> None:
     assert "manage_etc_hosts: false" in on(machine, "cat", "/etc/cloud/cloud.cfg.d/99-hosts-file.cfg").stdout

@@ -1,25 +1,15 @@
 """A login on a compute node is part of a job: refused without one, ended with it."""
 
-import os
 import re
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
 
-On = Callable[..., CompletedProcess[str]]
+from molecule.conftest import MACHINES, Converge, On
 
-MACHINES = ["bookworm", "trixie"]
 CONTROLLERS = ("memory", "devices", "freezer")
-
-
-@pytest.fixture(params=MACHINES)
-def machine(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
 
 
 def ssh(on: On, machine: str, user: str, *command: str) -> CompletedProcess[str]:
@@ -84,17 +74,11 @@ def test_a_job_lets_in_nobody_else(on: On, machine: str, job: str) -> None:
     assert ssh(on, machine, "dave", "true").returncode == 255
 
 
-def test_whoever_runs_it_is_never_shut_out(on: On) -> None:
+def test_whoever_runs_it_is_never_shut_out(on: On, converge: Converge) -> None:
     """dave, who is no admin, runs it where there is something to change."""
     for machine in MACHINES:
         on(machine, "sed", "-i", "s/ carol/ nobody/", "/etc/pam.d/sshd")
-    command = [
-        str(Path(sys.executable).with_name("ansible-playbook")),
-        f"--inventory={os.environ['MOLECULE_INVENTORY_FILE']}",
-        "--extra-vars=connected_as=dave",
-        str(Path(__file__).parents[1] / "converge.yml"),
-    ]
-    answer = subprocess.run(command, capture_output=True, text=True, check=False)
+    answer = converge(connected_as="dave")
     changed = [on(machine, "grep", "--count", " nobody", "/etc/pam.d/sshd").stdout for machine in MACHINES]
     for machine in MACHINES:
         on(machine, "sed", "-i", "s/ nobody/ carol/", "/etc/pam.d/sshd")

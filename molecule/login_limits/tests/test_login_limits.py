@@ -1,20 +1,14 @@
 """A user cannot take the login node from others: who wants too much loses that process, and only that."""
 
-from collections.abc import Callable
 from subprocess import CompletedProcess
 
 import pytest
 
-On = Callable[..., CompletedProcess[str]]
+from molecule.conftest import On
 
 KILLED = 128 + 9
 HOG = "python3 -c 'print(len(bytearray({megabytes} << 20)))'"
 MANY = 'python3 -c \'import subprocess; [subprocess.Popen(["sleep", "2"]) for _ in range(60)]; print("all")\''
-
-
-@pytest.fixture(params=["bookworm", "trixie"])
-def machine(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
 
 
 def login(on: On, machine: str, user: str, command: str) -> CompletedProcess[str]:

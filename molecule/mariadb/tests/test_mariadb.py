@@ -1,18 +1,12 @@
 """The server has its settings, keeps to itself, and its user can do what was declared and nothing else."""
 
-from collections.abc import Callable
 from subprocess import CompletedProcess
 
 import pytest
 
-On = Callable[..., CompletedProcess[str]]
+from molecule.conftest import On
 
 PASSWORD = "one-password-of-the-scenario"  # noqa: S105 - of machines that live for a minute
-
-
-@pytest.fixture(params=["bookworm", "trixie"])
-def machine(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
 
 
 def ask(on: On, machine: str, statement: str) -> list[str]:

@@ -1,19 +1,16 @@
 """Who logs in reads what the cluster has."""
 
-from collections.abc import Callable
-from subprocess import CompletedProcess
-
 import pytest
 
-On = Callable[..., CompletedProcess[str]]
+from molecule.conftest import On
 
 
-@pytest.fixture(params=["bookworm", "trixie"])
-def shown(request: pytest.FixtureRequest, on: On) -> list[str]:
+@pytest.fixture
+def shown(on: On, machine: str) -> list[str]:
     """What alice sees between ssh and her first command."""
     options = ["-tt", "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=no", "-o", "LogLevel=ERROR"]
     command = ["timeout", "30", "ssh", *options, "alice@localhost"]
-    return on(request.param, *command, data="exit\n").stdout.replace("\r", "").splitlines()
+    return on(machine, *command, data="exit\n").stdout.replace("\r", "").splitlines()
 
 
 def test_partitions_with_their_nodes_and_limits(shown: list[str]) -> None:

@@ -1,11 +1,10 @@
 """Hosts with the same key believe each other, and nobody else."""
 
-from collections.abc import Callable, Iterator
-from subprocess import CompletedProcess
+from collections.abc import Iterator
 
 import pytest
 
-On = Callable[..., CompletedProcess[str]]
+from molecule.conftest import On
 
 BOTH_WAYS = [("bookworm", "trixie"), ("trixie", "bookworm")]
 FOREIGN_KEY, FOREIGN_SOCKET = "/run/munge/foreign.key", "/run/munge/foreign.socket"
@@ -46,11 +45,9 @@ def test_credential_of_a_foreign_key_is_rejected(on: On, foreign_daemon: str, ta
     assert "Invalid credential" in answer.stdout + answer.stderr
 
 
-@pytest.mark.parametrize("machine", ["bookworm", "trixie"])
 def test_key_is_munges_alone(on: On, machine: str) -> None:
     assert on(machine, "stat", "--format", "%U %G %a", "/etc/munge/munge.key").stdout == "munge munge 400\n"
 
 
-@pytest.mark.parametrize("machine", ["bookworm", "trixie"])
 def test_daemon_starts_at_boot(on: On, machine: str) -> None:
     assert on(machine, "systemctl", "is-enabled", "munge.service").stdout == "enabled\n"

@@ -1,23 +1,10 @@
 """What is declared is mounted, now and by fstab, and goes when it is no longer declared."""
 
-import json
-import os
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from subprocess import CompletedProcess
+from collections.abc import Iterator
 
 import pytest
 
-On = Callable[..., CompletedProcess[str]]
-
-MACHINES = ["bookworm", "trixie"]
-
-
-@pytest.fixture(params=MACHINES)
-def machine(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
+from molecule.conftest import MACHINES, Converge, On
 
 
 def source(on: On, machine: str, path: str) -> str:
@@ -46,31 +33,21 @@ def test_keys_of_ceph_are_for_root(on: On, machine: str) -> None:
     assert on(machine, "cat", "/etc/ceph/cluster.secret").stdout == "QVFDa2V5Zm9yYXRlc3Q=\n"
 
 
-def converge_with(**variables: object) -> CompletedProcess[str]:
-    command = [
-        str(Path(sys.executable).with_name("ansible-playbook")),
-        f"--inventory={os.environ['MOLECULE_INVENTORY_FILE']}",
-        f"--extra-vars={json.dumps(variables)}",
-        str(Path(__file__).parents[1] / "converge.yml"),
-    ]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
-
-
 @pytest.fixture
-def reader(on: On) -> Iterator[None]:
+def reader(on: On, converge: Converge) -> Iterator[None]:
     """A process on every machine that works in one of the mounted directories."""
     for name in MACHINES:
         on(name, "systemd-run", "--quiet", "--unit=reader", "--working-directory=/mnt/data", "sleep", "600")
     yield
     for name in MACHINES:
         on(name, "systemctl", "stop", "reader", check=False)
-    answer = converge_with()
+    answer = converge()
     assert answer.returncode == 0, answer.stdout + answer.stderr
 
 
 @pytest.mark.usefixtures("reader")
-def test_what_is_no_longer_declared_goes_when_nobody_uses_it(on: On) -> None:
-    answer = converge_with(filesystems=[])
+def test_what_is_no_longer_declared_goes_when_nobody_uses_it(on: On, converge: Converge) -> None:
+    answer = converge(filesystems=[])
     assert answer.returncode == 0, answer.stdout + answer.stderr
     assert "left as it is until the next boot" in answer.stdout + answer.stderr
     for name in MACHINES:

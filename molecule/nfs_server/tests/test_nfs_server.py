@@ -1,33 +1,8 @@
 """What exportfs makes of the exports: who may mount what, and with which rights."""
 
-import json
-import os
 import re
-import subprocess
-import sys
-from collections.abc import Callable
-from pathlib import Path
-from subprocess import CompletedProcess
 
-import pytest
-
-On = Callable[..., CompletedProcess[str]]
-
-
-@pytest.fixture(params=["bookworm", "trixie"])
-def machine(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-def converge_with(**variables: object) -> CompletedProcess[str]:
-    command = [
-        str(Path(sys.executable).with_name("ansible-playbook")),
-        f"--inventory={os.environ['MOLECULE_INVENTORY_FILE']}",
-        f"--extra-vars={json.dumps(variables)}",
-        "--tags=configure,service",
-        str(Path(__file__).parents[1] / "converge.yml"),
-    ]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+from molecule.conftest import MACHINES, Converge, On
 
 
 def exported(on: On, machine: str) -> dict[tuple[str, str], set[str]]:
@@ -55,23 +30,21 @@ def test_it_has_its_threads_and_starts_at_boot(on: On, machine: str) -> None:
     assert on(machine, "systemctl", "is-enabled", "nfs-server").stdout == "enabled\n"
 
 
-def test_a_new_client_is_known_without_a_restart(on: On) -> None:
+def test_a_new_client_is_known_without_a_restart(on: On, converge: Converge) -> None:
     def starts() -> list[str]:
         name = "--property=ActiveEnterTimestampMonotonic"
-        return [
-            on(machine, "systemctl", "show", "nfs-server", name).stdout for machine in ("bookworm", "trixie")
-        ]
+        return [on(machine, "systemctl", "show", "nfs-server", name).stdout for machine in MACHINES]
 
     before = starts()
-    answer = converge_with(more_clients=["10.0.0.12"])
+    answer = converge(tags="configure,service", more_clients=["10.0.0.12"])
     assert answer.returncode == 0, answer.stdout + answer.stderr
     assert ("/srv/home", "10.0.0.12") in exported(on, "trixie")
     assert ("/srv/home", "10.0.0.12") in exported(on, "bookworm")
     assert starts() == before
 
 
-def test_everybody_is_no_client(on: On) -> None:
-    answer = converge_with(more_clients=["*"])
+def test_everybody_is_no_client(on: On, converge: Converge) -> None:
+    answer = converge(tags="configure,service", more_clients=["*"])
     assert answer.returncode == 2
     assert "'*' is neither an address, a network nor a host name" in answer.stdout + answer.stderr
     assert all(client != "*" for _, client in exported(on, "trixie"))

@@ -2,12 +2,11 @@
 
 import re
 import time
-from collections.abc import Callable, Iterator
-from subprocess import CompletedProcess
+from collections.abc import Iterator
 
 import pytest
 
-On = Callable[..., CompletedProcess[str]]
+from molecule.conftest import On
 
 # How to make a node ill, the reason that follows, and how to heal it.
 ILLNESSES = {
@@ -25,11 +24,6 @@ ILLNESSES = {
     "own check": (["rm", "/srv/well"], "own check: ls: cannot access '/srv/well'", ["touch", "/srv/well"]),
 }
 CPU_SECONDS_OF_A_CHECK = 0.5
-
-
-@pytest.fixture(params=["bookworm", "trixie"])
-def machine(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
 
 
 def node(on: On, machine: str) -> tuple[str, str]:

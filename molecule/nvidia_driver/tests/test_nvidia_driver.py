@@ -1,17 +1,10 @@
 """Programs find the driver they were promised; what would not drive the GPUs is refused first."""
 
-import json
-import os
 import re
-import subprocess
-import sys
-from collections.abc import Callable
-from pathlib import Path
-from subprocess import CompletedProcess
 
 import pytest
 
-On = Callable[..., CompletedProcess[str]]
+from molecule.conftest import Converge, On
 
 BRANCH = {"bookworm": "535", "trixie": "550"}
 # CUDA's version is the driver's own word, and each branch has one.
@@ -28,18 +21,6 @@ print(version.value)
 @pytest.fixture(params=list(BRANCH))
 def debian(request: pytest.FixtureRequest) -> str:
     return str(request.param)
-
-
-def converge(machine: str, **wishes: str) -> CompletedProcess[str]:
-    """The scenario's playbook once more, with other values."""
-    command = [
-        str(Path(sys.executable).with_name("ansible-playbook")),
-        f"--inventory={os.environ['MOLECULE_INVENTORY_FILE']}",
-        f"--limit=molecule-nvidia-driver-{machine}",
-        f"--extra-vars={json.dumps({'wishes': wishes})}",
-        str(Path(__file__).parents[1] / "converge.yml"),
-    ]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def version(on: On, machine: str, package: str) -> str:
@@ -101,11 +82,13 @@ def test_daemons_run_and_start_with_the_machine(on: On, service: str) -> None:
     assert on("vendor", "systemctl", "is-enabled", service).stdout == "enabled\n"
 
 
-def test_a_driver_that_was_replaced_while_it_runs_wants_a_reboot_and_is_not_called_good(on: On) -> None:
+def test_a_driver_that_was_replaced_while_it_runs_wants_a_reboot_and_is_not_called_good(
+    on: On, converge: Converge
+) -> None:
     replace = "sed -i s/{}/{}/ /proc/driver/nvidia/version"
     on("vendor", "sh", "-c", replace.format("580.95.05", "570.86.15"))
     try:
-        answer = converge("vendor")
+        answer = converge(only="vendor")
         assert "the NVIDIA driver 570.86.15 runs, and its library is 580.95.05" in answer.stderr, (
             answer.stderr
         )
@@ -115,8 +98,10 @@ def test_a_driver_that_was_replaced_while_it_runs_wants_a_reboot_and_is_not_call
         on("vendor", "sh", "-c", replace.format("570.86.15", "580.95.05"))
 
 
-def test_a_kernel_without_headers_is_noticed_before_anything_is_installed(on: On, debian: str) -> None:
-    answer = converge(debian, kernel_modules="auto")
+def test_a_kernel_without_headers_is_noticed_before_anything_is_installed(
+    on: On, converge: Converge, debian: str
+) -> None:
+    answer = converge(only=debian, wishes={"kernel_modules": "auto"})
     assert "the headers of the kernel that runs, so the driver cannot be built" in answer.stderr, (
         answer.stderr
     )
@@ -130,27 +115,27 @@ def test_a_kernel_without_headers_is_noticed_before_anything_is_installed(on: On
         ({"source": "distribution"}, "Debian has no Fabric Manager"),
     ],
 )
-def test_what_cannot_work_is_refused(wishes: dict[str, str], reason: str) -> None:
-    answer = converge("vendor", **wishes)
+def test_what_cannot_work_is_refused(converge: Converge, wishes: dict[str, str], reason: str) -> None:
+    answer = converge(only="vendor", wishes=wishes)
     assert answer.returncode == 2
     assert reason in re.sub(r"\s+", " ", answer.stderr), answer.stderr
 
 
-def test_a_driver_that_no_package_brought_stays(on: On) -> None:
+def test_a_driver_that_no_package_brought_stays(on: On, converge: Converge) -> None:
     library = "/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.999.1"
     on("trixie", "touch", library)
     try:
-        answer = converge("trixie", source="distribution")
+        answer = converge(only="trixie", wishes={"source": "distribution"})
         assert "a driver is installed that no package brought" in answer.stderr
     finally:
         on("trixie", "rm", library)
 
 
-def test_a_machine_without_gpus_gets_nothing(on: On) -> None:
+def test_a_machine_without_gpus_gets_nothing(on: On, converge: Converge) -> None:
     on("bookworm", "mount", "-t", "tmpfs", "tmpfs", "/sys/bus/pci/devices")
     on("bookworm", "rm", "/etc/modprobe.d/deploy-nvidia.conf")
     try:
-        answer = converge("bookworm")
+        answer = converge(only="bookworm")
         assert "changed=0" in answer.stdout
         assert on("bookworm", "test", "-e", "/etc/modprobe.d/deploy-nvidia.conf", check=False).returncode == 1
     finally:

@@ -1,19 +1,10 @@
 """srun starts the ranks of an MPI program, and they find each other."""
 
-from collections.abc import Callable
 from pathlib import Path
-from subprocess import CompletedProcess
 
-import pytest
-
-On = Callable[..., CompletedProcess[str]]
+from molecule.conftest import On
 
 PROGRAM = (Path(__file__).parents[2] / "shared/count_ranks.py").read_text()
-
-
-@pytest.fixture(params=["bookworm", "trixie"])
-def machine(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
 
 
 def test_ranks_of_a_users_program_count_each_other(on: On, machine: str) -> None:

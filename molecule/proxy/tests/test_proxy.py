@@ -1,37 +1,14 @@
 """What goes out goes through the proxy, the cluster is reached without it, and a password stays with root."""
 
-import os
-import subprocess
-import sys
 from base64 import b64encode
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from subprocess import CompletedProcess
+from collections.abc import Iterator
 
 import pytest
 
-On = Callable[..., CompletedProcess[str]]
+from molecule.conftest import MACHINES, Converge, On
 
-MACHINES = ["bookworm", "trixie"]
 OUTSIDE = "http://somewhere.example/index"
 FETCH = "import urllib.request, sys; print(urllib.request.urlopen(sys.argv[1], timeout=10).read().decode())"
-
-
-@pytest.fixture(params=MACHINES)
-def machine(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-def converge(url: str) -> CompletedProcess[str]:
-    command = [
-        str(Path(sys.executable).with_name("ansible-playbook")),
-        f"--inventory={os.environ['MOLECULE_INVENTORY_FILE']}",
-        "--diff",
-        "-vv",
-        f"--extra-vars=url={url}",
-        str(Path(__file__).parents[1] / "converge.yml"),
-    ]
-    return subprocess.run(command, capture_output=True, text=True, check=True)
 
 
 def as_user(on: On, machine: str, url: str) -> str:
@@ -61,11 +38,12 @@ def test_the_cluster_is_reached_without_it(on: On, machine: str) -> None:
 
 
 @pytest.fixture
-def secret() -> Iterator[str]:
+def secret(converge: Converge) -> Iterator[str]:
     """What is said while a proxy with a password is set up."""
-    answer = converge("http://ops:k3Y@localhost:3128")
+    answer = converge("--diff", "-vv", url="http://ops:k3Y@localhost:3128")
+    assert answer.returncode == 0, answer.stdout + answer.stderr
     yield answer.stdout + answer.stderr
-    converge("http://localhost:3128")
+    assert converge("--diff", "-vv", url="http://localhost:3128").returncode == 0
 
 
 def test_a_password_is_used_by_apt_and_seen_by_nobody(on: On, secret: str) -> None:

@@ -1,47 +1,14 @@
 """The plugin is built for the Slurm that is there, reaches jobs by way of the controller, and follows it."""
 
-import json
-import os
 import re
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 from subprocess import CompletedProcess
 
 import pytest
 
-On = Callable[..., CompletedProcess[str]]
+from molecule.conftest import MACHINES, Converge, On
 
-MACHINES = ["bookworm", "trixie"]
 STATUS = "/var/lib/dpkg/status"
-
-
-@pytest.fixture(params=MACHINES)
-def machine(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-def converge_with(**variables: object) -> CompletedProcess[str]:
-    """Plays the converge playbook again."""
-    command = [
-        str(Path(sys.executable).with_name("ansible-playbook")),
-        f"--inventory={os.environ['MOLECULE_INVENTORY_FILE']}",
-        f"--extra-vars={json.dumps(variables)}",
-        str(Path(__file__).parents[1] / "converge.yml"),
-    ]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
-
-
-@pytest.fixture
-def idle(on: On, machine: str) -> str:
-    """The machine, once its node waits for jobs."""
-    deadline = time.monotonic() + 30
-    while (state := on(machine, "sinfo", "--noheader", "--format=%T").stdout) != "idle\n":
-        assert time.monotonic() < deadline, state + on(machine, "sinfo", "--list-reasons").stdout
-        time.sleep(0.5)
-    return machine
 
 
 def as_alice(on: On, machine: str, *words: str) -> CompletedProcess[str]:
@@ -98,7 +65,7 @@ def test_it_was_built_by_an_ordinary_user_and_leaves_nothing(on: On, machine: st
 
 
 @pytest.fixture
-def newer_slurm(on: On) -> Iterator[dict[str, str]]:
+def newer_slurm(on: On, converge: Converge) -> Iterator[dict[str, str]]:
     """Slurm's packages in another version, as far as dpkg knows; its version by machine."""
     versions = {}
     for name in MACHINES:
@@ -112,30 +79,30 @@ def newer_slurm(on: On) -> Iterator[dict[str, str]]:
     yield versions
     for name in MACHINES:
         on(name, "mv", f"{STATUS}.before", STATUS)
-    answer = converge_with()
+    answer = converge()
     assert answer.returncode == 0, answer.stdout + answer.stderr
 
 
-def test_another_slurm_gets_another_plugin(on: On, newer_slurm: dict[str, str]) -> None:
-    answer = converge_with()
+def test_another_slurm_gets_another_plugin(on: On, converge: Converge, newer_slurm: dict[str, str]) -> None:
+    answer = converge()
     assert answer.returncode == 0, answer.stdout + answer.stderr
     for name, version in newer_slurm.items():
         assert f"+slurm{version}+" in package(on, name)
 
 
-def test_archive_with_another_checksum_is_refused(on: On) -> None:
+def test_archive_with_another_checksum_is_refused(on: On, converge: Converge) -> None:
     before = {name: package(on, name) for name in MACHINES}
-    answer = converge_with(checksum="0" * 64, source_version="2.0")
+    answer = converge(checksum="0" * 64, source_version="2.0")
     assert answer.returncode == 2, answer.stdout + answer.stderr
     said = "did not match 0{64}; it was [0-9a-f]{64}"
     assert sorted(re.findall(rf"fatal: \[molecule-pyxis-(\w+)\].*{said}", answer.stderr)) == MACHINES
     assert {name: package(on, name) for name in MACHINES} == before
 
 
-def test_run_that_does_not_reach_all_hosts_adds_no_plugin(on: On) -> None:
+def test_run_that_does_not_reach_all_hosts_adds_no_plugin(on: On, converge: Converge) -> None:
     line = "required spank_other.so"
     both = ["required spank_pyxis.so container_scope=job", line]
-    answer = converge_with(slurmctld_plugstack=both, slurmctld_plugstack_not_added=both)
+    answer = converge(slurmctld_plugstack=both, slurmctld_plugstack_not_added=both)
     assert answer.returncode == 0, answer.stdout + answer.stderr
     for name in MACHINES:
         lines = on(name, "cat", "/etc/slurm/plugstack.conf").stdout.splitlines()

@@ -1,11 +1,8 @@
 """Programs find the RDMA libraries, and may lock what they are allowed to."""
 
-from collections.abc import Callable
-from subprocess import CompletedProcess
-
 import pytest
 
-On = Callable[..., CompletedProcess[str]]
+from molecule.conftest import On
 
 ASK_VERBS = """
 import ctypes
@@ -15,11 +12,6 @@ verbs.ibv_get_device_list.restype = ctypes.c_void_p
 devices = verbs.ibv_get_device_list(ctypes.byref(number))
 print(number.value if devices else ctypes.get_errno())
 """
-
-
-@pytest.fixture(params=["bookworm", "trixie"])
-def machine(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
 
 
 def test_programs_can_ask_for_devices(on: On, machine: str) -> None:

@@ -1,30 +1,9 @@
 """A machine reboots when it has to, when no job is there, and comes back the way it was found."""
 
-import os
 import re
-import subprocess
-import sys
 import time
-from collections.abc import Callable
-from pathlib import Path
-from subprocess import CompletedProcess
 
-import pytest
-
-On = Callable[..., CompletedProcess[str]]
-
-MACHINES = ("bookworm", "trixie")
-
-
-def converge(patience: int) -> CompletedProcess[str]:
-    """The scenario's playbook once more."""
-    command = [
-        str(Path(sys.executable).with_name("ansible-playbook")),
-        f"--inventory={os.environ['MOLECULE_INVENTORY_FILE']}",
-        f"--extra-vars=patience={patience}",
-        str(Path(__file__).parents[1] / "converge.yml"),
-    ]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+from molecule.conftest import MACHINES, Converge, On
 
 
 def boot(on: On, machine: str) -> str:
@@ -50,13 +29,12 @@ def leave_reasons(on: On) -> None:
         on(machine, "sh", "-c", "mkdir -p /run/deploy/reboot && echo a test > /run/deploy/reboot/test")
 
 
-@pytest.mark.parametrize("machine", MACHINES)
 def test_it_has_rebooted_and_its_node_takes_jobs(on: On, machine: str) -> None:
     assert boot(on, machine) != on(machine, "cat", "/srv/boot").stdout
     assert state(on, machine)[0] == "idle"
 
 
-def test_a_node_with_jobs_waits_for_them_and_says_whose_they_are(on: On) -> None:
+def test_a_node_with_jobs_waits_for_them_and_says_whose_they_are(on: On, converge: Converge) -> None:
     before = [boot(on, machine) for machine in MACHINES]
     jobs = []
     for machine in MACHINES:
@@ -68,27 +46,27 @@ def test_a_node_with_jobs_waits_for_them_and_says_whose_they_are(on: On) -> None
             assert time.monotonic() < deadline, seen
             time.sleep(0.5)
     leave_reasons(on)
-    answer = converge(0)
+    answer = converge(patience=0)
     assert answer.returncode == 2, answer.stdout
     for machine, job in zip(MACHINES, jobs, strict=True):
         assert f"jobs still run there: {job} (alice)" in answer.stderr, answer.stderr
         assert state(on, machine) == ("draining", "deploy: maintenance")
         on(machine, "scancel", job)
     assert [boot(on, machine) for machine in MACHINES] == before
-    answer = converge(2)
+    answer = converge(patience=2)
     assert answer.returncode == 0, answer.stdout + answer.stderr
     for machine, earlier in zip(MACHINES, before, strict=True):
         assert boot(on, machine) != earlier
         assert state(on, machine)[0] == "idle"
 
 
-def test_what_somebody_else_drained_stays_drained(on: On) -> None:
+def test_what_somebody_else_drained_stays_drained(on: On, converge: Converge) -> None:
     before = [boot(on, machine) for machine in MACHINES]
     for machine in MACHINES:
         name = f"NodeName=molecule-reboot-{machine}"
         on(machine, "scontrol", "update", name, "State=DRAIN", "Reason=fan 3 is broken")
     leave_reasons(on)
-    answer = converge(2)
+    answer = converge(patience=2)
     assert answer.returncode == 0, answer.stdout + answer.stderr
     for machine, earlier in zip(MACHINES, before, strict=True):
         assert boot(on, machine) != earlier

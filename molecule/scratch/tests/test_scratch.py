@@ -1,31 +1,12 @@
 """A job has a $TMPDIR that nobody else sees, and nothing of it is left when the job has ended."""
 
-import os
 import re
-import subprocess
-import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
-from subprocess import CompletedProcess
 
-import pytest
-
-On = Callable[..., CompletedProcess[str]]
+from molecule.conftest import MACHINES, Converge, On
 
 BASE = "/local/scratch"
-
-
-@pytest.fixture(params=["bookworm", "trixie"])
-def machine(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@pytest.fixture
-def idle(on: On, machine: str) -> str:
-    """The machine, once its node waits for jobs."""
-    wait_for(lambda: on(machine, "sinfo", "--noheader", "--format=%T").stdout == "idle\n")
-    return machine
 
 
 def wait_for(condition: Callable[[], bool], seconds: float = 30) -> None:
@@ -92,17 +73,11 @@ def test_what_a_job_left_that_no_longer_runs_is_removed_when_slurmd_starts(on: O
     assert on(idle, "test", "-e", here, check=False).returncode == 1
 
 
-def test_a_directory_inside_of_a_private_one_is_refused(on: On) -> None:
-    command = [
-        str(Path(sys.executable).with_name("ansible-playbook")),
-        f"--inventory={os.environ['MOLECULE_INVENTORY_FILE']}",
-        '--extra-vars={"directory": "/tmp/scratch"}',
-        str(Path(__file__).parents[1] / "converge.yml"),
-    ]
-    answer = subprocess.run(command, capture_output=True, text=True, check=False)
+def test_a_directory_inside_of_a_private_one_is_refused(on: On, converge: Converge) -> None:
+    answer = converge(directory="/tmp/scratch")
     assert answer.returncode == 2, answer.stdout + answer.stderr
     said = (
         r"fatal: \[molecule-scratch-(\w+)\].*/tmp/scratch is inside of /tmp, which every job has of its own"
     )
-    assert sorted(re.findall(said, answer.stderr)) == ["bookworm", "trixie"]
+    assert sorted(re.findall(said, answer.stderr)) == MACHINES
     assert on("trixie", "test", "-e", "/tmp/scratch", check=False).returncode == 1

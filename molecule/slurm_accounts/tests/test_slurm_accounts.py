@@ -1,16 +1,6 @@
 """The accounting database holds what is declared, whatever it held before."""
 
-from collections.abc import Callable
-from subprocess import CompletedProcess
-
-import pytest
-
-On = Callable[..., CompletedProcess[str]]
-
-
-@pytest.fixture(params=["bookworm", "trixie"])
-def machine(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
+from molecule.conftest import On
 
 
 def show(on: On, machine: str, entity: str, columns: str, *words: str) -> set[str]:

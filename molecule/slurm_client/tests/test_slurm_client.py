@@ -1,18 +1,8 @@
 """The commands find the controller wherever a user logs in."""
 
-from collections.abc import Callable
-from subprocess import CompletedProcess
-
-import pytest
-
-On = Callable[..., CompletedProcess[str]]
+from molecule.conftest import On
 
 BY_THEMSELVES = ["env", "--unset=SLURM_CONF_SERVER", "timeout", "20"]
-
-
-@pytest.fixture(params=["bookworm", "trixie"])
-def machine(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
 
 
 def logged_in(on: On, machine: str, command: str) -> str:

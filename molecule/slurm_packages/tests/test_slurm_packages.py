@@ -1,11 +1,8 @@
 """Every component is there, nothing beside it, and nothing was started on the way."""
 
-from collections.abc import Callable
-from subprocess import CompletedProcess
-
 import pytest
 
-On = Callable[..., CompletedProcess[str]]
+from molecule.conftest import On
 
 VERSIONS = {"bookworm": "22.05.", "trixie": "24.11."}
 # Without a configuration, this is what each program has to say.
@@ -29,7 +26,6 @@ def test_program_runs(on: On, machine: str, program: str) -> None:
     assert WORDS[program] in answer.stdout + answer.stderr
 
 
-@pytest.mark.parametrize("machine", VERSIONS)
 def test_version_is_the_one_of_the_release(on: On, machine: str) -> None:
     assert on(machine, "slurmd", "-V").stdout.startswith(f"slurm-wlm {VERSIONS[machine]}")
 
@@ -42,7 +38,6 @@ def test_package_started_no_daemon(on: On, machine: str, unit: str) -> None:
     assert on(machine, "journalctl", "--quiet", "--output=cat", f"--unit={unit}").stdout == ""
 
 
-@pytest.mark.parametrize("machine", VERSIONS)
 def test_packages_that_are_only_recommended_stay_away(on: On, machine: str) -> None:
     installed = on(machine, "dpkg-query", "--show", "--showformat=${Package}\\n").stdout.split()
     assert "munge" in installed

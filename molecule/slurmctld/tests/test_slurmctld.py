@@ -1,19 +1,12 @@
 """The controller serves what was declared, takes changes its own way, never a configuration it rejects."""
 
-import json
-import os
 import re
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from subprocess import CompletedProcess
+from collections.abc import Iterator
 
 import pytest
 
-On = Callable[..., CompletedProcess[str]]
+from molecule.conftest import MACHINES, Converge, On
 
-MACHINES = ["bookworm", "trixie"]
 DECLARED = {
     "node1|8|2:2:2|7000|gpu:a100:2,gpu:t4:1|big,fast|5|batch*",
     "node1|8|2:2:2|7000|gpu:a100:2,gpu:t4:1|big,fast|5|gpu",
@@ -21,23 +14,6 @@ DECLARED = {
 }
 REFUSAL = "slurmctld rejects the new configuration, so nothing was changed"
 ADDED = "node3|4|4:1:1|2000|(null)|(null)|1|batch*"
-
-
-@pytest.fixture(params=MACHINES)
-def machine(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-def converge_with(**variables: object) -> CompletedProcess[str]:
-    """Plays the converge playbook again; its packages are there already."""
-    command = [
-        str(Path(sys.executable).with_name("ansible-playbook")),
-        f"--inventory={os.environ['MOLECULE_INVENTORY_FILE']}",
-        f"--extra-vars={json.dumps(variables)}",
-        "--tags=configure,service",
-        str(Path(__file__).parents[1] / "converge.yml"),
-    ]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def nodes(on: On, machine: str) -> set[str]:
@@ -101,9 +77,9 @@ def test_it_runs_as_slurm_and_starts_with_the_machine(on: On, machine: str) -> N
     assert on(machine, "stat", "--format=%U %a", "/var/spool/slurmctld").stdout == "slurm 755\n"
 
 
-def test_rejected_configuration_changes_nothing(on: On) -> None:
+def test_rejected_configuration_changes_nothing(on: On, converge: Converge) -> None:
     before = {name: (on(name, "cat", "/etc/slurm/slurm.conf").stdout, entered(on, name)) for name in MACHINES}
-    answer = converge_with(more_parameters={"SelectType": "select/no_such_plugin"})
+    answer = converge(tags="configure,service", more_parameters={"SelectType": "select/no_such_plugin"})
     assert answer.returncode == 2, answer.stdout + answer.stderr
     refused = re.findall(rf"fatal: \[molecule-slurmctld-(\w+)\].*{REFUSAL}.*no_such_plugin", answer.stderr)
     assert sorted(refused) == MACHINES
@@ -122,9 +98,9 @@ def waiting(on: On) -> Iterator[dict[str, str]]:
         on(name, "scancel", job)
 
 
-def test_the_queue_is_not_left_behind_unasked(on: On, waiting: dict[str, str]) -> None:
+def test_the_queue_is_not_left_behind_unasked(on: On, converge: Converge, waiting: dict[str, str]) -> None:
     before = {name: (on(name, "cat", "/etc/slurm/slurm.conf").stdout, entered(on, name)) for name in MACHINES}
-    answer = converge_with(more_parameters={"StateSaveLocation": "/var/spool/elsewhere"})
+    answer = converge(tags="configure,service", more_parameters={"StateSaveLocation": "/var/spool/elsewhere"})
     assert answer.returncode == 2, answer.stdout + answer.stderr
     said = r"nothing was changed: StateSaveLocation .* would lose jobs"
     refused = re.findall(rf"fatal: \[molecule-slurmctld-(\w+)\].*{said} (\d+)\.", answer.stderr)
@@ -135,13 +111,13 @@ def test_the_queue_is_not_left_behind_unasked(on: On, waiting: dict[str, str]) -
 
 
 @pytest.fixture
-def started_before_the_node_came(on: On) -> Iterator[dict[str, str]]:
+def started_before_the_node_came(on: On, converge: Converge) -> Iterator[dict[str, str]]:
     started = {name: entered(on, name) for name in MACHINES}
     node = {"name": "node3", "address": "127.0.0.13", "hardware": {"cpus": 4, "memory_mb": 2000}}
-    answer = converge_with(more_nodes=[node])
+    answer = converge(tags="configure,service", more_nodes=[node])
     assert answer.returncode == 0, answer.stdout + answer.stderr
     yield started
-    answer = converge_with()
+    answer = converge(tags="configure,service")
     assert answer.returncode == 0, answer.stdout + answer.stderr
 
 

@@ -2,16 +2,11 @@
 
 import os
 import re
-import subprocess
-import sys
-import time
-from collections.abc import Callable
-from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
 
-On = Callable[..., CompletedProcess[str]]
+from molecule.conftest import MACHINES, Converge, On
 
 # An allowed device without a driver answers ENXIO, a denied one EPERM.
 OPEN_ALL_DEVICES = """
@@ -24,21 +19,6 @@ for number in range(2):
 """
 
 SHORTFALL = "gpus: the contract says 8, the machine shows 2"
-
-
-@pytest.fixture(params=["bookworm", "trixie"])
-def machine(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@pytest.fixture
-def idle(on: On, machine: str) -> str:
-    """The machine, once its node waits for jobs."""
-    deadline = time.monotonic() + 30
-    while (state := on(machine, "sinfo", "--noheader", "--format=%T").stdout) != "idle\n":
-        assert time.monotonic() < deadline, state + on(machine, "sinfo", "--list-reasons").stdout
-        time.sleep(0.5)
-    return machine
 
 
 def srun(on: On, machine: str, *words: str) -> CompletedProcess[str]:
@@ -83,16 +63,9 @@ def test_it_starts_with_the_machine(on: On, machine: str) -> None:
     assert on(machine, "systemctl", "is-enabled", "slurmd").stdout == "enabled\n"
 
 
-def test_machine_that_shows_less_than_its_contract_is_reported(on: On) -> None:
-    command = [
-        str(Path(sys.executable).with_name("ansible-playbook")),
-        f"--inventory={os.environ['MOLECULE_INVENTORY_FILE']}",
-        '--extra-vars={"more_than_there_is": {"gpus": [{"type": "gpu", "count": 8}]}}',
-        "--tags=configure,service",
-        str(Path(__file__).parents[1] / "converge.yml"),
-    ]
-    answer = subprocess.run(command, capture_output=True, text=True, check=False)
+def test_machine_that_shows_less_than_its_contract_is_reported(on: On, converge: Converge) -> None:
+    answer = converge(tags="configure,service", more_than_there_is={"gpus": [{"type": "gpu", "count": 8}]})
     assert answer.returncode == 2, answer.stdout + answer.stderr
     reported = re.findall(rf"fatal: \[molecule-slurmd-(\w+)\].*{SHORTFALL}", answer.stderr)
-    assert sorted(reported) == ["bookworm", "trixie"]
+    assert sorted(reported) == MACHINES
     assert on("trixie", "systemctl", "is-active", "slurmd").stdout == "active\n"

@@ -1,20 +1,11 @@
 """slurmdbd answers, keeps what it is told in the database, and keeps its password to itself."""
 
 import re
-from collections.abc import Callable
-from subprocess import CompletedProcess
 
-import pytest
-
-On = Callable[..., CompletedProcess[str]]
+from molecule.conftest import On
 
 PASSWORD = "one-password-of-the-scenario"  # noqa: S105 - of machines that live for a minute
 CONFIGURATION = "/etc/slurm/slurmdbd.conf"
-
-
-@pytest.fixture(params=["bookworm", "trixie"])
-def machine(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
 
 
 def test_what_sacctmgr_says_is_in_the_database(on: On, machine: str) -> None:

@@ -1,24 +1,11 @@
 """The settings hold, no connection was closed for them, and none is taken that shuts out who runs it."""
 
-import json
-import os
-import subprocess
-import sys
-from collections.abc import Callable
-from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
 
-On = Callable[..., CompletedProcess[str]]
-
-MACHINES = ["bookworm", "trixie"]
-
-
-@pytest.fixture(params=MACHINES)
-def machine(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
+from molecule.conftest import MACHINES, Converge, On
 
 
 def ssh(on: On, machine: str, user: str, *options: str) -> CompletedProcess[str]:
@@ -61,16 +48,10 @@ def test_a_session_that_was_open_still_is(on: On, machine: str) -> None:
     ],
 )
 def test_nothing_changes_when_it_would_shut_out_or_is_wrong(
-    on: On, changes: dict[str, Any], reason: str
+    on: On, converge: Converge, changes: dict[str, Any], reason: str
 ) -> None:
     before = [on(machine, "cat", "/etc/ssh/sshd_config.d/00-deploy.conf").stdout for machine in MACHINES]
-    command = [
-        str(Path(sys.executable).with_name("ansible-playbook")),
-        f"--inventory={os.environ['MOLECULE_INVENTORY_FILE']}",
-        f"--extra-vars={json.dumps(changes)}",
-        str(Path(__file__).parents[1] / "converge.yml"),
-    ]
-    answer = subprocess.run(command, capture_output=True, text=True, check=False)
+    answer = converge(**changes)
     assert answer.returncode == 2, answer.stdout + answer.stderr
     assert reason in answer.stdout + answer.stderr
     after = [on(machine, "cat", "/etc/ssh/sshd_config.d/00-deploy.conf").stdout for machine in MACHINES]

@@ -1,12 +1,10 @@
 """The client follows the server, and the server answers nobody else."""
 
 import time
-from collections.abc import Callable
-from subprocess import CompletedProcess
 
 import pytest
 
-On = Callable[..., CompletedProcess[str]]
+from molecule.conftest import On
 
 
 @pytest.fixture(scope="module")

@@ -1,16 +1,10 @@
 """Login shells and jobs have the variables."""
 
-from collections.abc import Callable
-from subprocess import CompletedProcess
-
 import pytest
 
-On = Callable[..., CompletedProcess[str]]
-
-MACHINES = ["bookworm", "trixie"]
+from molecule.conftest import On
 
 
-@pytest.mark.parametrize("machine", MACHINES)
 @pytest.mark.parametrize("shell", ["bash", "dash"])
 def test_login_shell_has_those_for_everywhere(on: On, machine: str, shell: str) -> None:
     show = "echo $WORK:$DATA:$TMPDIR"
@@ -18,7 +12,6 @@ def test_login_shell_has_those_for_everywhere(on: On, machine: str, shell: str) 
     assert answer.stdout == "/work/alice:/work/alice/my data:\n"
 
 
-@pytest.mark.parametrize("machine", MACHINES)
 def test_job_has_those_for_everywhere_and_its_own_win(on: On, machine: str) -> None:
     """As Slurm calls it: the tests of the role scratch have Slurm do it."""
     words = [

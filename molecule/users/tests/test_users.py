@@ -1,18 +1,8 @@
 """Accounts have their ids, can log in with their keys, and never with a password."""
 
-from collections.abc import Callable
-from subprocess import CompletedProcess
-
 import pytest
 
-On = Callable[..., CompletedProcess[str]]
-
-MACHINES = ["bookworm", "trixie"]
-
-
-@pytest.fixture(params=MACHINES)
-def machine(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
+from molecule.conftest import On
 
 
 def test_slurm_has_the_reserved_ids(on: On, machine: str) -> None:
