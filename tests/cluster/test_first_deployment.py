@@ -27,16 +27,7 @@ def test_machines_that_nothing_was_deployed_on(cluster: Cluster) -> None:
 
 
 @pytest.mark.one_release
-def test_a_check_of_fresh_machines_changes_nothing(cluster: Cluster) -> None:
-    cluster.deploy("--check")
-    assert all(not host["failed"] for host in cluster.report()["hosts"].values())
-    cluster.on("ctl1", "test", "!", "-e", "/etc/slurm/slurm.conf")
-    assert not (cluster.directory / "secrets.yml").exists()
-    assert not (cluster.directory / "hardware.yml").exists()
-
-
-@pytest.mark.one_release
-def test_a_plan_for_fresh_machines_lists_packages_and_services(cluster: Cluster) -> None:
+def test_a_plan_for_fresh_machines_lists_everything_and_changes_nothing(cluster: Cluster) -> None:
     answer = json.loads(cluster.plan("--json", expect=3))
     changes = answer["changes"]
     texts = "\n".join(line for change in changes for line in change["diff"])
@@ -48,7 +39,9 @@ def test_a_plan_for_fresh_machines_lists_packages_and_services(cluster: Cluster)
     disturbing = {(change["impact"], change["service"]) for change in changes if change["impact"] != "none"}
     assert disturbing == {("reconfigure", "ssh")}
     assert answer["jobs"] == []
+    cluster.on("ctl1", "test", "!", "-e", "/etc/slurm/slurm.conf")
     assert not (cluster.directory / "secrets.yml").exists()
+    assert not (cluster.directory / "hardware.yml").exists()
 
 
 def test_first_deployment(cluster: Cluster) -> None:
