@@ -41,21 +41,19 @@ def start_command(machine: Machine) -> list[str]:
     return ["/sbin/init", _NO_CONSOLE, *(_CGROUP_V1_ARGUMENTS if machine.cgroup_v1 else ())]
 
 
-def ensure_image(release: str, *, name: str | None = None, packages: tuple[str, ...] = ()) -> str:
+def ensure_image(release: str) -> str:
     """Build the node image unless the one that exists was made from the same recipe; returns its name.
 
-    An image with further ``packages`` needs a ``name`` of its own. A release that is not a known Debian one
-    is taken as a container image of the Debian family, to which the missing packages are added. That way is
-    not exercised by the project's own tests.
+    A release that is not a known Debian one is taken as a container image of the Debian family, to
+    which the missing packages are added. That way is not exercised by the project's own tests.
     """
     known = release in RELEASES
     recipe = Recipe(
         release=release,
         sources=tuple(read_sources(release)) if known else (),
         apt_options=tuple(read_options()) if known else (),
-        more_packages=packages,
     )
-    name = name or image_name(release)
+    name = image_name(release)
     with exclusive(f"image-{name.rpartition(':')[2]}"):
         if _built_from(name) != recipe.digest:
             (_bootstrap if known else _extend)(recipe, name)

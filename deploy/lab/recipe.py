@@ -99,14 +99,13 @@ class Recipe:
     release: str
     sources: tuple[str, ...]
     apt_options: tuple[str, ...]
-    more_packages: tuple[str, ...] = ()
 
     def bootstrap_command(self, overlay_file: str, output: str) -> list[str]:
         """The mmdebstrap call that makes the system; an empty source list means its default mirror."""
         options = [
             "--quiet",
             "--variant=minbase",
-            f"--include={','.join((*PACKAGES, *self.more_packages))}",
+            f"--include={','.join(PACKAGES)}",
             # The first install on a new machine then needs no refresh of the package lists.
             "--skip=cleanup/apt/lists",
             "--skip=cleanup/apt/cache",
@@ -121,7 +120,7 @@ class Recipe:
         """How the same files and packages get onto a foreign image of the Debian family."""
         install = (
             "apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "
-            + " ".join((*PACKAGES, *self.more_packages))
+            + " ".join(PACKAGES)
         )
         finish = " && ".join(hook.removeprefix('chroot "$1" ') for hook in _HOOKS)
         return "\n".join((f"FROM {self.release}", f"RUN {install}", f"RUN {finish}", "ADD overlay.tar /", ""))

@@ -2,6 +2,7 @@
 
 import json
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -10,8 +11,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from deploy.lab.boot import boot as start
 from deploy.lab.image import ensure_image, start_command, system_options
+from deploy.lab.locks import exclusive
 from deploy.lab.machine import Machine, inspect_machine
-from deploy.lab.podman import podman, succeeds
+from deploy.lab.podman import podman, query, succeeds
 
 Platform = Mapping[str, str]
 """One entry of platforms in molecule.yml: the name of the machine and of its image."""
@@ -21,6 +23,7 @@ PREPARED: Mapping[str, tuple[str, ...]] = {
     "": (),
     "slurm": ("munge", "slurmctld", "slurmd", "slurm-client"),
 }
+_MADE_FROM = "deploy.made-from"
 
 
 def network_of(scenario: str) -> str:
@@ -41,13 +44,36 @@ def run_command(machine: Machine, network: str, platform: Platform) -> list[str]
     ]
 
 
+def ensure(image: str, machine: Machine) -> None:
+    """Builds an image: the lab's of the release in its tag, with the packages that the rest of the tag means."""
+    tag = image.rpartition(":")[2]
+    release, _, prepared = tag.partition("-")
+    base = ensure_image(release)
+    if not prepared:
+        return
+    packages = " ".join(PREPARED[prepared])
+    wanted = f"{query('image', 'inspect', base)[0]['Id']} {packages}"
+    with exclusive(f"image-{tag}"), tempfile.TemporaryDirectory(prefix="molecule-") as place:
+        if succeeds("image", "exists", image):
+            labels = query("image", "inspect", image)[0].get("Labels") or {}
+            if labels.get(_MADE_FROM) == wanted:
+                return
+        install = "DEBIAN_FRONTEND=noninteractive apt-get install -qq --yes --no-install-recommends"
+        # The last command leaves apt's index ready.
+        commands = f"{install} {packages} && apt-get clean && apt-get check -qq"
+        Path(place, "Containerfile").write_text(
+            f'FROM {base}\nRUN {commands}\nLABEL {_MADE_FROM}="{wanted}"\n'
+        )
+        limits = [f"--ulimit=nofile={machine.open_files}", f"--ulimit=nproc={machine.processes}"]
+        podman("build", "--runtime", machine.runtime, *limits, "--tag", image, place)
+
+
 def create(scenario: str, platforms: Sequence[Platform]) -> None:
     """Boots all machines at once, anew, and waits until each has started its services."""
     destroy(scenario, platforms)
     machine = inspect_machine()
     for image in {platform["image"] for platform in platforms}:
-        release, _, prepared = image.rpartition(":")[2].partition("-")
-        ensure_image(release, name=image, packages=PREPARED[prepared])
+        ensure(image, machine)
     network = network_of(scenario)
     podman("network", "create", network)
 

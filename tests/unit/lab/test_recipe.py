@@ -32,17 +32,9 @@ def test_digest_changes_with_every_ingredient() -> None:
         replace(RECIPE, release="bookworm").digest,
         replace(RECIPE, sources=()).digest,
         replace(RECIPE, apt_options=()).digest,
-        replace(RECIPE, more_packages=("munge",)).digest,
     }
-    assert len(variants) == 5
+    assert len(variants) == 4
     assert replace(RECIPE).digest == RECIPE.digest
-
-
-def test_more_packages_come_with_the_others() -> None:
-    more = replace(RECIPE, more_packages=("munge", "slurmd"))
-    (included,) = (word for word in more.bootstrap_command("o", "s") if word.startswith("--include="))
-    assert included.endswith(",munge,slurmd")
-    assert " munge slurmd\n" in more.containerfile()
 
 
 def test_foreign_image_gets_the_same_files() -> None:
