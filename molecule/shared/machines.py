@@ -45,7 +45,7 @@ def run_command(machine: Machine, network: str, platform: Platform) -> list[str]
 
 
 def ensure(image: str, machine: Machine) -> None:
-    """Builds an image: the lab's of the release in its tag, with the packages that the rest of the tag means."""
+    """Builds an image: the lab's of the release in its tag, and the packages that the rest of it means."""
     tag = image.rpartition(":")[2]
     release, _, prepared = tag.partition("-")
     base = ensure_image(release)
