@@ -55,7 +55,7 @@ def test_it_describes_every_variable() -> None:
 
 
 def _examples() -> Iterator[tuple[str, str]]:
-    for path in sorted((ROOT / "inventory").glob("*/*_vars/**/*.yml")):
+    for path in sorted((ROOT / "inventory").glob("**/*_vars/**/*.yml")):
         yield str(path.relative_to(ROOT)), path.read_text()
     for path in sorted([*ROOT.glob("docs/*.md"), ROOT / "README.md"]):
         for number, block in enumerate(_BLOCK.findall(path.read_text())):

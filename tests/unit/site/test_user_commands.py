@@ -1,0 +1,183 @@
+"""The users' own commands of the example sites: their schema, and that every site has what they ask for."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet
+from jsonschema import Draft202012Validator
+
+from deploy.site.inventory import Site, read_site
+from tests.unit.site.user_commands import (
+    FILE_NAME,
+    SCHEMA,
+    SITES,
+    Command,
+    Request,
+    gpu_types,
+    gpus_asked,
+    known_modules,
+    modules,
+    needed,
+    partitions,
+    read_commands,
+    requests,
+)
+
+_NAMES = sorted(path.parent.name for path in SITES.glob(f"*/{FILE_NAME}"))
+_SMALL = {"cpus": 1, "memory_mb": 1024}
+"""What a node of a rehearsal always has; a command that asks for more says so in ``needs``."""
+
+pytestmark = pytest.mark.usefixtures("quick_reading")
+
+
+@pytest.fixture(params=_NAMES)
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def commands(name: str) -> list[Command]:
+    content: list[Command] = read_commands(name)["commands"]
+    return content
+
+
+@pytest.fixture
+def site(name: str) -> Site:
+    return read_site(SITES / name / "inventory.ini")
+
+
+def _asked(commands: list[Command], kind: str) -> Iterator[tuple[str, str]]:
+    for command in commands:
+        for request in requests(command):
+            if kind in request.asked:
+                yield command["id"], request.asked[kind]
+
+
+def test_every_site_has_commands() -> None:
+    assert sorted(path.parent.name for path in SITES.glob("*/inventory.ini")) == _NAMES
+
+
+def test_the_schema_is_kept(name: str) -> None:
+    content = read_commands(name)
+    errors = Draft202012Validator(SCHEMA).iter_errors(content)
+    assert [f"{found.json_path}: {found.message}" for found in errors] == []
+
+
+def test_ids_are_unique(commands: list[Command]) -> None:
+    ids = [command["id"] for command in commands]
+    assert sorted(set(ids)) == sorted(ids)
+
+
+def test_expressions_compile(commands: list[Command]) -> None:
+    for command in commands:
+        expect = command["expect"]
+        for pattern in (expect.get("output", ""), *expect.get("files", {}).values()):
+            re.compile(pattern, re.MULTILINE)
+
+
+def test_something_is_expected_of_what_can_run(commands: list[Command]) -> None:
+    assert [c["id"] for c in commands if not c["expect"] and "cannot_run_here" not in c] == []
+
+
+def test_most_commands_can_run(commands: list[Command]) -> None:
+    assert sum("cannot_run_here" in command for command in commands) <= len(commands) / 2
+
+
+def test_users_may_log_in_and_submit(commands: list[Command], site: Site) -> None:
+    users = {command["user"] for command in commands}
+    variables = site.masters[0].variables
+    assert users <= {account["name"] for account in variables["users_accounts"]}
+    assert users <= {user["name"] for user in variables["slurm_accounts_users"]}
+
+
+def test_partitions_exist(commands: list[Command], site: Site) -> None:
+    known = partitions(site)
+    assert [asked for asked in _asked(commands, "partition") if asked[1] not in known] == []
+
+
+def test_accounts_exist(commands: list[Command], site: Site) -> None:
+    known = {account["name"] for account in site.masters[0].variables["slurm_accounts_accounts"]}
+    assert [asked for asked in _asked(commands, "account") if asked[1] not in known] == []
+
+
+def test_qos_exist(commands: list[Command], site: Site) -> None:
+    known = {"normal", *(qos["name"] for qos in site.masters[0].value("slurm_accounts_qos"))}
+    assert [asked for asked in _asked(commands, "qos") if asked[1] not in known] == []
+
+
+def test_constraints_exist(commands: list[Command], site: Site) -> None:
+    known = {feature for node in site.nodes for feature in node.value("slurmd_features")}
+    wanted = [
+        (c, word) for c, text in _asked(commands, "constraint") for word in re.findall(r"[\w.-]+", text)
+    ]
+    assert [asked for asked in wanted if asked[1] not in known] == []
+
+
+def test_nodes_exist(commands: list[Command], site: Site) -> None:
+    known = {node.name for node in site.nodes}
+    named = [
+        (c, node)
+        for c, text in _asked(commands, "nodelist")
+        for node in NodeSet(text, resolver=RESOLVER_NOGROUP)
+    ]
+    assert [asked for asked in named if asked[1] not in known] == []
+
+
+def test_modules_exist(commands: list[Command], site: Site) -> None:
+    known = known_modules(site)
+    wanted = [(command["id"], module) for command in commands for module in modules(command)]
+    assert [asked for asked in wanted if asked[1] not in known] == []
+
+
+def test_gpus_exist(commands: list[Command], site: Site) -> None:
+    members = partitions(site)
+    for command in commands:
+        for request in requests(command):
+            for kind, number in gpus_asked(request):
+                declared = [gpu_types(node) for node in members[request.asked.get("partition", "")]]
+                fitting = [
+                    has is None or (has.get(kind, 0) if kind else sum(has.values())) >= number
+                    for has in declared
+                ]
+                assert any(fitting), f"{command['id']}: {kind or 'gpu'}:{number}"
+
+
+def test_what_is_needed_is_said(commands: list[Command], site: Site) -> None:
+    members = partitions(site)
+    for command in commands:
+        for request in requests(command):
+            has = {**_SMALL, "nodes": len(members[request.asked.get("partition", "")])}
+            more = {kind: number for kind, number in needed(request).items() if number > has[kind]}
+            said = {kind: command.get("needs", {}).get(kind, 0) for kind in more}
+            assert said == more, command["id"]
+
+
+def test_containers_are_asked_for_where_they_are(commands: list[Command], site: Site) -> None:
+    if any("images" in command for command in commands):
+        assert site.containers
+
+
+def test_requests_are_understood() -> None:
+    script = (
+        "#!/bin/bash\n#SBATCH -p big  # Partition\n#SBATCH --gres=gpu:a100:2\n"
+        "mkdir -p logs\nmodule load a b/1 # c\n"
+    )
+    command = {
+        "run": "x=$(sbatch --parsable -p small job.sh)\nsrun -N 2 \\\n --mem=2G bash -c 'x | y'; sinfo -s",
+        "input": "# srun -p none\n",
+        "files": {"job.sh": script},
+    }
+    assert list(requests(command)) == [
+        Request("sbatch", {"partition": "small"}),
+        Request("srun", {"nodes": "2", "memory": "2G"}),
+        Request("sinfo", {}),
+        Request("sbatch", {"partition": "big", "gres": "gpu:a100:2"}),
+    ]
+    assert list(modules(command)) == ["a", "b/1"]
+    assert needed(Request("srun", {"nodes": "2", "memory": "2G", "cpus": "3", "tasks": "4"})) == {
+        "nodes": 2,
+        "cpus": 12,
+        "memory_mb": 2048,
+    }
+    assert list(gpus_asked(Request("srun", {"gres": "gpu:2", "gpus": "a40:1"}))) == [("", 2), ("a40", 1)]
