@@ -25,12 +25,14 @@ def test_a_new_time_limit_is_a_reconfigure(cluster: Cluster) -> None:
     assert [line.split(" ")[0] for line in differing] == ["-PartitionName=batch", "+PartitionName=batch"]
     assert set(differing[1][1:].split()) - set(differing[0][1:].split()) == {"MaxTime=2:00:00"}
     assert [(entry["id"], entry["state"]) for entry in answer["jobs"]] == [(job, "RUNNING")]
+    cluster.as_user(f"scancel {job}")
+    wait_for_job(cluster, job, "CANCELLED")
 
 
 @pytest.mark.one_release
 def test_jobs_are_not_lost_without_consent(cluster: Cluster) -> None:
-    """Goes on with the job of the test above."""
-    (job,) = cluster.as_user("squeue --me -h -o %A").split()
+    job = submit(cluster, "-w node1", UNTIL_TOLD)
+    wait_for_job(cluster, job, "RUNNING")
     runs = len(list((cluster.directory / ".deploy" / "runs").iterdir()))
     wanted = json.dumps({"slurmctld_parameters": {"SlurmdSpoolDir": "/var/spool/elsewhere"}})
     refused = cluster.deploy_refused("-e", wanted, expect=3)

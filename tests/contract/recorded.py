@@ -8,7 +8,17 @@ from tests.contract.content import ROOT, Task, read_yaml, tasks
 
 _MANAGE_NOTHING = frozenset(
     {
-        *("assert", "command", "debug", "fail", "getent", "import_role", "import_tasks", "include_role"),
+        *(
+            "assert",
+            "command",
+            "debug",
+            "fail",
+            "fetch",
+            "getent",
+            "import_role",
+            "import_tasks",
+            "include_role",
+        ),
         *(
             "include_tasks",
             "include_vars",
