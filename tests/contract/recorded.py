@@ -8,28 +8,10 @@ from tests.contract.content import ROOT, Task, read_yaml, tasks
 
 _MANAGE_NOTHING = frozenset(
     {
-        *(
-            "assert",
-            "command",
-            "debug",
-            "fail",
-            "fetch",
-            "getent",
-            "import_role",
-            "import_tasks",
-            "include_role",
-        ),
-        *(
-            "include_tasks",
-            "include_vars",
-            "meta",
-            "package_facts",
-            "pause",
-            "reboot",
-            "service_facts",
-            "set_fact",
-        ),
-        *("setup", "slurp", "stat", "find", "wait_for", "wait_for_connection"),
+        *("assert", "command", "debug", "fail", "fetch", "find", "getent", "meta", "pause", "reboot"),
+        *("import_role", "import_tasks", "include_role", "include_tasks", "include_vars"),
+        *("package_facts", "service_facts", "set_fact", "setup", "slurp", "stat"),
+        *("wait_for", "wait_for_connection"),
     }
 )
 """A command is here when it says itself that it changes nothing."""
