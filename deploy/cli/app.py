@@ -21,6 +21,7 @@ VERBS = (
     Verb("cluster", "deploy.cli.cluster:cluster", "Make the machines of an inventory a cluster."),
     Verb("status", "deploy.cli.status:status", "Show what the cluster is like now."),
     Verb("report", "deploy.cli.report:report", "Show what a run did."),
+    Verb("bundle", "deploy.cli.bundle:bundle", "Fetch everything a site needs into a directory."),
     Verb("schema", "deploy.cli.schema:schema", "Print the JSON Schema of all variables."),
     Verb("demo", "deploy.cli.demo:demo", "Boot a lab, deploy a cluster on it, run a job."),
     Verb("lab", "deploy.cli.lab:lab_app", "Make and use clusters of local containers to rehearse on."),

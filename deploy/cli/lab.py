@@ -45,6 +45,9 @@ def up(
     write_inventory: Annotated[
         bool, typer.Option("--write-inventory", help="Add new nodes to the inventory of an existing lab.")
     ] = False,
+    isolated: Annotated[
+        bool, typer.Option("--isolated", help="A new lab whose machines reach nothing but this machine.")
+    ] = False,
 ) -> None:
     """Make a lab, add nodes to it, or power its machines on.
 
@@ -61,6 +64,7 @@ def up(
             gpus=gpus,
             release=release,
             write_inventory=write_inventory,
+            isolated=isolated,
         ),
         _say,
     )

@@ -48,6 +48,8 @@ class Wish:
     gpus: int | None = None
     release: str | None = None
     write_inventory: bool = False
+    isolated: bool = False
+    """Machines that reach each other and this machine, and nothing else; decided when the lab is made."""
 
 
 @dataclass(frozen=True)
@@ -217,7 +219,7 @@ def _make_network(wish: Wish, release: str) -> Lab:
     # Two labs in two directories may be made at this moment: the loser of a race takes the next network.
     for network in free_networks(wish.name, taken_networks()):
         try:
-            podman(*_network_arguments(wish.name, network, labels))
+            podman(*_network_arguments(wish.name, network, labels, isolated=wish.isolated))
         except DeployError as problem:
             if re.search(r"already (used|in use)", str(problem)):
                 continue
@@ -230,10 +232,13 @@ def _make_network(wish: Wish, release: str) -> Lab:
     )
 
 
-def _network_arguments(name: str, network: IPv4Network, labels: dict[str, str]) -> list[str]:
+def _network_arguments(
+    name: str, network: IPv4Network, labels: dict[str, str], *, isolated: bool
+) -> list[str]:
     return [
         "network",
         "create",
+        *(["--internal"] if isolated else []),
         # Podman's name server forgets machines that are off, and then Slurm does not take them back.
         "--disable-dns",
         f"--subnet={network}",

@@ -46,6 +46,7 @@ def host_expectations(site: Site, host: Host, contract: Mapping[str, Hardware]) 
         "ports": list(duties.ports()),
         "packages": list(duties.packages()),
         "hardware": hardware_of(host, contract) if duties.is_node else {},
+        "archive": host.value("bootstrap_archive"),
         "apt_options": _apt_options(host),
         "installs_gpu_driver": has_managed_gpus(host),
         "cluster": duties.cluster if duties.has_slurm else "",

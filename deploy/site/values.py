@@ -35,7 +35,7 @@ _WORDS: Mapping[str, str] = {
 }
 _READ_EARLY = re.compile(
     r"slurmd_(hardware|features|weight|node_parameters)\b.*|mig_layout\b.*|hosts_file_address|mariadb_(users|databases)"
-    r"|bootstrap_mirror|slurmctld_plugstack|pyxis_(runtime_directory|container_scope|options)"
+    r"|bootstrap_(mirror|archive)|slurmctld_plugstack|pyxis_(runtime_directory|container_scope|options)"
     r"|slurmctld_partitions(\[\]|\[\]\.(name|groups|nodes)(\[\])?)?"
 )
 """What deploy itself reads to compute the variables of other hosts, before Ansible resolves templates."""

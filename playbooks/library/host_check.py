@@ -134,7 +134,10 @@ class Host:
         return ports.check_ports(self._expected["ports"])
 
     def _package_sources(self) -> Iterator[Mapping[str, str]]:
-        uris = package_sources.listed_uris(self._run("apt-get", "--print-uris", "update"))
+        archive = self._expected["archive"]
+        # A bundle will be the only source.
+        listing = "" if archive else self._run("apt-get", "--print-uris", "update")
+        uris = [archive] if archive else package_sources.listed_uris(listing)
         yield from package_sources.check_sources(uris)
         yield from package_sources.check_servers(
             package_sources.servers(uris, self._run("apt-config", "dump") + self._expected["apt_options"])

@@ -4,6 +4,7 @@
 import time
 from typing import Any
 
+from ansible.module_utils import archive_source
 from ansible.module_utils.apt_host import AptHost, installed, lists_are_old
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.quiet_install import forget_left_behind, wanted
@@ -23,6 +24,16 @@ options:
     type: list
     elements: str
     default: []
+  archive:
+    description:
+      - Base address of a bundle's packages, below which each distribution and version has a directory, as in
+        debian-13. Where it is set it is the only source of packages; else the host's own sources count.
+    type: str
+    default: ""
+  archive_key:
+    description: The key that signed the bundle, in ASCII armour.
+    type: str
+    default: ""
   restore_versions:
     description:
       - Packages as C(name=version) that are older than that, and get this version again; the newest one where
@@ -67,6 +78,8 @@ def main() -> None:
     """Wait, repair, refresh, install: each only where it is needed."""
     arguments: dict[str, Any] = {
         "packages": {"type": "list", "elements": "str", "default": []},
+        "archive": {"type": "str", "default": ""},
+        "archive_key": {"type": "str", "default": "", "no_log": False},
         "restore_versions": {"type": "list", "elements": "str", "default": []},
         "cache_valid_hours": {"type": "int", "default": 24},
         "lock_timeout": {"type": "int", "default": 300},
@@ -94,7 +107,14 @@ def main() -> None:
             msg="check mode cannot foretell anything here, because python3-apt is missing; install it "
             "(apt-get install python3-apt), or allow it with bootstrap_check_mode_prepares: true"
         )
-    if lists_are_old(host.places, time.time(), module.params["cache_valid_hours"]) and not looks_only:
+    moved = archive_source.settle(
+        host.places.root, module.params["archive"], module.params["archive_key"], writes=not module.check_mode
+    )
+    if moved:
+        changed = True
+        host.actions.append(f"packages come from {module.params['archive'] or 'the sources of the host'}")
+    is_old = moved or lists_are_old(host.places, time.time(), module.params["cache_valid_hours"])
+    if is_old and not looks_only:
         host.refresh()
     # In check mode the roles that want the packages say so themselves.
     packages = [] if module.check_mode else module.params["packages"]
@@ -112,7 +132,8 @@ def main() -> None:
         ansible_facts={"deb_packages": present},
         # Of the wishes only what there is: the archive may not have the others.
         deploy_manages={
-            "packages": [name for name in [_PACKAGE, *module.params["packages"]] if name in set(present)]
+            "packages": [name for name in [_PACKAGE, *module.params["packages"]] if name in set(present)],
+            "files": archive_source.paths(module.params["archive"]),
         },
     )
 

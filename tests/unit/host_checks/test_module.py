@@ -33,6 +33,7 @@ class FakeModule:
 EXPECTED: dict[str, object] = {
     "packages": [],
     "apt_options": "",
+    "archive": "",
     "systems": {},
     "name": "ctl1",
     "hostname": "",

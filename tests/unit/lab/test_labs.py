@@ -145,7 +145,8 @@ def test_a_network_taken_meanwhile_gives_the_next(monkeypatch: pytest.MonkeyPatc
 
 
 def test_the_name_server_of_podman_is_off() -> None:
-    words = up._network_arguments("two", IPv4Network("10.213.7.0/24"), {"deploy.lab": "two"})
+    words = up._network_arguments("two", IPv4Network("10.213.7.0/24"), {"deploy.lab": "two"}, isolated=False)
+    assert "--internal" not in words
     assert words[:3] == ["network", "create", "--disable-dns"]
     assert {"--gateway=10.213.7.1", "--ip-range=10.213.7.192/26", "--label=deploy.lab=two"} <= set(words)
 

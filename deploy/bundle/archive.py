@@ -1,0 +1,122 @@
+"""A directory of packages that apt takes for an archive: a list, and a signature over it.
+
+The form of the files is described in https://wiki.debian.org/DebianRepository/Format (flat repositories).
+"""
+
+import hashlib
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from email.utils import format_datetime
+from pathlib import Path
+from urllib.parse import unquote
+
+from deploy.bundle.apt import Apt
+from deploy.bundle.files import sha256
+from deploy.errors import ExitCode, error
+
+Stanza = str
+"""What a package list says of one package: lines of ``Field: value``."""
+
+
+def name_and_version(file: str) -> tuple[str, str]:
+    """Of a package by the name of its file: ``a_1%3a2-3_amd64.deb`` -> ``a``, ``1:2-3``."""
+    name, version, _ = file.split("_")
+    return name, unquote(version)
+
+
+def in_this_directory(stanza: Stanza, names: Mapping[str, str]) -> Stanza:
+    """The paragraph with its file's place in this directory; ``names`` of files by their checksums."""
+    digest = re.search(r"^SHA256: (\w{64})$", stanza, re.MULTILINE)
+    name = names[digest[1] if digest else ""]
+    return re.sub(r"^Filename: .*$", f"Filename: ./{name}", stanza.strip("\n"), flags=re.MULTILINE)
+
+
+def release_file(suite: str, architecture: str, packages: bytes, now: datetime) -> str:
+    """What is signed: the list's size and checksum."""
+    return (
+        "Origin: deploy\nLabel: deploy bundle\n"
+        f"Suite: {suite}\nCodename: {suite}\nArchitectures: {architecture}\n"
+        f"Date: {format_datetime(now, usegmt=True)}\n"
+        f"SHA256:\n {hashlib.sha256(packages).hexdigest()} {len(packages)} Packages\n"
+    )
+
+
+class Signer:
+    """A key made for one bundle; its secret part is gone when the bundle is made."""
+
+    def __init__(self, home: Path) -> None:
+        home.mkdir(mode=0o700)
+        self._home = home
+        user = "deploy bundle <root@localhost>"
+        self._gpg("--passphrase", "", "--quick-generate-key", user, "ed25519", "sign", "never")
+
+    @property
+    def public_key(self) -> str:
+        """The public key in ASCII armour."""
+        return self._gpg("--armor", "--export")
+
+    def sign(self, file: Path, signed: Path) -> None:
+        """Writes the file with a signature around it."""
+        self._gpg("--yes", "--digest-algo", "SHA512", "--output", str(signed), "--clearsign", str(file))
+
+    def end(self) -> None:
+        """Stops the agent that gpg started."""
+        subprocess.run(["gpgconf", "--homedir", str(self._home), "--kill", "all"], check=False)
+
+    def _gpg(self, *arguments: str) -> str:
+        command = ["gpg", "--homedir", str(self._home), "--batch", "--quiet", *arguments]
+        ended = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        if ended.returncode != 0:
+            raise error(
+                "bundle-signature-failed",
+                f"gpg cannot sign the bundle: {ended.stderr.strip()[-500:]}",
+                hint="gpg --version; apt-get install gpg gpg-agent",
+                exit_code=ExitCode.FAILED,
+            )
+        return ended.stdout
+
+
+def make_archive(
+    directory: Path,
+    sources: Iterable[str],
+    wishes: Iterable[frozenset[str]],
+    *,
+    suite: str,
+    architecture: str,
+    signer: Signer,
+) -> list[str]:
+    """Fills a directory with the wished packages and all they need; returns wishes that the sources lack.
+
+    What is there from an earlier bundle is not fetched again, and goes when it is needed no more.
+    Raises DeployError.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    wanted = list(wishes)
+    with tempfile.TemporaryDirectory(prefix="deploy-bundle-") as place:
+        apt = Apt(Path(place), sources, architecture)
+        apt.refresh()
+        known = [apt.known(sorted(wish)) for wish in wanted]
+        needed: dict[str, str] = {}
+        for names in known:
+            needed |= apt.needed(names)
+        for old in directory.iterdir():
+            if old.suffix == ".deb" and needed.get(old.name) == sha256(old):
+                shutil.move(old, apt.archives / old.name)
+            else:
+                old.unlink()
+        for names in known:
+            apt.download(names)
+        files = {digest: name for name, digest in needed.items() if sha256(apt.archives / name) == digest}
+        stanzas = apt.describe(name_and_version(name) for name in files.values())
+        packages = "\n\n".join(in_this_directory(stanza, files) for stanza in stanzas).encode() + b"\n"
+        for name in files.values():
+            shutil.move(apt.archives / name, directory / name)
+    (directory / "Packages").write_bytes(packages)
+    release = directory / "Release"
+    release.write_text(release_file(suite, architecture, packages, datetime.now(UTC)))
+    signer.sign(release, directory / "InRelease")
+    return sorted({name for wish, names in zip(wanted, known, strict=True) for name in wish - set(names)})

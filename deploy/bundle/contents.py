@@ -1,0 +1,97 @@
+"""What the hosts of a site fetch: packages of the distribution, and files with checksums. Pure."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from deploy.plan.catalog import PHASES, Phase
+from deploy.plan.wiring import wired_variables
+from deploy.site.hardware import Hardware
+from deploy.site.inventory import Host, Site
+from deploy.site.schema import options
+from deploy.site.versions import MIRROR
+
+# Ansible's own package module needs the first on every host; the others are read where the bundle is made.
+_ALWAYS = ("python3-apt",)
+# What a role works out on the host, from its release.
+_WORKED_OUT = {"openmpi": ("libpmix-dev",)}
+_ELSEWHERE = {
+    "nvidia_repository": "what GPU nodes take from NVIDIA's repository, which cannot be used beside a bundle",
+    "ml_stack": "Python packages of ml_stack_environments: name an index that the hosts reach",
+}
+
+
+@dataclass(frozen=True, order=True)
+class Download:
+    """A file at an address, and its SHA-256 checksum as 64 hexadecimal digits."""
+
+    url: str
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a bundle has to hold.
+
+    ``packages`` are names that hosts install together, one set for each kind of host; a distribution may not
+    have all of them. ``left_out`` says what the site fetches from elsewhere and no bundle can hold.
+    """
+
+    packages: frozenset[frozenset[str]]
+    downloads: tuple[Download, ...]
+    left_out: tuple[str, ...]
+
+
+def contents_of(site: Site, contract: Mapping[str, Hardware]) -> Contents:
+    """What the hosts of a site fetch, from where it comes and not from the site's mirror."""
+    original = replace(site, hosts={name: _without_mirror(host) for name, host in site.hosts.items()})
+    wired = wired_variables(original, contract)
+    packages: set[frozenset[str]] = set()
+    downloads: set[Download] = set()
+    left_out: set[str] = set()
+    for host in original.cluster:
+        roles = [role for phase in _phases(original, host) for role in phase.roles]
+        variables = {**wired.by_host[host.name], **host.variables}
+        packages.add(frozenset(_packages(host, roles, variables)))
+        downloads.update(_downloads(wired.by_host[host.name]))
+        # The catalogue's addresses are looked for on the mirror; those of the site are taken as they are.
+        left_out.update(f"{own.url}, an address of the site's own" for own in _downloads(host.variables))
+        left_out.update(_ELSEWHERE[role] for role in roles if role in _ELSEWHERE)
+    return Contents(frozenset(packages), tuple(sorted(downloads)), tuple(sorted(left_out)))
+
+
+def _without_mirror(host: Host) -> Host:
+    return replace(host, variables={key: value for key, value in host.variables.items() if key != MIRROR})
+
+
+def _phases(site: Site, host: Host) -> Iterator[Phase]:
+    yield from (phase for phase in PHASES if host in list(phase.hosts(site)))
+
+
+def _packages(host: Host, roles: list[str], variables: Mapping[str, Any]) -> Iterator[str]:
+    """Every list of packages of the host's roles, and what roles work out themselves."""
+    yield from _ALWAYS
+    yield from variables["bootstrap_packages"]
+    for name, option in options().items():
+        value = variables.get(name, host.value(name)) if name.endswith("_packages") else None
+        if option.role in roles and isinstance(value, list):
+            yield from (str(package) for package in value if "{" not in str(package))
+    for role in roles:
+        yield from _WORKED_OUT.get(role, ())
+
+
+def _downloads(value: Any) -> Iterator[Download]:  # noqa: ANN401 - a variable is whatever its role says
+    """Every mapping in a value that has an address on the network and a checksum."""
+    if isinstance(value, Mapping):
+        url, sha256 = value.get("url"), value.get("sha256")
+        if (
+            isinstance(url, str)
+            and isinstance(sha256, str)
+            and url.startswith(("http://", "https://", "ftp://"))
+        ):
+            yield Download(url, sha256)
+        for inner in value.values():
+            yield from _downloads(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _downloads(inner)

@@ -1,0 +1,102 @@
+"""The bundle of a site: packages for each release, files, and the variables that point hosts to them."""
+
+import json
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from deploy.bundle.apt import need_tools
+from deploy.bundle.archive import Signer, make_archive
+from deploy.bundle.contents import Contents
+from deploy.bundle.files import fetch
+from deploy.errors import ExitCode, error
+from deploy.lab.apt_settings import read_sources
+
+FILES, PACKAGES, VARIABLES = "files", "packages", "variables.json"
+_PLACES = {"bookworm": "debian-12", "trixie": "debian-13"}
+"""The directories where hosts of a release look."""
+
+
+class Release(StrEnum):
+    """Releases that a bundle can be made for."""
+
+    BOOKWORM = "bookworm"
+    TRIXIE = "trixie"
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """What came of it: how many packages and files, in bytes together, and what is not in it."""
+
+    packages: int
+    files: int
+    size: int
+    left_out: tuple[str, ...]
+
+
+def make_bundle(
+    directory: Path,
+    contents: Contents,
+    *,
+    releases: Sequence[Release],
+    architecture: str,
+    url: str,
+    say: Callable[[str], None],
+) -> Bundle:
+    """Fills the directory, which hosts will see at ``url``. Raises DeployError."""
+    need_tools()
+    directory.mkdir(parents=True, exist_ok=True)
+    for number, download in enumerate(contents.downloads, start=1):
+        say(f"file {number} of {len(contents.downloads)}: {download.url}")
+        fetch(download, directory / FILES)
+    left_out = list(contents.left_out)
+    with tempfile.TemporaryDirectory(prefix="deploy-bundle-") as place:
+        signer = Signer(Path(place) / "gnupg")
+        try:
+            for release in releases:
+                say(f"packages of {release} ...")
+                lacking = make_archive(
+                    directory / PACKAGES / _PLACES[release],
+                    _sources(release),
+                    contents.packages,
+                    suite=release,
+                    architecture=architecture,
+                    signer=signer,
+                )
+                if lacking:
+                    left_out.append(f"packages that {release} does not have: {' '.join(lacking)}")
+            key = signer.public_key
+        finally:
+            signer.end()
+    (directory / VARIABLES).write_text(json.dumps(variables(url, key), indent=1) + "\n", encoding="utf-8")
+    everything = [path for path in directory.rglob("*") if path.is_file()]
+    return Bundle(
+        packages=sum(path.suffix == ".deb" and PACKAGES in path.parts for path in everything),
+        files=len(contents.downloads),
+        size=sum(path.stat().st_size for path in everything),
+        left_out=tuple(left_out),
+    )
+
+
+def variables(url: str, key: str) -> dict[str, str]:
+    """What a site sets so that its hosts fetch everything from the bundle."""
+    base = url.rstrip("/")
+    return {
+        "bootstrap_mirror": f"{base}/{FILES}",
+        "bootstrap_archive": f"{base}/{PACKAGES}",
+        "bootstrap_archive_key": key,
+    }
+
+
+def _sources(release: str) -> list[str]:
+    sources = read_sources(release)
+    if not sources:
+        raise error(
+            "bundle-no-sources",
+            f"this machine's apt knows no mirror of Debian, from which to take {release}",
+            hint="make the bundle on a Debian machine whose apt-get update works",
+            exit_code=ExitCode.FAILED,
+        )
+    return sources

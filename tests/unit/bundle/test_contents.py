@@ -1,0 +1,48 @@
+from pathlib import Path
+
+from deploy.bundle.contents import Contents, Download, contents_of
+from deploy.site.inventory import read_site
+from deploy.site.versions import catalogue
+from tests.unit.site.sites import INVENTORY, write_site
+
+DIGEST = "0" * 64
+VARIABLES = f"""\
+bootstrap_mirror: https://mirror.site/pub
+openmpi_packages: [openmpi-bin]
+pyxis_source: {{version: "1", url: "https://example.org/a/pyxis.tar.gz", sha256: "{DIGEST}"}}
+enroot_package_files:
+  - {{url: "file:///srv/enroot.deb", sha256: "{DIGEST}"}}
+ml_stack_environments: [{{name: torch, packages: [torch]}}]
+"""
+
+
+def contents(tmp_path: Path) -> Contents:
+    return contents_of(read_site(write_site(tmp_path, files={"group_vars/all.yml": VARIABLES})), {})
+
+
+def test_packages_that_hosts_install_together(tmp_path: Path) -> None:
+    found = contents(tmp_path)
+    controller = next(names for names in found.packages if "slurmctld" in names)
+    assert {"slurmdbd", "mariadb-server", "munge", "python3-apt", "openmpi-bin", "libpmix-dev"} <= controller
+    assert "slurmd" not in controller
+    assert any("slurmd" in names for names in found.packages)
+
+
+def test_files_come_from_where_they_are_and_not_from_the_mirror(tmp_path: Path) -> None:
+    inventory = f"{INVENTORY}[slurm-container:children]\nslurm-node\n"
+    found = contents_of(
+        read_site(write_site(tmp_path, inventory, {"group_vars/all.yml": "bootstrap_mirror: http://m/"})), {}
+    )
+    pyxis = catalogue()["pyxis_source"]
+    assert Download(pyxis["url"], pyxis["sha256"]) in found.downloads
+    assert not any(download.url.startswith("http://m/") for download in found.downloads)
+
+
+def test_what_no_bundle_can_hold_is_said(tmp_path: Path) -> None:
+    found = contents(tmp_path)
+    assert found.downloads == ()
+    assert [line.split()[0] for line in found.left_out] == [
+        "Python",
+        "https://example.org/a/pyxis.tar.gz,",
+        "what",
+    ]
