@@ -6,8 +6,12 @@ import io
 import json
 import tarfile
 
+import pytest
+
 from tests.cluster.lab_cluster import Cluster
 from tests.contract.content import ROOT
+
+pytestmark = pytest.mark.one_release
 
 STANDIN = ROOT / "molecule/pyxis/standin"
 IN_FORCE = "grep -c spank_pyxis /etc/slurm/plugstack.conf"
