@@ -5,7 +5,14 @@ from typing import Any
 
 from deploy.site.inventory import NFS, Host, Site
 from deploy.site.schema import default_of
-from deploy.site.storage import has_shared_homes, mount_paths, network_filesystems, nfs_clients, nfs_mounts
+from deploy.site.storage import (
+    has_shared_homes,
+    is_nfs_client,
+    mount_paths,
+    network_filesystems,
+    nfs_clients,
+    nfs_mounts,
+)
 
 Variables = dict[str, Any]
 
@@ -25,10 +32,10 @@ _CLIENT_PACKAGES: Mapping[str, tuple[str, ...]] = {
 def host_storage(site: Site, host: Host) -> Variables:
     """What a host serves and mounts."""
     wired: Variables = {}
-    clients = nfs_clients(site)
     if host in site.group(NFS):
-        wired["nfs_server_clients"] = [client.cluster_address for client in clients if client is not host]
-    if host in clients:
+        clients = [client for client in nfs_clients(site) if client is not host]
+        wired["nfs_server_clients"] = [client.cluster_address for client in clients]
+    if is_nfs_client(site, host):
         wired["nfs_client_mounts"] = nfs_mounts(site, host)
     if filesystems := network_filesystems(host):
         types = sorted({str(entry.get("type")) for entry in filesystems} & _CLIENT_PACKAGES.keys())

@@ -19,15 +19,18 @@ def exports(server: Host) -> list[Entry]:
     return _entries(server, "nfs_server_exports")
 
 
+def is_nfs_client(site: Site, host: Host) -> bool:
+    """Whether a host mounts by NFS: one of [slurm-nfs-client], else all but servers; and who declares it."""
+    if host.variables.get("nfs_client_mounts"):
+        return True
+    servers = site.groups.get(NFS, ())
+    is_chosen = NFS_CLIENT in host.groups or not site.groups.get(NFS_CLIENT)
+    return bool(servers) and is_chosen and host.name not in servers
+
+
 def nfs_clients(site: Site) -> tuple[Host, ...]:
-    """The hosts that mount by NFS: those of [slurm-nfs-client], else all but servers; and who declares it."""
-    servers = {host.name for host in site.group(NFS)}
-    chosen = {host.name for host in site.group(NFS_CLIENT) or site.cluster} if servers else set()
-    return tuple(
-        host
-        for host in site.cluster
-        if host.name in chosen - servers or host.variables.get("nfs_client_mounts")
-    )
+    """The hosts that mount by NFS."""
+    return tuple(host for host in site.cluster if is_nfs_client(site, host))
 
 
 def nfs_mounts(site: Site, client: Host) -> list[dict[str, Any]]:
@@ -55,7 +58,7 @@ def network_filesystems(host: Host) -> list[Entry]:
 
 def mount_paths(site: Site, host: Host) -> list[str]:
     """Every place at which a host mounts a file system from elsewhere."""
-    nfs = nfs_mounts(site, host) if host in nfs_clients(site) else []
+    nfs = nfs_mounts(site, host) if is_nfs_client(site, host) else []
     return [str(entry["path"]) for entry in (*nfs, *network_filesystems(host)) if entry.get("path")]
 
 
