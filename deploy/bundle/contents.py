@@ -4,14 +4,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from deploy.plan.catalog import PHASES, Phase
+from deploy.plan.build import build_plan
 from deploy.plan.wiring import wired_variables
 from deploy.site.hardware import Hardware
 from deploy.site.inventory import Host, Site
 from deploy.site.schema import options
 from deploy.site.versions import MIRROR
 
-# Ansible's own package module needs the first on every host; the others are read where the bundle is made.
+# Ansible's own package module needs it on every host.
 _ALWAYS = ("python3-apt",)
 # What a role works out on the host, from its release.
 _WORKED_OUT = {"openmpi": ("libpmix-dev",)}
@@ -49,8 +49,9 @@ def contents_of(site: Site, contract: Mapping[str, Hardware]) -> Contents:
     packages: set[frozenset[str]] = set()
     downloads: set[Download] = set()
     left_out: set[str] = set()
+    steps = [(step.phase.roles, frozenset(step.hosts)) for step in build_plan(original).steps]
     for host in original.cluster:
-        roles = [role for phase in _phases(original, host) for role in phase.roles]
+        roles = [role for roles, hosts in steps if host.name in hosts for role in roles]
         variables = {**wired.by_host[host.name], **host.variables}
         packages.add(frozenset(_packages(host, roles, variables)))
         downloads.update(_downloads(wired.by_host[host.name]))
@@ -62,10 +63,6 @@ def contents_of(site: Site, contract: Mapping[str, Hardware]) -> Contents:
 
 def _without_mirror(host: Host) -> Host:
     return replace(host, variables={key: value for key, value in host.variables.items() if key != MIRROR})
-
-
-def _phases(site: Site, host: Host) -> Iterator[Phase]:
-    yield from (phase for phase in PHASES if host in list(phase.hosts(site)))
 
 
 def _packages(host: Host, roles: list[str], variables: Mapping[str, Any]) -> Iterator[str]:

@@ -55,7 +55,7 @@ def ensure_image(release: str) -> str:
     )
     name = image_name(release)
     with exclusive(f"image-{name.rpartition(':')[2]}"):
-        if _built_from(name) != recipe.digest:
+        if label_of(name, _LABEL) != recipe.digest:
             (_bootstrap if known else _extend)(recipe, name)
             drop_old_images()
     return name
@@ -66,11 +66,12 @@ def drop_old_images() -> None:
     succeeds("image", "prune", "--force", "--filter", f"label={_LABEL}")
 
 
-def _built_from(name: str) -> str | None:
-    if not succeeds("image", "exists", name):
+def label_of(image: str, label: str) -> str | None:
+    """The value of an image's label; None when it has no such label, or there is no such image."""
+    if not succeeds("image", "exists", image):
         return None
-    labels: dict[str, str] = query("image", "inspect", name)[0].get("Labels") or {}
-    return labels.get(_LABEL)
+    labels: dict[str, str] = query("image", "inspect", image)[0].get("Labels") or {}
+    return labels.get(label)
 
 
 def _bootstrap(recipe: Recipe, name: str) -> None:

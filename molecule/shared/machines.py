@@ -10,7 +10,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from deploy.lab.boot import boot as start
-from deploy.lab.image import ensure_image, start_command, system_options
+from deploy.lab.image import ensure_image, label_of, start_command, system_options
 from deploy.lab.locks import exclusive
 from deploy.lab.machine import Machine, inspect_machine
 from deploy.lab.podman import podman, query, succeeds
@@ -54,10 +54,8 @@ def ensure(image: str, machine: Machine) -> None:
     packages = " ".join(PREPARED[prepared])
     wanted = f"{query('image', 'inspect', base)[0]['Id']} {packages}"
     with exclusive(f"image-{tag}"), tempfile.TemporaryDirectory(prefix="molecule-") as place:
-        if succeeds("image", "exists", image):
-            labels = query("image", "inspect", image)[0].get("Labels") or {}
-            if labels.get(_MADE_FROM) == wanted:
-                return
+        if label_of(image, _MADE_FROM) == wanted:
+            return
         install = "DEBIAN_FRONTEND=noninteractive apt-get install -qq --yes --no-install-recommends"
         # The last command leaves apt's index ready.
         commands = f"{install} {packages} && apt-get clean && apt-get check -qq"
