@@ -10,7 +10,7 @@ LAB_PACKAGES := podman runc netavark aardvark-dns mmdebstrap uidmap iptables ope
 RELEASE ?= trixie
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help venv system demo demo-down test lint unit contract integration molecule cluster bench clean clean-labs
+.PHONY: help venv system demo demo-down test lint unit contract prometheus-programs integration molecule cluster bench clean clean-labs
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -60,11 +60,20 @@ unit: venv ## Fast tests without network
 contract: venv ## Layers, argument_specs, scenarios
 	$(BIN)/pytest tests/contract
 
-integration: venv ## Real ansible-runner on this machine
+prometheus-programs: .venv/prometheus/promtool ## Get promtool and Prometheus from the distribution, without installing them
+
+.venv/prometheus/promtool: | venv
+	@place=$$(mktemp -d); trap 'rm -rf "$$place"' EXIT; chmod 0755 "$$place"; cd "$$place"; \
+	get="apt-get -o APT::Sandbox::User=root -qq download prometheus"; \
+	$$get || { $(SUDO) apt-get update -qq; $$get; }; \
+	dpkg-deb --extract prometheus_*.deb unpacked; \
+	mkdir -p $(CURDIR)/$(@D); cp unpacked/usr/bin/prometheus unpacked/usr/bin/promtool $(CURDIR)/$(@D)/
+
+integration: venv prometheus-programs ## Real ansible-runner and Prometheus on this machine
 	$(BIN)/pytest tests/integration
 
-molecule: venv system ## Each role in containers
-	$(BIN)/python molecule/run.py
+molecule: venv system ## Each role in containers; OPTIONS=--every-release for every one on both Debian releases
+	$(BIN)/python molecule/run.py $(OPTIONS)
 
 cluster: venv system ## Whole clusters in the lab, both Debian releases; OPTIONS=--every-release for every test on both
 	$(BIN)/pytest tests/cluster --numprocesses 2 $(OPTIONS)

@@ -9,13 +9,16 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from generators import command, errors, example, variables
+from generators import command, errors, example, monitoring, rehearsals, validation, variables
 
 ROOT = Path(__file__).resolve().parents[1]
 GENERATORS = (
     command,
     errors,
     example,
+    monitoring,
+    rehearsals,
+    validation,
     variables,
 )
 

@@ -1,8 +1,9 @@
-"""Runs every Molecule scenario, two at a time; shows how long each took and the output of those that fail.
+"""Runs Molecule scenarios, two at a time; shows how long each took and the output of those that fail.
 
-``python molecule/run.py [SCENARIO ...]``
+``python molecule/run.py [--every-release] [SCENARIO …]``. A scenario that is named runs on all its machines.
 """
 
+import argparse
 import os
 import subprocess
 import sys
@@ -11,12 +12,24 @@ import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from deploy.run.settings import is_mitogen_supported, mitogen_environment
 
 ROOT = Path(__file__).resolve().parents[1]
 _AT_ONCE = 2
+_RELEASE = "trixie"
+ON_EVERY_RELEASE = frozenset(
+    (
+        *("bootstrap", "environment_modules", "job_ssh", "log_server", "mariadb", "node_health", "scratch"),
+        *("slurm_accounts", "slurm_client", "slurm_packages", "slurmctld", "slurmd", "slurmdbd"),
+        *("cuda_toolkit", "nvidia_driver", "nvidia_repository", "openmpi", "pyxis", "slurm_metrics"),
+        *("firewall", "ml_stack", "munge", "nfs_server", "time_sync"),
+    )
+)
+"""Roles that do different things on different releases, or whose daemons do, and those whose machines talk to
+each other; all others are tried on one."""
 
 
 @dataclass(frozen=True)
@@ -34,14 +47,16 @@ def scenarios() -> list[str]:
     return sorted(path.parent.name for path in (ROOT / "molecule").glob("*/molecule.yml"))
 
 
-def environment() -> Mapping[str, str]:
+def environment(scenario: str, *, every_release: bool) -> Mapping[str, str]:
     """Molecule finds its programs, and Ansible the strategy that halves a scenario's time."""
+    is_whole = every_release or scenario in ON_EVERY_RELEASE
+    only = {} if is_whole else {"MOLECULE_PLATFORM_NAME": f"molecule-{scenario.replace('_', '-')}-{_RELEASE}"}
     mitogen = mitogen_environment() if is_mitogen_supported() else {}
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    return {**os.environ, "PATH": path, "NO_COLOR": "1", **mitogen}
+    return {**os.environ, "PATH": path, "NO_COLOR": "1", **only, **mitogen}
 
 
-def run(scenario: str) -> Result:
+def run(scenario: str, *, every_release: bool) -> Result:
     """Runs one scenario from create to destroy."""
     began = time.monotonic()
     command = [sys.executable, "-m", "molecule", "test", "--scenario-name", scenario]
@@ -50,7 +65,7 @@ def run(scenario: str) -> Result:
             command,
             cwd=ROOT,
             # With what Molecule remembers of another run it would not create the machines.
-            env={**environment(), "MOLECULE_EPHEMERAL_DIRECTORY": state},
+            env={**environment(scenario, every_release=every_release), "MOLECULE_EPHEMERAL_DIRECTORY": state},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -61,14 +76,15 @@ def run(scenario: str) -> Result:
     return Result(scenario, ended.returncode == 0, time.monotonic() - began, ended.stdout)
 
 
-def main(chosen: list[str]) -> int:
+def main(chosen: list[str], *, every_release: bool) -> int:
     """Runs the chosen scenarios, or all; returns the exit code."""
     results = []
+    one = partial(run, every_release=every_release or bool(chosen))
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        for result in pool.map(run, chosen or scenarios()):
+        for result in pool.map(one, chosen or scenarios()):
             results.append(result)
             verdict = "passed" if result.passed else "FAILED"
-            sys.stdout.write(f"{verdict}  {result.scenario:<16} {result.seconds:6.1f} s\n")
+            sys.stdout.write(f"{verdict}  {result.scenario:<19} {result.seconds:6.1f} s\n")
             if not result.passed:
                 sys.stdout.write(result.output)
             sys.stdout.flush()
@@ -78,4 +94,8 @@ def main(chosen: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    parser = argparse.ArgumentParser(description="Runs Molecule scenarios.")
+    parser.add_argument("--every-release", action="store_true", help="all scenarios on all releases")
+    parser.add_argument("scenario", nargs="*")
+    arguments = parser.parse_args()
+    sys.exit(main(arguments.scenario, every_release=arguments.every_release))

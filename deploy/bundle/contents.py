@@ -17,6 +17,7 @@ _ALWAYS = ("python3-apt",)
 _WORKED_OUT = {"openmpi": ("libpmix-dev",)}
 _ELSEWHERE = {
     "nvidia_repository": "what GPU nodes take from NVIDIA's repository, which cannot be used beside a bundle",
+    "grafana": "Grafana: name a mirror in grafana_repository_uri, or leave it out with grafana_source: none",
     "ml_stack": "Python packages of ml_stack_environments: name an index that the hosts reach",
 }
 

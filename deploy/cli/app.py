@@ -20,9 +20,14 @@ VERBS = (
     Verb("plan", "deploy.cli.plan:plan", "Show what a run would do, and which jobs it touches."),
     Verb("cluster", "deploy.cli.cluster:cluster", "Make the machines of an inventory a cluster."),
     Verb("status", "deploy.cli.status:status", "Show what the cluster is like now."),
+    Verb("validate", "deploy.cli.validate:validate", "Measure whether the cluster does what it promises."),
+    Verb("try", "deploy.cli.try_commands:try_commands", "Type what users type; say what came out otherwise."),
     Verb("report", "deploy.cli.report:report", "Show what a run did."),
     Verb("bundle", "deploy.cli.bundle:bundle", "Fetch everything a site needs into a directory."),
     Verb("schema", "deploy.cli.schema:schema", "Print the JSON Schema of all variables."),
+    Verb(
+        "rehearse", "deploy.cli.rehearse:rehearse", "Deploy a site on local containers; type what users type."
+    ),
     Verb("demo", "deploy.cli.demo:demo", "Boot a lab, deploy a cluster on it, run a job."),
     Verb("lab", "deploy.cli.lab:lab_app", "Make and use clusters of local containers to rehearse on."),
 )

@@ -1,5 +1,7 @@
 """``deploy cluster``: the verb."""
 
+import json
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -21,6 +23,7 @@ from deploy.cli.parameters import (
     User,
     VaultPasswordFile,
 )
+from deploy.errors import ExitCode
 
 
 def cluster(
@@ -47,6 +50,9 @@ def cluster(
     yes: Annotated[
         bool, typer.Option("--yes", "-y", help="Go on although running jobs would be lost.")
     ] = False,
+    validates: Annotated[
+        bool, typer.Option("--validate/--no-validate", help="Validate a whole cluster after a change.")
+    ] = True,
     output: Annotated[
         Output | None, typer.Option(help="live on a terminal, else plain; jsonl for programs.")
     ] = None,
@@ -58,6 +64,9 @@ def cluster(
 
     Hosts keep a record of what was converged. Where it still holds and the site says the same, nothing is run
     again: that costs a second or two.
+
+    A run that changed something ends with `deploy validate --quick`, unless it was limited to some hosts or
+    tags: a cluster that was deployed and does not work is not a success.
 
     Examples:
       deploy cluster inventory.ini
@@ -82,4 +91,24 @@ def cluster(
         become_password=ask_password("sudo", is_wanted=ask_become_pass),
     )
     display = choose_display(output, options)
-    raise typer.Exit(deploy_cluster(inventory, options, display, go_on if yes else ask_to_go_on).exit_code)
+    summary = deploy_cluster(inventory, options, display, go_on if yes else ask_to_go_on)
+    code = summary.exit_code
+    if validates and code is ExitCode.OK and summary.changed and options.is_whole and not (limit or check):
+        code = _validate(inventory, options, as_data=output is Output.JSONL)
+    raise typer.Exit(code)
+
+
+def _validate(inventory: Path, options: Options, *, as_data: bool) -> ExitCode:
+    """The quick validation of what was deployed, shown."""
+    # A run that finds nothing to do is over in a second, of which these imports would be a part.
+    from deploy.cli.validate import show, validate_site  # noqa: PLC0415
+    from deploy.show.validation import as_json  # noqa: PLC0415
+    from deploy.validate.catalog import CHECKS  # noqa: PLC0415
+
+    found = validate_site(inventory, options, CHECKS, is_quick=True)
+    if as_data:
+        typer.echo(json.dumps({"event": "validation", **as_json(found)}))
+    else:
+        typer.echo()
+        show(found)
+    return found.exit_code

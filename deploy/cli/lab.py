@@ -48,6 +48,9 @@ def up(
     isolated: Annotated[
         bool, typer.Option("--isolated", help="A new lab whose machines reach nothing but this machine.")
     ] = False,
+    monitoring: Annotated[
+        bool, typer.Option("--monitoring", help="A new lab with Prometheus and Alertmanager on ctl1.")
+    ] = False,
 ) -> None:
     """Make a lab, add nodes to it, or power its machines on.
 
@@ -65,6 +68,7 @@ def up(
             release=release,
             write_inventory=write_inventory,
             isolated=isolated,
+            monitoring=monitoring,
         ),
         _say,
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from deploy.cli.options import Options
 from deploy.content import playbook
-from deploy.errors import Finding, error
+from deploy.errors import ExitCode, Finding, error
 from deploy.run.cancellation import signals_cancel
 from deploy.run.events import Event, HostResult
 from deploy.run.execute import EarlyStart, RunRequest, execute
@@ -93,6 +93,18 @@ def answers(
     events: list[Event] = []
     with signals_cancel() as cancellation:
         execute(request, events.append, cancellation, ansible)
+    refuse_silence(events, asked, site)
+    return {event.host: event for event in events if isinstance(event, HostResult)}
+
+
+def refuse_silence(
+    events: Iterable[Event], asked: Iterable[str], site: Site, exit_code: ExitCode | None = None
+) -> None:
+    """Raises KeyboardInterrupt when the asking was interrupted, else DeployError ``hosts-not-asked``.
+
+    That is when Ansible itself could not run; a host that gives no answer is no such thing. ``exit_code`` is
+    that of the run where none is given.
+    """
     summary = summarize(events, asked)
     if summary.outcome is Outcome.INTERRUPTED:
         raise KeyboardInterrupt
@@ -102,9 +114,8 @@ def answers(
             "Ansible could not ask the hosts: " + " ".join(summary.trouble),
             where=str(site.inventory),
             hint=f"ansible -i {shown_path(site.inventory)} all -m ping",
-            exit_code=summary.exit_code,
+            exit_code=exit_code or summary.exit_code,
         )
-    return {event.host: event for event in events if isinstance(event, HostResult)}
 
 
 def shown_path(path: Path) -> str:

@@ -84,7 +84,7 @@ class Records:
         ]
 
     def _ask(self, questions: Mapping[str, tuple[str, Mapping[str, Any]]]) -> dict[str, Any]:
-        return ask(questions, self.site.hosts, _login(self.options), self.options.forks)
+        return ask(questions, self.site.hosts, login_of(self.options), self.options.forks)
 
     def _expected(self, contract: Mapping[str, Hardware]) -> dict[str, dict[str, str]]:
         secrets = read_secrets(secrets_file(self.site), self.options.vault_password_file)
@@ -92,7 +92,8 @@ class Records:
         return fingerprints(self.site, wired, secrets)
 
 
-def _login(options: Options) -> Login:
+def login_of(options: Options) -> Login:
+    """How plain ssh logs in, by what the admin typed."""
     return Login(
         user=options.user,
         private_key=str(options.private_key) if options.private_key else None,

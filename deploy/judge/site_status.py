@@ -10,7 +10,7 @@ from deploy.judge.host import Judge, Promise
 from deploy.judge.node_status import NodeStatus, Reach, Service, SlurmNode, answer_of, slurm_nodes
 from deploy.plan.questions import SERVICES_OF_SOME_RELEASES
 from deploy.run.events import HostResult
-from deploy.site.inventory import Host, Site
+from deploy.site.inventory import Site
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,7 @@ def site_status(
     """
     told = [nodes for host in site.masters if (nodes := slurm_nodes(results.get(host.name))) is not None]
     nodes = told[0] if told else {}
+    compute = {host.name for host in site.nodes}
     judged = []
     for name in asked:
         status = replace(
@@ -79,7 +80,7 @@ def site_status(
             convergence=convergences.get(name),
             record=records.get(name),
         )
-        promise = _promise(site, site.hosts[name], inventory)
+        promise = _promise(site, name, inventory, is_node=name in compute)
         judge = Judge(status, promise, at, is_slurm_known=bool(told))
         host = JudgedHost(status, tuple(judge.findings()), judge.down(), promise.is_node)
         if limit is None or name in limit or host.is_bad:
@@ -90,13 +91,13 @@ def site_status(
     return SiteStatus(at, tuple(sorted(judged, key=lambda host: _rank(host, masters))))
 
 
-def _promise(site: Site, host: Host, inventory: str) -> Promise:
+def _promise(site: Site, name: str, inventory: str, *, is_node: bool) -> Promise:
     return Promise(
-        again=f"deploy cluster {inventory} --limit {host.name}",
-        check=f"deploy check {inventory} --limit {host.name}",
-        foretell=f"deploy plan {inventory} --limit {host.name}",
+        again=f"deploy cluster {inventory} --limit {name}",
+        check=f"deploy check {inventory} --limit {name}",
+        foretell=f"deploy plan {inventory} --limit {name}",
         controller=site.masters[0].name,
-        is_node=host in site.nodes,
+        is_node=is_node,
         optional=SERVICES_OF_SOME_RELEASES,
     )
 

@@ -28,10 +28,19 @@ class LabDirectory:
         """The keys of the lab."""
         return KeyDirectory(self.path / ".lab")
 
-    def write(self, addresses: Mapping[str, str], *, release: str, gpus: int, cgroup_v1: bool) -> None:
+    def write(
+        self,
+        addresses: Mapping[str, str],
+        *,
+        release: str,
+        gpus: int,
+        cgroup_v1: bool,
+        monitoring: bool = False,
+    ) -> None:
         """Write the inventory and group_vars, each only where there is none."""
-        texts = {"inventory.ini": site_files.inventory(addresses)}
+        texts = {"inventory.ini": site_files.inventory(addresses, monitoring=monitoring)}
         variables = site_files.group_vars(release=release, gpus=gpus, cgroup_v1=cgroup_v1)
+        texts["validation.yml"] = site_files.THRESHOLDS
         texts |= {f"group_vars/{name}": text for name, text in variables.items()}
         for name, text in texts.items():
             file = self.path / name
@@ -66,7 +75,7 @@ class LabDirectory:
     def delete(self) -> list[str]:
         """Remove what the lab and runs against it wrote; returns the names that remain."""
         shutil.rmtree(self.path / ".deploy", ignore_errors=True)
-        for name in ("inventory.ini", "secrets.yml", "hardware.yml"):
+        for name in ("inventory.ini", "secrets.yml", "hardware.yml", "validation.yml"):
             (self.path / name).unlink(missing_ok=True)
         variables = self.path / "group_vars"
         for name in site_files.group_vars(release="", gpus=0, cgroup_v1=False):

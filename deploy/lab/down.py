@@ -1,5 +1,6 @@
 """Takes a lab away, so that nothing of it is left."""
 
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -7,8 +8,8 @@ from deploy.lab.directory import LabDirectory
 from deploy.lab.image import drop_old_images
 from deploy.lab.locks import exclusive
 from deploy.lab.machine import inspect_machine
-from deploy.lab.podman import podman, succeeds
-from deploy.lab.state import Lab, container_name, home_volume, need_lab, network_name
+from deploy.lab.podman import podman, query
+from deploy.lab.state import LAB, Lab, container_name, need_lab, network_name
 
 
 @dataclass(frozen=True)
@@ -28,13 +29,16 @@ def take_down(name: str, *, delete_directory: bool) -> Removal:
         if lab.hosts:
             containers = [container_name(name, host.name) for host in lab.hosts]
             podman("rm", "--force", "--time", "0", *containers)
-        if succeeds("volume", "exists", home_volume(name)):
-            podman("volume", "rm", home_volume(name))
+        if volumes := [volume["Name"] for volume in query("volume", "ls", "--filter", f"label={LAB}={name}")]:
+            podman("volume", "rm", *volumes)
         podman("network", "rm", network_name(name))  # last: as long as it is there, down can be repeated
         drop_old_images()
         directory = LabDirectory(lab.directory)
         directory.forget_keys()
-        if delete_directory:
+        if delete_directory and lab.is_rehearsal:
+            shutil.rmtree(lab.directory, ignore_errors=True)  # made for the rehearsal alone
+            kept = []
+        elif delete_directory:
             kept = directory.delete()
         else:
             kept = sorted(entry.name for entry in lab.directory.iterdir()) if lab.directory.is_dir() else []

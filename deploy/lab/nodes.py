@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
-from ipaddress import IPv4Network
+from ipaddress import IPv4Address
 from pathlib import Path
 
 from deploy.errors import DeployError
 from deploy.lab.access import KeyPair, make_key_pair
-from deploy.lab.addresses import address_of, mac_address, node_number
+from deploy.lab.addresses import mac_address
 from deploy.lab.boot import boot
 from deploy.lab.image import start_command, system_options
 from deploy.lab.machine import Machine
@@ -21,8 +21,8 @@ from deploy.lab.state import (
     HOST_KEY,
     LAB,
     container_name,
-    home_volume,
     network_name,
+    shared_volume,
 )
 from deploy.lab.tarball import Entry, pack
 
@@ -36,10 +36,13 @@ class NodeMaker:
     lab: str
     directory: Path
     image: str
-    network: IPv4Network
-    gpus: int
+    addresses: Mapping[str, IPv4Address]
+    gpus: Mapping[str, int]
+    """Simulated GPUs by host; none on others."""
     admin_key: str
     machine: Machine
+    shared: tuple[str, ...] = ("/home",)
+    """Directories that are one on all machines."""
 
     def create(self, host: str) -> None:
         """Create and power on a machine; leaves nothing half made behind."""
@@ -57,7 +60,7 @@ class NodeMaker:
     def create_arguments(self, host: str, host_key: str) -> list[str]:
         """The podman call that creates the container of a machine."""
         machine = self.machine
-        address = address_of(host, self.network)
+        address = self.addresses[host]
         labels: Mapping[str, str] = {
             LAB: self.lab,
             HOST: host,
@@ -76,7 +79,7 @@ class NodeMaker:
             f"--mac-address={mac_address(address)}",
             # /etc/hosts is then the machine's own file, as on a real one: kept over a power cycle.
             "--no-hosts",
-            f"--volume={home_volume(self.lab)}:/home",
+            *(f"--volume={shared_volume(self.lab, path)}:{path}" for path in self.shared),
             *system_options(machine),
             "--pids-limit=-1",
             f"--ulimit=nofile={machine.open_files}:{machine.open_files}",
@@ -89,14 +92,14 @@ class NodeMaker:
         """The files that belong to this machine alone."""
         ssh = f"{ADMIN_HOME}/.ssh"
         entries = [
-            Entry("/etc/hosts", f"127.0.0.1 localhost\n{address_of(host, self.network)} {host}\n"),
+            Entry("/etc/hosts", f"127.0.0.1 localhost\n{self.addresses[host]} {host}\n"),
             Entry("/etc/ssh/ssh_host_ed25519_key", keys.private, mode=0o600),
             Entry("/etc/ssh/ssh_host_ed25519_key.pub", keys.public),
             Entry(ssh, mode=0o700, uid=ADMIN_UID, gid=ADMIN_UID),
             Entry(f"{ssh}/authorized_keys", self.admin_key, mode=0o600, uid=ADMIN_UID, gid=ADMIN_UID),
         ]
-        if node_number(host) and self.gpus:
-            entries += simulated_gpus(self.gpus)
+        if count := self.gpus.get(host):
+            entries += simulated_gpus(count)
         return entries
 
 

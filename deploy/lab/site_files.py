@@ -25,10 +25,14 @@ login1
 [slurm-node]
 {nodes}
 
+# {watched}
+[slurm-metric]
+{metric}
 [slurm-cluster:children]
 slurm-master
 slurm-login
 slurm-node
+slurm-metric
 
 [all:vars]
 ansible_user={admin}
@@ -105,14 +109,33 @@ login_limits_memory: 512M
 """
 
 
+THRESHOLDS = """\
+# What deploy validate holds measurements against. Lab: machines share their CPUs with all that runs here.
+slow_node_ratio: 3
+regression_percent: 1000
+"""
+
+METRIC = """\
+# Lab: Grafana's package repository is not reached from everywhere.
+grafana_source: none
+"""
+
+_WATCHED, _NOT_WATCHED = (
+    "Prometheus and Alertmanager.",
+    "Nobody watches this lab: nothing of the monitoring is installed. Put ctl1 below to have it.",
+)
+
+
 def host_line(host: str, address: str) -> str:
     """How a machine is defined in the inventory."""
     return f"{host} ansible_host={address}"
 
 
-def inventory(addresses: Mapping[str, str]) -> str:
-    """The first inventory of a lab: host name -> address."""
+def inventory(addresses: Mapping[str, str], *, monitoring: bool = False) -> str:
+    """The first inventory of a lab: host name -> address; with ``monitoring`` its controller watches it."""
     return INVENTORY.format(
+        watched=_WATCHED if monitoring else _NOT_WATCHED,
+        metric="ctl1\n" if monitoring else "",
         definitions="\n".join(host_line(host, address) for host, address in addresses.items()),
         nodes="\n".join(host for host in addresses if node_number(host)),
         admin=ADMIN,
@@ -131,5 +154,6 @@ def group_vars(*, release: str, gpus: int, cgroup_v1: bool) -> dict[str, str]:
         "all.yml": ALL,
         "slurm-master.yml": controller,
         "slurm-login.yml": LOGIN,
+        "slurm-metric.yml": METRIC,
         "slurm-node.yml": NODE + (NODE_GPUS.format(gpus=gpus) if gpus else ""),
     }

@@ -10,6 +10,7 @@ from deploy.lab.podman import query
 
 LAB, HOST, DIRECTORY = "deploy.lab", "deploy.host", "deploy.directory"
 RELEASE, GPUS, ADDRESS, HOST_KEY = "deploy.release", "deploy.gpus", "deploy.address", "deploy.host-key"
+REHEARSAL = "deploy.rehearsal"
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,8 @@ class Lab:
     gpus: int
     network: IPv4Network
     hosts: tuple[LabHost, ...]
+    is_rehearsal: bool = False
+    """Whether its machines and its directory are those of a site that is rehearsed."""
 
     @property
     def names(self) -> list[str]:
@@ -65,9 +68,9 @@ def container_name(lab: str, host: str) -> str:
     return f"deploy-{lab}-{host}"
 
 
-def home_volume(lab: str) -> str:
-    """The podman volume that all machines of a lab share as /home."""
-    return f"deploy-{lab}-home"
+def shared_volume(lab: str, path: str) -> str:
+    """The podman volume that all machines of a lab share as a directory."""
+    return f"deploy-{lab}{path.replace('/', '-')}"
 
 
 def check_name(name: str) -> None:
@@ -105,6 +108,7 @@ def all_labs() -> list[Lab]:
                 gpus=int(labels[GPUS]),
                 network=IPv4Network(network["subnets"][0]["subnet"]),
                 hosts=tuple(sorted(hosts, key=_natural_order)),
+                is_rehearsal=REHEARSAL in labels,
             )
         )
     return sorted(found, key=lambda lab: lab.name)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from deploy.errors import DeployError, error
 from deploy.lab.access import wait_for_ssh
-from deploy.lab.addresses import dynamic_range, free_networks, hosts_of, node_number
+from deploy.lab.addresses import address_of, dynamic_range, free_networks, hosts_of, node_number
 from deploy.lab.directory import LabDirectory
 from deploy.lab.image import ensure_image
 from deploy.lab.inventory_edit import lines_to_add
@@ -27,9 +27,9 @@ from deploy.lab.state import (
     check_name,
     container_name,
     find_lab,
-    home_volume,
     need_lab,
     network_name,
+    shared_volume,
 )
 
 SECONDS_TO_ANSWER = 120
@@ -50,6 +50,8 @@ class Wish:
     write_inventory: bool = False
     isolated: bool = False
     """Machines that reach each other and this machine, and nothing else; decided when the lab is made."""
+    monitoring: bool = False
+    """A controller that watches the cluster; only for an inventory that is not there yet."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,7 @@ def bring_up(wish: Wish, say: Callable[[str], None]) -> Outcome:
             release = wish.release or _DEFAULT_RELEASE
             say(f"image {release} ...")
             ensure_image(release)  # first: a release that cannot be had leaves no lab behind
-            lab = _make_network(wish, release)
+            lab = make_network(wish, release)
         else:
             lab = _without_unfinished(lab)
         made = [host for host in hosts if host not in lab.names]
@@ -112,18 +114,24 @@ def _boot(
             lab=lab.name,
             directory=lab.directory,
             image=ensure_image(lab.release),
-            network=lab.network,
-            gpus=lab.gpus,
+            addresses={host: address_of(host, lab.network) for host in made},
+            gpus={host: lab.gpus for host in made if node_number(host)},
             admin_key=keys.public_key(),
             machine=machine,
         )
-        if not succeeds("volume", "exists", home_volume(lab.name)):
-            podman("volume", "create", f"--label={LAB}={lab.name}", home_volume(lab.name))
-        say(f"booting {', '.join(made)} ...")
-        for_each(made, maker.create)
+        boot_all(made, maker, say)
     if stopped:
         say(f"powering on {', '.join(stopped)} ...")
         for_each(stopped, lambda host: podman("start", container_name(lab.name, host)))
+
+
+def boot_all(hosts: list[str], maker: NodeMaker, say: Callable[[str], None]) -> None:
+    """Makes the directories that machines share, and boots the machines."""
+    for path in maker.shared:
+        if not succeeds("volume", "exists", shared_volume(maker.lab, path)):
+            podman("volume", "create", f"--label={LAB}={maker.lab}", shared_volume(maker.lab, path))
+    say(f"booting {', '.join(hosts)} ...")
+    for_each(hosts, maker.create)
 
 
 def _settle(
@@ -138,7 +146,13 @@ def _settle(
     directory = LabDirectory(lab.directory)
     addresses = {host.name: host.address for host in lab.hosts}
     directory.keys.write_known_hosts({host.address: host.host_key for host in lab.hosts})
-    directory.write(addresses, release=lab.release, gpus=lab.gpus, cgroup_v1=machine.cgroup_v1)
+    directory.write(
+        addresses,
+        release=lab.release,
+        gpus=lab.gpus,
+        cgroup_v1=machine.cgroup_v1,
+        monitoring=wish.monitoring,
+    )
     say("waiting for ssh ...")
     wait_for_ssh(directory.keys, addresses, SECONDS_TO_ANSWER)
     missing = directory.missing(addresses)
@@ -187,6 +201,12 @@ def _check(wish: Wish, lab: Lab | None) -> None:
         )
     if lab is None:
         return
+    if lab.is_rehearsal:
+        raise error(
+            "lab-is-rehearsal",
+            f"lab {lab.name} is the rehearsal of a site, to which nothing is added",
+            hint=f"choose another --name, or take it down: deploy lab down --name {lab.name} --delete-dir",
+        )
     asked = (
         ("dir", directory, lab.directory),
         ("release", wish.release, lab.release),
@@ -208,13 +228,15 @@ def _require_room(hosts: list[str], lab: Lab | None) -> None:
         require_room(running + len(hosts) - ours)
 
 
-def _make_network(wish: Wish, release: str) -> Lab:
+def make_network(wish: Wish, release: str, *more_labels: str) -> Lab:
+    """A lab without any machine yet. Raises DeployError ``lab-no-network``."""
     directory = (wish.directory or Path(wish.name)).absolute()
     labels = {
         LAB: wish.name,
         DIRECTORY: str(directory),
         RELEASE: release,
         GPUS: str(_DEFAULT_GPUS if wish.gpus is None else wish.gpus),
+        **dict.fromkeys(more_labels, "true"),
     }
     # Two labs in two directories may be made at this moment: the loser of a race takes the next network.
     for network in free_networks(wish.name, taken_networks()):

@@ -18,7 +18,7 @@ def access_of(site: Site, host: Host) -> Variables:
         "motd_memory_limit": str(
             host.variables.get("login_limits_memory", options()["login_limits_memory"].spec["default"])
         ),
-        "firewall_ssh_ports": sorted({_SSH_PORT, _own_port(host)}),
+        "firewall_ssh_ports": sorted({_SSH_PORT, ssh_port(host)}),
     }
 
 
@@ -30,7 +30,8 @@ def _connecting_user(host: Host) -> Variables:
     return dict.fromkeys(("job_ssh_connecting_user", "login_limits_connecting_user"), user) if known else {}
 
 
-def _own_port(host: Host) -> int:
+def ssh_port(host: Host) -> int:
+    """Where sshd listens, as far as the inventory knows."""
     port = str(host.variables.get("ansible_port", host.variables.get("ansible_ssh_port", _SSH_PORT)))
     return int(port) if port.isdigit() else _SSH_PORT
 

@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from deploy.plan.gpu_wiring import has_container_toolkit, has_cuda, has_dcgm, has_managed_gpus, has_mig
-from deploy.site.inventory import NFS, RDMA, Host, Site
+from deploy.plan.monitoring_wiring import has_grafana
+from deploy.site.inventory import LOGS, NFS, RDMA, Host, Site
 from deploy.site.storage import hosts_with_quotas, nfs_clients
 
 
@@ -60,6 +61,11 @@ def _walled(site: Site) -> list[Host]:
     return [host for host in site.cluster if "firewall_admin_networks" in host.variables]
 
 
+def _senders_of_logs(site: Site) -> list[Host]:
+    """All, where some host keeps the logs: it is sent its own like those of others."""
+    return list(site.cluster) if site.group(LOGS) else []
+
+
 def _behind_a_proxy(site: Site) -> list[Host]:
     """Hosts with a proxy, or with an empty one, which takes its settings away."""
     return [host for host in site.cluster if {"proxy_http", "proxy_https"} & host.variables.keys()]
@@ -73,6 +79,14 @@ def _declared(is_declared: Callable[[Host], bool]) -> Callable[[Site], list[Host
 def _spank_hosts(site: Site) -> list[Host]:
     """Where the plugin for containers has to be: everywhere that Slurm is, once a host offers containers."""
     return _slurm_hosts(site) if site.containers else []
+
+
+def _portals(site: Site) -> list[Host]:
+    return [host for host in site.metrics if has_grafana(host)]
+
+
+def _watched(site: Site) -> Iterable[Host]:
+    return site.cluster if site.metrics else ()
 
 
 PHASES: tuple[Phase, ...] = (
@@ -132,8 +146,28 @@ PHASES: tuple[Phase, ...] = (
     Phase("software", "Software for users", ("environment_modules",), _slurm_hosts),
     Phase("mpi", "MPI", ("openmpi",), _mpi_hosts),
     Phase("ml_stack", "Python environments", ("ml_stack",), _ml_hosts),
+    Phase("log_server", "Log server", ("log_server",), lambda site: site.group(LOGS)[:1]),
+    Phase("log_client", "Logs of all hosts", ("log_client",), _senders_of_logs),
     Phase("ssh_server", "Ssh server", ("ssh_server",), lambda site: site.cluster),
     Phase("firewall", "Firewall", ("firewall",), _walled, cluster_wide=True),
     Phase("job_logins", "Logins on compute nodes", ("job_ssh",), _job_hosts),
     Phase("user_logins", "Logins on login nodes", ("login_limits", "motd"), lambda site: site.logins),
+    Phase("node_exporter", "Numbers of hosts", ("node_exporter", "deploy_metrics"), _watched),
+    Phase(
+        "slurm_metrics",
+        "Numbers of Slurm",
+        ("slurm_metrics",),
+        lambda site: site.masters[:1] if site.metrics else (),
+    ),
+    Phase(
+        "mysqld_exporter",
+        "Numbers of the database",
+        ("mysqld_exporter",),
+        lambda site: site.masters if site.metrics else (),
+    ),
+    Phase("probes", "Probes of services", ("blackbox_exporter",), lambda site: site.metrics),
+    Phase("monitoring", "Monitoring", ("alertmanager", "prometheus"), lambda site: site.metrics),
+    Phase("grafana", "Dashboards", ("grafana",), _portals),
+    # By itself and cluster-wide: a new host concerns no other part of the monitoring.
+    Phase("targets", "Scrape targets", ("scrape_targets",), lambda site: site.metrics, cluster_wide=True),
 )

@@ -12,7 +12,9 @@ from urllib.parse import urlsplit
 
 from deploy.plan import requirements
 from deploy.plan.gpu_wiring import has_managed_gpus
+from deploy.plan.monitoring_wiring import listening_roles
 from deploy.plan.requirements import Room
+from deploy.plan.slurm_ports import slurm_ports
 from deploy.site.hardware import Hardware, hardware_of
 from deploy.site.inventory import LOGIN, MASTER, NODE, Host, Site
 
@@ -20,6 +22,17 @@ Variables = dict[str, Any]
 
 _CHRONY_MUST_NOT_SET = "-x"
 _NODE_NAME_OPTION = "-N"
+_KERNEL_NAME = 15
+_PROGRAMS: Mapping[str, str] = {
+    "node_exporter": "prometheus-node-exporter",
+    "slurm_metrics": "python3",
+    "mysqld_exporter": "prometheus-mysqld-exporter",
+    "blackbox_exporter": "prometheus-blackbox-exporter",
+    "alertmanager": "prometheus-alertmanager",
+    "prometheus": "prometheus",
+    "grafana": "grafana",
+}
+"""The programs of the monitoring's roles that listen."""
 
 
 def site_expectations(site: Site, entries: list[Variables]) -> Variables:
@@ -121,14 +134,19 @@ class _Duties:
     def ports(self) -> Iterator[Variables]:
         """Ports that daemons of this host listen on, and the variables that move them."""
         if self.is_controller:
-            yield from self._slurm_ports("slurmctld", "SlurmctldPort", 6817)
+            yield from self._slurm_ports("slurmctld", "SlurmctldPort")
             yield from _ports("slurmdbd", self.host.value("slurmdbd_port"), setting="slurmdbd_port")
             database = self.host.value("mariadb_parameters").get("port", 3306)
             yield from _ports("mariadbd", database, setting="mariadb_parameters: {port: …}")
             # One that is there is replaced by the package of chrony.
             yield from _ports("chronyd", 123, protocol="udp", also=("ntpd",))
         if self.is_node:
-            yield from self._slurm_ports("slurmd", "SlurmdPort", 6818)
+            yield from self._slurm_ports("slurmd", "SlurmdPort")
+        for role in listening_roles(self.site, self.host):
+            program, setting = _PROGRAMS[role], f"{role}_port"
+            # The kernel cuts the names of processes.
+            cut = (program[:_KERNEL_NAME],)
+            yield from _ports(program, self.host.value(setting), setting=setting, also=cut)
 
     def packages(self) -> Iterator[str]:
         """The packages without which a run would have to install some; named alike in all distributions."""
@@ -148,9 +166,9 @@ class _Duties:
         """A parameter of slurm.conf: what slurmctld_parameters says of it wins."""
         return str(self._controller.value("slurmctld_parameters").get(name) or default)
 
-    def _slurm_ports(self, daemon: str, parameter: str, default: int) -> Iterator[Variables]:
+    def _slurm_ports(self, daemon: str, parameter: str) -> Iterator[Variables]:
         setting = f"slurmctld_parameters: {{{parameter}: …}}"
-        yield from _ports(daemon, self._parameter(parameter, default), setting=setting)
+        yield from _ports(daemon, slurm_ports(self.site, parameter), setting=setting)
 
 
 def _ports(

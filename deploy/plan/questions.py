@@ -12,6 +12,8 @@ from deploy.site.inventory import Site
 _SERVICES: Mapping[str, str] = {
     "time_sync": "chrony",
     "nfs_server": "nfs-server",
+    "log_server": "rsyslog",
+    "log_client": "rsyslog",
     "munge": "munge",
     "mariadb": "mariadb",
     "slurmdbd": "slurmdbd",
@@ -20,6 +22,13 @@ _SERVICES: Mapping[str, str] = {
     "slurm_client": "sackd",
     "container_toolkit": "deploy-nvidia-cdi",
     "dcgm": "nvidia-dcgm",
+    "node_exporter": "prometheus-node-exporter",
+    "slurm_metrics": "slurm_metrics",
+    "mysqld_exporter": "prometheus-mysqld-exporter",
+    "blackbox_exporter": "prometheus-blackbox-exporter",
+    "alertmanager": "prometheus-alertmanager",
+    "prometheus": "prometheus",
+    "grafana": "grafana-server",
 }
 """The daemons that roles leave running."""
 

@@ -19,9 +19,12 @@ from deploy.plan.catalog import PHASES, Phase
 from deploy.plan.container_wiring import exchange, plugin_lines
 from deploy.plan.expectations import host_expectations, site_expectations
 from deploy.plan.gpu_wiring import gpu_variables, has_mig, slurm_gpus
+from deploy.plan.logs_wiring import keeper_of_logs
+from deploy.plan.monitoring_wiring import DATABASE_ACCOUNT, monitoring_variables, scrape_targets
 from deploy.plan.motd_wiring import partitions_in_words
 from deploy.plan.software_wiring import software_variables
 from deploy.plan.storage_wiring import TASK_PROLOG, host_storage, node_scratch, required_mounts
+from deploy.plan.validation_wiring import validation_accounting, validation_partitions
 from deploy.site.addresses import is_ip
 from deploy.site.hardware import Hardware, hardware_of, undiscovered
 from deploy.site.inventory import Host, Site
@@ -57,7 +60,7 @@ def wired_variables(
     site: Site, contract: Mapping[str, Hardware], *, is_limited: bool = False
 ) -> WiredVariables:
     """For the whole site, whatever of it takes part in a run; ``is_limited`` when it is not all of it."""
-    return WiredVariables(_cluster_wide(site, contract), _by_host(site, contract, is_limited=is_limited))
+    return WiredVariables(shared_variables(site, contract), _by_host(site, contract, is_limited=is_limited))
 
 
 def write_wiring(
@@ -109,12 +112,15 @@ def _entries(site: Site) -> list[Variables]:
     ]
 
 
-def _cluster_wide(site: Site, contract: Mapping[str, Hardware]) -> Mapping[str, Variables]:
+def shared_variables(site: Site, contract: Mapping[str, Hardware]) -> Mapping[str, Variables]:
     """Variables that are the same on every host of a phase, by phase group."""
     controllers = [_named(host) for host in site.masters]
     servers = [host.name for host in site.masters]
     known = known_nodes(site, contract)
-    accounts = {"slurm_accounts_cluster": _value(site, "slurmctld_cluster_name")}
+    accounts = {
+        "slurm_accounts_cluster": _value(site, "slurmctld_cluster_name"),
+        **validation_accounting(site),
+    }
     partition_nodes = _partition_nodes(site, contract)
     hardware = {name: hardware_of(site.hosts[name], contract) for name in known}
     return {
@@ -126,6 +132,7 @@ def _cluster_wide(site: Site, contract: Mapping[str, Hardware]) -> Mapping[str, 
             "slurmctld_database_host": servers[0],
             "slurmctld_nodes": [_node(host, contract) for host in site.nodes if host.name in known],
             "slurmctld_task_prolog": TASK_PROLOG,
+            "slurmctld_added_partitions": validation_partitions(site),
             "slurmctld_partition_nodes": partition_nodes,
         },
         "phase_compute": {"slurmd_conf_servers": servers},
@@ -133,8 +140,11 @@ def _cluster_wide(site: Site, contract: Mapping[str, Hardware]) -> Mapping[str, 
             "motd_cluster": _value(site, "slurmctld_cluster_name"),
             "motd_partitions": partitions_in_words(_partitions(site), partition_nodes, hardware),
         },
+        "phase_log_server": {"log_server_senders": _networks(site)},
+        "phase_log_client": keeper_of_logs(site),
         "phase_proxy": {"proxy_direct": direct(site, _networks(site))},
         "phase_firewall": {"firewall_peers": peers(site)},
+        "phase_targets": scrape_targets(site, _members_of_phases(site)),
         "phase_login": {"slurm_client_conf_servers": servers},
         "phase_plugin_build": exchange(site),
         "phase_plugin": exchange(site),
@@ -143,7 +153,7 @@ def _cluster_wide(site: Site, contract: Mapping[str, Hardware]) -> Mapping[str, 
 
 def _by_host(site: Site, contract: Mapping[str, Hardware], *, is_limited: bool) -> dict[str, Variables]:
     """Variables that differ between hosts."""
-    members = {phase.name: {host.name for host in phase.hosts(site)} for phase in PHASES}
+    members = _members_of_phases(site)
     masters = [host.cluster_address for host in site.masters]
     networks = _networks(site)
 
@@ -165,6 +175,7 @@ def _by_host(site: Site, contract: Mapping[str, Hardware], *, is_limited: bool) 
         wired |= software_variables(site, host, hardware_of(host, contract))
         wired |= host_storage(site, host)
         wired |= gpu_variables(site, host)
+        wired |= monitoring_variables(site, host, str(_value(site, "slurmctld_cluster_name")))
         phases = [phase for phase in PHASES if host.name in members[phase.name]]
         wired |= downloads(host, {role for phase in phases for role in phase.roles})
         wired["bootstrap_packages"] = _packages(host, phases, wired)
@@ -173,6 +184,10 @@ def _by_host(site: Site, contract: Mapping[str, Hardware], *, is_limited: bool) 
         return chosen | _database(site, host.name) | plugin_lines(site, host, is_limited=is_limited)
 
     return {host.name: variables(host) for host in site.cluster}
+
+
+def _members_of_phases(site: Site) -> dict[str, frozenset[str]]:
+    return {phase.name: frozenset(host.name for host in phase.hosts(site)) for phase in PHASES}
 
 
 def _packages(host: Host, phases: Iterable[Phase], wired: Variables) -> list[str]:
@@ -191,7 +206,7 @@ def _packages(host: Host, phases: Iterable[Phase], wired: Variables) -> list[str
 
 
 def _database(site: Site, name: str) -> Variables:
-    """Slurm's database and its user, beside those that the inventory declares for the database host."""
+    """Slurm's database, its user and the one that watches, beside those that the inventory declares there."""
     if name not in {host.name for host in site.masters}:
         return {}
     own = site.hosts[name].variables
@@ -200,9 +215,10 @@ def _database(site: Site, name: str) -> Variables:
         "password": "{{ slurmdbd_database_password }}",
         "privileges": "{{ slurmdbd_database_name }}.*:ALL",
     }
+    watcher = [DATABASE_ACCOUNT] if site.metrics else []
     return {
         "mariadb_databases": [*own.get("mariadb_databases", []), "{{ slurmdbd_database_name }}"],
-        "mariadb_users": [*own.get("mariadb_users", []), user],
+        "mariadb_users": [*own.get("mariadb_users", []), user, *watcher],
     }
 
 
@@ -245,7 +261,7 @@ def _partition_nodes(site: Site, contract: Mapping[str, Hardware]) -> dict[str, 
     """For every partition its folded node list and the smallest memory per CPU (MiB) among its nodes."""
     known = NodeSet.fromlist(sorted(known_nodes(site, contract)))
     found: dict[str, Variables] = {}
-    for partition in _partitions(site):
+    for partition in [*_partitions(site), *validation_partitions(site)]:
         members = (_members(site, partition) or known) & known
         memory = [_memory_per_cpu(hardware_of(site.hosts[name], contract)) for name in members]
         found[partition["name"]] = {"nodes": str(members)} | (

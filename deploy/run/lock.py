@@ -12,9 +12,9 @@ from deploy.errors import error
 
 
 @contextmanager
-def site_lock(directory: Path) -> Iterator[None]:
-    """Holds the lock of the site in ``directory``. Raises DeployError ``site-locked``."""
-    path = directory / "lock"
+def site_lock(directory: Path, name: str = "lock") -> Iterator[None]:
+    """Holds the lock of that name of the site in ``directory``. Raises DeployError ``site-locked``."""
+    path = directory / name
     # Python makes the descriptor close on exec, so no child outlives us with the lock.
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:

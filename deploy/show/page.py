@@ -1,11 +1,8 @@
 """The report as one self-contained HTML page."""
 
-from pathlib import Path
-
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
 from deploy.run.journal import RecordedRun
 from deploy.show import timeline
+from deploy.show.html import render
 from deploy.show.report import command_of, started_at, summary_of
 from deploy.show.summary import task_title
 from deploy.show.text import EXPLANATIONS, duration
@@ -14,14 +11,8 @@ from deploy.show.text import EXPLANATIONS, duration
 def as_html(run: RecordedRun) -> str:
     """Outcome, failures, figures and timeline of the hosts; the page loads nothing from elsewhere."""
     summary = summary_of(run)
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template("page.html.j2").render(
+    return render(
+        "page.html.j2",
         summary=summary,
         explanation=EXPLANATIONS[summary.outcome],
         run=run,

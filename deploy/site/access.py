@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from deploy.errors import Finding, Severity
 from deploy.site.addresses import is_ip
-from deploy.site.inventory import Site
+from deploy.site.inventory import LOGS, Site
 
 _FIREWALL = "firewall_admin_networks"
 _NETWORKS = "firewall_cluster_networks"
@@ -17,6 +17,7 @@ def check_access(site: Site) -> Iterator[Finding]:
     yield from _peers_without_addresses(site)
     yield from _firewall_that_is_off(site)
     yield from _proxies_with_passwords(site)
+    yield from _tls_on_one_side(site)
 
 
 def _sessions_without_jobs(site: Site) -> Iterator[Finding]:
@@ -77,3 +78,30 @@ def _proxies_with_passwords(site: Site) -> Iterator[Finding]:
                     Severity.WARNING,
                 )
                 break
+
+
+def _tls_on_one_side(site: Site) -> Iterator[Finding]:
+    """Logs with TLS need a certificate and its key at one end and its authority at the other."""
+    for keeper in site.group(LOGS)[:1]:
+        served = bool(keeper.variables.get("log_server_certificate"))
+        if served != bool(keeper.variables.get("log_server_key")):
+            has, lacks = ("certificate", "key") if served else ("key", "certificate")
+            yield _half_of_tls(
+                keeper.where(f"log_server_{has}"),
+                f"{keeper.name} has a log_server_{has} and no log_server_{lacks}: it could not speak TLS",
+            )
+            return
+        other = next(
+            (host for host in site.cluster if bool(host.variables.get("log_client_ca")) != served), None
+        )
+        if other is not None:
+            what = "has no log_client_ca" if served else "has a log_client_ca, and the server no certificate"
+            yield _half_of_tls(
+                keeper.where("log_server_certificate") if served else other.where("log_client_ca"),
+                f"logs go to {keeper.name}; {other.name} {what}: its logs would not arrive",
+            )
+
+
+def _half_of_tls(where: str, what: str) -> Finding:
+    hint = "set log_server_certificate and log_server_key for the server, log_client_ca for all hosts"
+    return Finding(where, "log-tls-on-one-side", what, hint)

@@ -34,15 +34,21 @@ _CHECKS: tuple[Callable[[Site], Iterable[Finding]], ...] = (
 )
 
 
-def check_site(site: Site, vault_password_file: Path | None = None) -> list[Finding]:
+def check_site(
+    site: Site, vault_password_file: Path | None = None, *, reads_secrets: bool = True
+) -> list[Finding]:
     """The site's warnings. Raises one DeployError with every finding when one of them is an error."""
-    findings = site_findings(site, vault_password_file)
+    findings = site_findings(site, vault_password_file, reads_secrets=reads_secrets)
     if any(finding.severity is Severity.ERROR for finding in findings):
         raise DeployError(*findings)
     return findings
 
 
-def site_findings(site: Site, vault_password_file: Path | None = None) -> list[Finding]:
+def site_findings(
+    site: Site, vault_password_file: Path | None = None, *, reads_secrets: bool = True
+) -> list[Finding]:
     """Everything that is wrong with a site, and what may be, sorted by place."""
     found = {finding for check in _CHECKS for finding in check(site)}
-    return sorted({*site.warnings, *found, *check_secrets(site, vault_password_file)})
+    if reads_secrets:
+        found |= set(check_secrets(site, vault_password_file))
+    return sorted({*site.warnings, *found})

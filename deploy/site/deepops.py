@@ -170,10 +170,20 @@ MISSING = (
         "slurm_enable_prolog_epilog prolog_fileglob epilog_fileglob", "prologs and epilogs are not set up"
     ),
     Missing(
-        "slurm_enable_monitoring slurm_monitoring_group prometheus_* grafana_* alertmanager_*",
-        "monitoring is not set up",
+        "slurm_enable_monitoring slurm_monitoring_group",
+        "a host in [slurm-metric] watches the cluster; leave the group empty for no monitoring",
+        harmless=True,
     ),
-    Missing("slurm_enable_rsyslog_* rsyslog_*", "logs stay on their hosts: see journalctl there"),
+    Missing(
+        "prometheus_container prometheus_svc_* prometheus_state prometheus_*_dir"
+        " grafana_container grafana_svc_* grafana_state grafana_*_dir"
+        " alertmanager_container alertmanager_svc_* alertmanager_state alertmanager_*_dir",
+        "the monitoring runs without containers: see docs/monitoring.md",
+        harmless=True,
+    ),
+    Missing(
+        "slurm_enable_rsyslog_* rsyslog_*", "a host below [slurm-log] keeps the logs of all: see log_server_*"
+    ),
     Missing(
         "slurm_enable_container_registry standalone_container_registry_*", "no container registry is set up"
     ),

@@ -18,8 +18,9 @@ LOGIN = "slurm-login"
 METRIC = "slurm-metric"
 NFS = "slurm-nfs"
 NFS_CLIENT = "slurm-nfs-client"
+LOGS = "slurm-log"
 CLUSTER = "slurm-cluster"
-_MEMBERS = (MASTER, NODE, LOGIN, METRIC, NFS, NFS_CLIENT, CLUSTER)
+_MEMBERS = (MASTER, NODE, LOGIN, METRIC, LOGS, NFS, NFS_CLIENT, CLUSTER)
 RDMA = "rdma"
 CONTAINER = "slurm-container"
 _IMPLICIT_GROUPS = frozenset({"all", "ungrouped"})
@@ -90,6 +91,11 @@ class Site:
     def logins(self) -> tuple[Host, ...]:
         """The login nodes; the controllers where the inventory names none."""
         return self.group(LOGIN) or self.masters
+
+    @property
+    def metrics(self) -> tuple[Host, ...]:
+        """Who watches the cluster: the controller where there is no such group, nobody where it is empty."""
+        return self.group(METRIC) if METRIC in self.groups else self.masters[:1]
 
     @property
     def containers(self) -> tuple[Host, ...]:

@@ -8,10 +8,22 @@ from itertools import chain
 
 from deploy.errors import Finding, Severity
 from deploy.site.addresses import is_ip
-from deploy.site.inventory import CLUSTER, CONTAINER, LOGIN, MASTER, METRIC, NFS, NFS_CLIENT, NODE, Host, Site
+from deploy.site.inventory import (
+    CLUSTER,
+    CONTAINER,
+    LOGIN,
+    LOGS,
+    MASTER,
+    METRIC,
+    NFS,
+    NFS_CLIENT,
+    NODE,
+    Host,
+    Site,
+)
 from deploy.site.origin import host_origin, inventory_files, lines, shown
 
-_OWN_GROUPS = (MASTER, NODE, LOGIN, METRIC, NFS, NFS_CLIENT, CLUSTER, CONTAINER)
+_OWN_GROUPS = (MASTER, NODE, LOGIN, METRIC, LOGS, NFS, NFS_CLIENT, CLUSTER, CONTAINER)
 _NODE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}")
 _RESERVED_NAMES = frozenset({"default", "all", "localhost"})
 _LABEL = r"[A-Za-z0-9_]([A-Za-z0-9_-]{0,62})"
@@ -42,6 +54,13 @@ def _needed_groups(site: Site) -> Iterator[Finding]:
             "several-slurm-masters",
             f"{MASTER} holds {len(masters)} hosts; a second controller is not supported yet",
             f"leave one host in [{MASTER}]",
+        )
+    if len(site.metrics) > 1:
+        yield Finding(
+            host_origin(site.inventory, site.metrics[1].name),
+            "several-metric-hosts",
+            f"{METRIC} holds {len(site.metrics)} hosts: each would send every alert",
+            f"leave one host in [{METRIC}]",
         )
     if not site.nodes:
         yield Finding(

@@ -19,6 +19,10 @@ _PLACEHOLDER = re.compile(
     re.IGNORECASE,
 )
 _FORMS = {
+    "log_server_key": (
+        re.compile(r"\s*-----BEGIN (RSA |EC )?PRIVATE KEY-----.*", re.DOTALL),
+        "is no private key as PEM text without passphrase",
+    ),
     "munge_key": (re.compile(r".{32,}", re.DOTALL), "has fewer than 32 characters, which munge refuses"),
     "slurmdbd_database_password": (
         re.compile(r"""[^\s#"']+"""),
@@ -101,6 +105,9 @@ def _unfit(where: str, name: str, value: object) -> Iterator[Finding]:
     if not isinstance(value, (str, int, float)) or opaque(value) or name in RULES:
         return
     text = str(value)
+    option = options().get(name)
+    if not text and option and option.spec.get("default") == "":
+        return
     hint = _GENERATED if name in secret_names() else "write a random one, from: openssl rand -base64 32"
     if len(text) < _SHORTEST or _PLACEHOLDER.search(text):
         fault = f"is a placeholder or shorter than {_SHORTEST} characters"
@@ -113,7 +120,7 @@ def _unfit(where: str, name: str, value: object) -> Iterator[Finding]:
 
 def _contradictions(site: Site, name: str, kept: Mapping[str, Any]) -> Iterator[Finding]:
     """A generated secret that the inventory sets, too, or sets for some hosts only."""
-    readers = _slurm_hosts(site) if options()[name].role == "munge" else site.masters
+    readers = _readers(site, options()[name].role)
     setters = [host for host in readers if name in host.variables]
     if setters and name in kept:
         yield Finding(
@@ -132,7 +139,12 @@ def _contradictions(site: Site, name: str, kept: Mapping[str, Any]) -> Iterator[
         )
 
 
-def _slurm_hosts(site: Site) -> tuple[Host, ...]:
+def _readers(site: Site, role: str) -> tuple[Host, ...]:
+    """The hosts on which a role with a secret runs."""
+    if role == "grafana":
+        return site.metrics
+    if role != "munge":
+        return site.masters
     names = {host.name for host in (*site.masters, *site.nodes, *site.logins)}
     return tuple(host for host in site.cluster if host.name in names)
 

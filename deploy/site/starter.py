@@ -40,8 +40,9 @@ _INVENTORY = """\
 [{LOGIN}]
 {logins}
 
-# Monitoring. Left empty, that is the controller.
+# Monitoring: Prometheus, Alertmanager, Grafana. Left empty, nobody watches the cluster.
 [{METRIC}]
+{metric}
 
 [{CLUSTER}:children]
 {MASTER}
@@ -97,6 +98,7 @@ def starter_inventory(machines: Machines, user: str | None = None) -> str:
         METRIC=METRIC,
         CLUSTER=CLUSTER,
         controller=machines.controller or "# ctl1 ansible_host=10.0.0.1",
+        metric=machines.controller or "# ctl1",
         nodes="\n".join(machines.nodes) or "# node1 ansible_host=10.0.0.11\n# node2 ansible_host=10.0.0.12",
         logins="\n".join(machines.logins) or "# login1 ansible_host=10.0.0.2",
         user=f"ansible_user={user}" if user else "# ansible_user=admin",

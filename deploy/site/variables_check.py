@@ -6,7 +6,7 @@ from functools import cache
 
 from deploy.errors import Finding
 from deploy.site.deepops import deepops_finding
-from deploy.site.inventory import CONTAINER, LOGIN, MASTER, NFS, NODE, Host, Site
+from deploy.site.inventory import CONTAINER, LOGIN, LOGS, MASTER, NFS, NODE, Host, Site
 from deploy.site.schema import OWN_PREFIX, Option, options
 from deploy.site.values import faults, suggestion
 from deploy.site.wording import is_computed
@@ -60,6 +60,7 @@ _CONNECTION = frozenset(
 _READERS: Mapping[str, str] = {
     "enroot": CONTAINER,
     "job_ssh": NODE,
+    "log_server": LOGS,
     "login_limits": LOGIN,
     "motd": LOGIN,
     "mariadb": MASTER,

@@ -1,6 +1,7 @@
 """Boots and removes the machines of a Molecule scenario, the way the lab boots its own."""
 
 import json
+import os
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -91,5 +92,11 @@ def destroy(scenario: str, platforms: Sequence[Platform]) -> None:
     podman("network", "rm", "--force", network_of(scenario))
 
 
+def chosen(platforms: Sequence[Platform]) -> list[Platform]:
+    """The machine that Molecule was asked for alone, else all; Molecule itself narrows its inventory only."""
+    only = os.environ.get("MOLECULE_PLATFORM_NAME")
+    return [platform for platform in platforms if only in {None, "", platform["name"]}]
+
+
 if __name__ == "__main__":
-    {"create": create, "destroy": destroy}[sys.argv[1]](sys.argv[2], json.loads(sys.argv[3]))
+    {"create": create, "destroy": destroy}[sys.argv[1]](sys.argv[2], chosen(json.loads(sys.argv[3])))

@@ -29,16 +29,27 @@ options:
     description: Whether a task of this run changes an input. Only check mode needs it, where files stay old.
     type: bool
     default: false
+  reload_inputs:
+    description:
+      - Files and directories that the service reads when it starts or is reloaded; it is reloaded when one is
+        newer than the last time it did either.
+    type: list
+    elements: path
+    default: []
+  reload_pending:
+    description: As C(pending), of C(reload_inputs).
+    type: bool
+    default: false
 author: [the maintainers of this project]
 """
 
 RETURN = r"""
 action:
-  description: none, start or restart.
+  description: none, start, restart or reload.
   type: str
   returned: always
 reasons:
-  description: The inputs that are newer than the service's start.
+  description: The inputs that are newer than what the service has read.
   type: list
   returned: always
 deploy_impact:
@@ -51,7 +62,10 @@ deploy_manages:
   returned: always
 """
 
-_PROPERTIES = "LoadState,ActiveState,UnitFileState,InactiveExitTimestampMonotonic,NeedDaemonReload"
+_START, _LAST_CHANGE = "InactiveExitTimestampMonotonic", "StateChangeTimestampMonotonic"
+_PROPERTIES = f"LoadState,ActiveState,UnitFileState,{_START},{_LAST_CHANGE},NeedDaemonReload"
+_UNITS = "/etc/systemd/system/"
+_IMPACTS = {"reload": "reconfigure"}
 _ENABLED = frozenset({"enabled", "static", "indirect", "generated", "alias", "enabled-runtime"})
 
 
@@ -60,14 +74,19 @@ def parse_properties(text: str) -> dict[str, str]:
     return dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
 
 
-def started_at(properties: dict[str, str], wall: float, monotonic: float) -> float:
-    """When the service last started, in seconds of the present wall clock, however often that was set."""
-    return wall - monotonic + int(properties.get("InactiveExitTimestampMonotonic", "0") or 0) / 1e6
+def moment(properties: dict[str, str], name: str, wall: float, monotonic: float) -> float:
+    """A moment of the service's life, in seconds of the present wall clock, however often that was set."""
+    return wall - monotonic + int(properties.get(name, "0") or 0) / 1e6
 
 
 def newer(inputs: list[str], start: float) -> list[str]:
     """The inputs that were written after a service's start."""
     return [name for name in inputs if Path(name).exists() and Path(name).stat().st_mtime > start]
+
+
+def brings_a_unit(reasons: list[str]) -> bool:
+    """Whether a unit was written; systemd does not notice one that takes the place of a package's."""
+    return any(reason.startswith(_UNITS) for reason in reasons)
 
 
 def main() -> None:
@@ -76,9 +95,11 @@ def main() -> None:
         "name": {"type": "str", "required": True},
         "inputs": {"type": "list", "elements": "path", "default": []},
         "pending": {"type": "bool", "default": False},
+        "reload_inputs": {"type": "list", "elements": "path", "default": []},
+        "reload_pending": {"type": "bool", "default": False},
     }
     module = AnsibleModule(argument_spec=arguments, supports_check_mode=True)
-    name = module.params["name"]
+    name, inputs, reload_inputs = (module.params[key] for key in ("name", "inputs", "reload_inputs"))
 
     def systemctl(*words: str) -> str:
         code, out, err = module.run_command(["systemctl", *words])
@@ -92,29 +113,38 @@ def main() -> None:
     if state == "not-found" and not module.check_mode:
         module.fail_json(msg=f"the unit {name} is {state}")
     running = properties.get("ActiveState") in {"active", "reloading", "activating"}
-    reasons = newer(module.params["inputs"], started_at(properties, time.time(), time.monotonic()))
+    now = time.time(), time.monotonic()
+    reasons = newer(inputs, moment(properties, _START, *now))
+    # A service that runs changes its state when it starts and when it is reloaded.
+    to_read_again = newer(reload_inputs, moment(properties, _LAST_CHANGE, *now))
     if not running:
         action, reasons = "start", []
     elif reasons or module.params["pending"]:
         action = "restart"
+    elif to_read_again or module.params["reload_pending"]:
+        action, reasons = "reload", to_read_again
     else:
         action = "none"
     enable = properties.get("UnitFileState") not in _ENABLED
     steps = [
         (("unmask", name), state == "masked"),
-        (("daemon-reload",), properties.get("NeedDaemonReload") == "yes"),
+        (("daemon-reload",), properties.get("NeedDaemonReload") == "yes" or brings_a_unit(reasons)),
         (("enable", name), enable),
         ((action, name), action != "none"),
     ]
     for words in [words for words, is_needed in steps if is_needed and not module.check_mode]:
         systemctl(*words)
-    impact = {"kind": action, "service": name.removesuffix(".service"), "reasons": reasons}
+    impact = {
+        "kind": _IMPACTS.get(action, action),
+        "service": name.removesuffix(".service"),
+        "reasons": reasons,
+    }
     module.exit_json(
         changed=enable or action != "none",
         action=action,
         reasons=reasons,
         deploy_impact=impact,
-        deploy_manages={"services": [name], "files": module.params["inputs"]},
+        deploy_manages={"services": [name], "files": [*inputs, *reload_inputs]},
     )
 
 

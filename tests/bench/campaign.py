@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.bench.exporter import cpu_seconds_of_a_round, seconds_between_rounds
 from tests.bench.figures import Measured
 from tests.bench.floor import Recording, prepared, put_in_place, record
 from tests.bench.lab import BenchLab, Wish, fresh_lab
@@ -30,6 +31,7 @@ class Campaign:
     def run(self) -> None:
         """Everything, the first deployment first: the others need what it leaves."""
         self._large_sites()
+        self._exporter()
         recording = self._first_deployment(0)
         self._floor(0, recording)
         for number in range(1, self.rounds):
@@ -64,6 +66,12 @@ class Campaign:
             for measured, nodes in ((Measured.CHECK_1K, 1000), (Measured.CHECK_10K, 10_000)):
                 place = self.place / f"large{number}-{nodes}"
                 self._note(number, measured, seconds_to_check(place, nodes))
+
+    def _exporter(self) -> None:
+        for number in range(self.rounds):
+            cost = cpu_seconds_of_a_round(self.place / f"exporter{number}")
+            self._note(number, Measured.EXPORTER, cost)
+            self._note(number, Measured.EXPORTER_PAUSE, seconds_between_rounds())
 
     def _reruns(self, lab: BenchLab) -> None:
         rerun = Rerun(lab)

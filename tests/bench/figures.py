@@ -18,6 +18,8 @@ class Measured(StrEnum):
     FLOOR = "first deployment: floor by plain ssh, then a job"
     CHECK_1K = "offline check: 1,000 nodes"
     CHECK_10K = "offline check: 10,000 nodes"
+    EXPORTER = "Slurm exporter: CPU of a round, 1,000 nodes"
+    EXPORTER_PAUSE = "Slurm exporter: from one round to the next"
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,7 @@ GOALS = (
     Goal("full rerun / Ansible with the same settings", Measured.RERUN_FULL, Measured.RERUN_TUNED, 1.08),
     Goal("first deployment / floor", Measured.FIRST, Measured.FLOOR, 1.50),
     Goal("offline check: 10,000 nodes / 1,000 nodes", Measured.CHECK_10K, Measured.CHECK_1K, 10.0),
+    Goal("Slurm exporter: share of a core", Measured.EXPORTER, Measured.EXPORTER_PAUSE, 0.01),
 )
 
 Figures = Mapping[Measured, Sequence[float]]

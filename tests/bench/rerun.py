@@ -74,7 +74,7 @@ class Rerun:
 
 def deploy_cluster(lab: BenchLab, *options: str) -> Finished:
     """`deploy cluster` on the lab."""
-    command = [*DEPLOY, "cluster", str(lab.inventory), "--output", "plain", *options]
+    command = [*DEPLOY, "cluster", str(lab.inventory), "--output", "plain", "--no-validate", *options]
     return run(command, environment=lab.environment)
 
 

@@ -11,7 +11,17 @@ from xdist.scheduler import LoadScopeScheduling
 from tests.cluster.lab_cluster import Cluster
 
 RELEASES = ("trixie", "bookworm")
-LIFE = ("first_deployment", "status", "drift", "jobs", "access", "changes", "lost_hosts", "containers")
+LIFE = (
+    "first_deployment",
+    "status",
+    "drift",
+    "jobs",
+    "access",
+    "validation",
+    "changes",
+    "lost_hosts",
+    "containers",
+)
 """The files of tests that share a cluster, in the order of its life."""
 
 

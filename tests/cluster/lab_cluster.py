@@ -36,8 +36,9 @@ class Cluster:
         """`deploy lab down`."""
         return run(*DEPLOY, "lab", "down", "--name", self.name, "--delete-dir")
 
-    def deploy(self, *options: str, expect: int = 0) -> Result:
-        """`deploy cluster`, with plain output."""
+    def deploy(self, *options: str, expect: int = 0, validates: bool = False) -> Result:
+        """`deploy cluster`, with plain output; what a validation finds has tests of its own."""
+        options += ("--validate",) if validates else ("--no-validate",)
         return run(
             *DEPLOY, "cluster", str(self.inventory), "--output", "plain", *options, expect=expect, seconds=900
         )

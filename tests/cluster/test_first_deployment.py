@@ -12,7 +12,7 @@ import pytest
 from deploy.content import playbook
 from deploy.run.settings import Settings, ansible_environment
 from tests.cluster.jobs import UNTIL_TOLD, job_state, submit, wait_for_job
-from tests.cluster.lab_cluster import Cluster
+from tests.cluster.lab_cluster import Cluster, wait_until
 
 
 def test_machines_that_nothing_was_deployed_on(cluster: Cluster) -> None:
@@ -45,12 +45,14 @@ def test_a_plan_for_fresh_machines_lists_everything_and_changes_nothing(cluster:
 
 
 def test_first_deployment(cluster: Cluster) -> None:
-    cluster.deploy()
+    said = cluster.deploy(validates=True).stdout
+    assert re.search(r"^passed: 0 failed, \d\d passed, ", said, re.MULTILINE), said
     report = cluster.report()
     assert report["outcome"] == "converged"
     assert set(report["hosts"]) == {"ctl1", "login1", "node1", "node2"}
     assert all(host["changed"] for host in report["hosts"].values())
-    assert cluster.node_states() == {"node1": "idle", "node2": "idle"}
+    idle = {"node1": "idle", "node2": "idle"}
+    wait_until("the validation's jobs are over", lambda: cluster.node_states() == idle, seconds=30)
     assert (cluster.directory / "secrets.yml").stat().st_mode & 0o777 == 0o600
 
 
@@ -105,7 +107,7 @@ def test_no_secret_is_written_where_it_does_not_belong(cluster: Cluster) -> None
         for line in (cluster.directory / "secrets.yml").read_text().splitlines()
         if not line.startswith("#")
     ]
-    assert len(secrets) == 2
+    assert len(secrets) == 3
     for path in (cluster.directory / ".deploy").rglob("*"):
         if path.is_file():
             text = path.read_text(errors="replace")

@@ -14,7 +14,9 @@ from deploy.site.wording import with_keys
 from tests.unit.site.sites import INVENTORY, write_site
 
 _BY_DATA = {
-    *("firewall", "ml_stack", "nfs_client", "network_mounts", "openmpi", "proxy", "quotas"),
+    *("firewall", "log_client", "ml_stack", "nfs_client", "network_mounts", "openmpi", "proxy", "quotas"),
+    *("alertmanager", "blackbox_exporter", "grafana", "mysqld_exporter", "prometheus", "scrape_targets"),
+    "slurm_metrics",
     *("container_toolkit", "cuda_toolkit", "dcgm", "mig", "nvidia_repository", "rdma"),
 }
 """Roles whose hosts are those for which the site declares something."""
@@ -55,9 +57,9 @@ def test_the_readers_of_a_role_are_the_hosts_of_its_phases(tmp_path: Path) -> No
         assert readers == set(site.hosts), role
 
 
-def test_secrets_are_read_by_all_or_by_the_controller() -> None:
+def test_secrets_are_read_by_all_by_the_controller_or_by_the_host_that_watches() -> None:
     roles = {options()[name].role for name in secret_names()}
-    assert {role for role in roles if _READERS.get(role) != MASTER} == {"munge"}
+    assert {role for role in roles if _READERS.get(role) != MASTER} == {"grafana", "munge"}
 
 
 def test_what_must_be_alike_exists() -> None:

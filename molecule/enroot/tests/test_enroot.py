@@ -84,7 +84,7 @@ def test_package_with_another_checksum_is_refused(on: On, converge: Converge) ->
     assert answer.returncode == 2, answer.stdout + answer.stderr
     said = "did not match 0{64}; it was [0-9a-f]{64}"
     assert sorted(re.findall(rf"failed: \[molecule-enroot-(\w+)\].*{said}", answer.stderr)) == MACHINES
-    assert [version(on, name) for name in MACHINES] == ["1.0", "1.0"]
+    assert [version(on, name) for name in MACHINES] == ["1.0"] * len(MACHINES)
 
 
 @pytest.fixture
@@ -94,7 +94,7 @@ def newer(on: On, converge: Converge) -> Iterator[None]:
     yield
     answer = converge()
     assert answer.returncode == 0, answer.stdout + answer.stderr
-    assert [version(on, name) for name in MACHINES] == ["1.0", "1.0"]
+    assert [version(on, name) for name in MACHINES] == ["1.0"] * len(MACHINES)
 
 
 @pytest.mark.usefixtures("newer")

@@ -49,6 +49,19 @@ def test_script_with_the_environment_of_a_session_alone_loads_a_module(on: On, m
     assert answer.stdout.startswith("/srv/shared/probe/2.0 ")
 
 
+def test_modules_of_the_shell_before_are_in_the_path_of_a_login_shell(
+    on: On, machine: str, implementation: str
+) -> None:
+    """As in a job script with `bash -l`, submitted where modules are loaded."""
+    on(machine, "tee", "/home/alice/script", data="#!/bin/bash -l\necho $PROBE $PATH\n")
+    on(machine, "chmod", "755", "/home/alice/script")
+    answer = on(machine, *SHELLS["command"], f"{LOAD} >/dev/null && /home/alice/script")
+    # Lmod of Debian 12 points BASH_ENV to a file of its own, which does not load them again (README).
+    is_in_path = (implementation, machine) != ("lmod", "bookworm")
+    assert answer.stdout.startswith("/srv/shared/probe/2.0 /srv/shared/probe/2.0/bin:") == is_in_path
+    assert answer.stderr == ""
+
+
 def test_all_trees_are_searched_the_shared_one_first(on: On, machine: str) -> None:
     listing = on(machine, *SHELLS["command"], "module --terse avail probe 2>&1").stdout.splitlines()
     modules = [line.partition("(")[0].rstrip(": ") for line in listing]

@@ -9,7 +9,7 @@ from molecule.conftest import On
 NUMBERS = {"bookworm": 1, "trixie": 2}
 OTHER = {"bookworm": "trixie", "trixie": "bookworm"}
 NETWORKS = {"cluster": 0, "admins": 1, "outside": 2}
-SSH, OPENED, EXPORTER = 22, 8080, 9100
+SSH, OPENED, EXPORTER, GUARDED = 22, 8080, 9100, 9200
 CONNECT = """
 import socket, sys
 source, target, port = sys.argv[1:]
@@ -31,9 +31,9 @@ def answer(on: On, machine: str, network: str, port: int) -> str:
 @pytest.mark.parametrize(
     ("network", "expected"),
     [
-        ("cluster", {SSH: "accepted", OPENED: "accepted", EXPORTER: "accepted"}),
-        ("admins", {SSH: "accepted", OPENED: "refused", EXPORTER: "refused"}),
-        ("outside", {SSH: "refused", OPENED: "accepted", EXPORTER: "refused"}),
+        ("cluster", {SSH: "accepted", OPENED: "accepted", EXPORTER: "accepted", GUARDED: "refused"}),
+        ("admins", {SSH: "accepted", OPENED: "refused", EXPORTER: "refused", GUARDED: "accepted"}),
+        ("outside", {SSH: "refused", OPENED: "accepted", EXPORTER: "refused", GUARDED: "accepted"}),
     ],
 )
 def test_who_reaches_what(on: On, machine: str, network: str, expected: dict[int, str]) -> None:

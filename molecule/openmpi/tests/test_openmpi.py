@@ -1,15 +1,18 @@
-"""srun starts the ranks of an MPI program, and they find each other."""
+"""srun starts the ranks of an MPI program, the one that deploy validate runs, and they find each other."""
 
+import json
 from pathlib import Path
 
 from molecule.conftest import On
 
-PROGRAM = (Path(__file__).parents[2] / "shared/count_ranks.py").read_text()
+PROGRAM = (Path(__file__).parents[3] / "deploy/validate/programs/ranks.py").read_text()
+MARK = "deploy-probe:"
 
 
 def test_ranks_of_a_users_program_count_each_other(on: On, machine: str) -> None:
-    on(machine, "tee", "/srv/count_ranks.py", data=PROGRAM)
+    on(machine, "tee", "/srv/ranks.py", data=PROGRAM)
     user = ["timeout", "120", "setpriv", "--reuid=alice", "--regid=alice", "--init-groups"]
-    job = ["srun", "--quiet", "--chdir=/", "--ntasks=2", "--mpi=pmix", "python3", "/srv/count_ranks.py"]
-    said = sorted(on(machine, *user, *job).stdout.splitlines())
-    assert said == [f"rank {rank} of 2 on molecule-openmpi-{machine}" for rank in range(2)]
+    job = ["srun", "--quiet", "--chdir=/", "--ntasks=2", "--mpi=pmix", "python3", "/srv/ranks.py"]
+    said = [json.loads(line.partition(MARK)[2]) for line in on(machine, *user, *job).stdout.splitlines()]
+    assert sorted(answer["rank"] for answer in said) == [0, 1]
+    assert {(answer["ranks"], answer["host"]) for answer in said} == {(2, f"molecule-openmpi-{machine}")}

@@ -44,6 +44,10 @@ def test_nodes_and_partitions_are_the_declared_ones(on: On, machine: str) -> Non
     shown = on(machine, "sinfo", "--noheader", "--format=%R|%l|%h").stdout
     assert set(shown.splitlines()) == {"batch|1-00:00:00|NO", "gpu|infinite|EXCLUSIVE"}
     assert "DefMemPerCPU=875" in on(machine, "scontrol", "show", "partition", "batch").stdout
+    assert (
+        "JobDefaults=DefCpuPerGPU=1,DefMemPerGPU=400"
+        in on(machine, "scontrol", "show", "partition", "gpu").stdout
+    )
 
 
 def test_settings_are_in_force(on: On, machine: str) -> None:

@@ -45,6 +45,16 @@ def test_homes_are_private(on: On, machine: str) -> None:
     )
 
 
+@pytest.mark.parametrize(("name", "group"), [("alice", "physics"), ("bob", "bob")])
+def test_everybody_has_a_directory_of_their_own(on: On, machine: str, name: str, group: str) -> None:
+    said = on(machine, "stat", "--format", "%U %G %a", f"/srv/work/{name}").stdout
+    assert said == f"{name} {group} 700\n"
+
+
+def test_who_is_gone_gets_no_directory(on: On, machine: str) -> None:
+    assert on(machine, "test", "-e", "/srv/work/carol", check=False).returncode == 1
+
+
 def test_account_declared_absent_is_gone_but_its_files_stay(on: On, machine: str) -> None:
     assert on(machine, "id", "carol", check=False).returncode == 1
     assert on(machine, "test", "-d", "/home/carol").returncode == 0

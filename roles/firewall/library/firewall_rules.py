@@ -39,6 +39,11 @@ options:
     type: list
     elements: dict
     default: []
+  guarded:
+    description: What the cluster's hosts reach only where they are named, each with ports and from.
+    type: list
+    elements: dict
+    default: []
 author: [the maintainers of this project]
 """
 
@@ -146,6 +151,7 @@ def main() -> None:
         "ssh_ports": {"type": "list", "elements": "int", "required": True},
         "ssh_from": {"type": "list", "elements": "str", "required": True},
         "opened": {"type": "list", "elements": "dict", "default": []},
+        "guarded": {"type": "list", "elements": "dict", "default": []},
     }
     module = AnsibleModule(argument_spec=arguments, supports_check_mode=True)
     firewall = Firewall(module)

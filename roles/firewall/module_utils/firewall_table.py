@@ -32,25 +32,24 @@ class Table:
 
     cluster: tuple[Network, ...]
     services: tuple[Service, ...]
+    guarded: tuple[Service, ...] = ()
+    """What the cluster's hosts reach only where they are named, too."""
 
     @classmethod
     def of(cls, parameters: Mapping[str, Any]) -> Table:
         """The table of a host. Raises ValueError for what is no address, network or port."""
         ssh = Service("tcp", tuple(map(str, parameters["ssh_ports"])), networks(parameters["ssh_from"]))
-        opened = [
-            Service(
-                entry.get("protocol") or "tcp",
-                tuple(sorted(map(_ports, entry["ports"]), key=lambda text: int(text.partition("-")[0]))),
-                networks(entry.get("from") or ["0.0.0.0/0", "::/0"]),
-            )
-            for entry in parameters["opened"]
-        ]
-        return cls(networks(parameters["cluster"]), (ssh, *opened))
+        opened = [_service(entry, ["0.0.0.0/0", "::/0"]) for entry in parameters["opened"]]
+        guarded = [_service(entry, []) for entry in parameters["guarded"]]
+        return cls(networks(parameters["cluster"]), (ssh, *opened), tuple(guarded))
 
     def admits(self, address: str, port: int) -> bool:
         """Whether a TCP connection from an address to a port of this host is accepted."""
-        tcp = (service for service in self.services if service.protocol == "tcp")
-        return _within(address, self.cluster) or any(service.admits(address, port) for service in tcp)
+        named = (*self.services, *self.guarded)
+        if any(service.admits(address, port) for service in named if service.protocol == "tcp"):
+            return True
+        is_guarded = any(_has(ports, port) for service in self.guarded for ports in service.ports)
+        return not is_guarded and _within(address, self.cluster)
 
     def text(self) -> str:
         """The file for nft: takes the place of the table that is there, in one transaction."""
@@ -65,6 +64,12 @@ class Table:
     def _rules(self) -> Iterator[str]:
         yield "ct state established,related accept"
         yield 'iifname "lo" accept'
+        for service in (*self.services, *self.guarded):
+            for source in _sources(service.sources):
+                yield f"{source}{service.protocol} dport {{ {', '.join(service.ports)} }} accept"
+        for service in self.guarded:
+            ports = ", ".join(service.ports)
+            yield f"{service.protocol} dport {{ {ports} }} reject with icmpx admin-prohibited"
         for source in _sources(self.cluster):
             yield f"{source}accept"
         # By number, as a small system has no names for them: ICMP of both families.
@@ -72,11 +77,14 @@ class Table:
         # Addresses by DHCP: its answers come from where nothing was asked, as the kernel sees it.
         yield "udp sport 67 udp dport 68 accept"
         yield "udp sport 547 udp dport 546 accept"
-        for service in self.services:
-            for source in _sources(service.sources):
-                yield f"{source}{service.protocol} dport {{ {', '.join(service.ports)} }} accept"
         # An answer instead of silence: who is refused knows at once.
         yield "reject with icmpx admin-prohibited"
+
+
+def _service(entry: Mapping[str, Any], everybody: Sequence[str]) -> Service:
+    """An entry of the role's variables; ``everybody`` is meant where it names nobody."""
+    ports = sorted(map(_ports, entry["ports"]), key=lambda text: int(text.partition("-")[0]))
+    return Service(entry.get("protocol") or "tcp", tuple(ports), networks(entry.get("from") or everybody))
 
 
 def networks(texts: Iterable[str]) -> tuple[Network, ...]:

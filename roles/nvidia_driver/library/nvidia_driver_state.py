@@ -21,9 +21,10 @@ description:
 options:
   state:
     description: C(requested) loads modules or asks for a reboot; C(verified) fails where the two
-      versions differ.
+      versions differ; C(explained) fails with what the compiler said when DKMS could not build, else
+      with C(said).
     type: str
-    choices: [requested, verified]
+    choices: [requested, verified, explained]
     required: true
   kernel_modules:
     description: Whether this machine's own kernel runs the driver; C(none) compares nothing.
@@ -31,6 +32,10 @@ options:
     required: true
   version:
     description: What the installed version has to start with.
+    type: str
+    default: ""
+  said:
+    description: What apt said when the packages could not be installed.
     type: str
     default: ""
   pending:
@@ -58,7 +63,7 @@ deploy_impact:
 _ROOT = Path("/")
 _REASON = Path("/run/deploy/reboot/nvidia_driver")
 _MODULES = ("nvidia", "nvidia_uvm")
-_LOG_LINES = 12
+_LOG_LINES = 6
 
 
 def decide(running: str, on_disk: str, *, has_nouveau: bool) -> tuple[str, str]:
@@ -92,10 +97,32 @@ def why_not_built(kernel: str, dkms: Path = Path("/var/lib/dkms")) -> str:
             "for it: boot the "
             "newest kernel that the distribution has headers for, then run deploy again"
         )
+    said = compiler_said(dkms)
+    return f"no module was built for the kernel {kernel}" + (f" {said}" if said else "; see: dkms status")
+
+
+def compiler_said(dkms: Path = Path("/var/lib/dkms")) -> str:
+    """The log of the last build that failed, with its errors; empty when none did.
+
+    DKMS keeps the log of a build in this place only until the build has succeeded.
+    """
     logs = sorted(dkms.glob("nvidia*/*/build/make.log"), key=lambda path: path.stat().st_mtime)
-    tail = logs[-1].read_text(encoding="utf-8", errors="replace").splitlines()[-_LOG_LINES:] if logs else []
-    where = f" ({logs[-1]}):\n" + "\n".join(tail) if logs else "; see: dkms status"
-    return f"no module was built for the kernel {kernel}{where}"
+    if not logs:
+        return ""
+    lines = logs[-1].read_text(encoding="utf-8", errors="replace").splitlines()
+    errors = [line for line in lines if re.search(r": (fatal )?error: ", line)]
+    return f"({logs[-1]}):\n" + "\n".join(errors[:_LOG_LINES] or lines[-_LOG_LINES:])
+
+
+def why_not_installed(said: str, kernel: str, dkms: Path = Path("/var/lib/dkms")) -> str:
+    """Why apt could not install the packages; it says no more than that one of their scripts failed."""
+    if "returned an error code" not in said or not (compiled := compiler_said(dkms)):
+        return said
+    return (
+        f"this driver cannot be built for the kernel (running: {kernel}) {compiled}\n"
+        "Boot a kernel that it can be built for and remove the headers of later ones, or take another driver "
+        "(nvidia_driver_source: nvidia), then run deploy again"
+    )
 
 
 class Driver:
@@ -137,13 +164,16 @@ class Driver:
 def main() -> None:
     """Compare, then load, ask or complain."""
     arguments: dict[str, Any] = {
-        "state": {"type": "str", "choices": ["requested", "verified"], "required": True},
+        "state": {"type": "str", "choices": ["requested", "verified", "explained"], "required": True},
         "kernel_modules": {"type": "str", "required": True},
         "version": {"type": "str", "default": ""},
+        "said": {"type": "str", "default": ""},
         "pending": {"type": "bool", "default": False},
     }
     module = AnsibleModule(argument_spec=arguments, supports_check_mode=True)
     params = module.params
+    if params["state"] == "explained":
+        module.fail_json(msg=why_not_installed(params["said"], os.uname().release))
     driver = Driver(module)
     if params["pending"] and module.check_mode:
         foreseen = "reboot" if driver.running or driver.has_nouveau else "load"

@@ -44,8 +44,13 @@ options:
     description: Whether homes are created and ssh keys written.
     type: bool
     default: true
+  directories:
+    description: Directories in which each account has one of its own name, made where homes are created.
+    type: list
+    elements: path
+    default: []
   home_mode:
-    description: The mode of a new home.
+    description: The mode of a new home, and of a new directory in C(directories).
     type: str
     default: "0700"
 author: [the maintainers of this project]
@@ -280,6 +285,28 @@ def _place_keys(user: Mapping[str, Any], *, write: bool) -> bool:
     return before != after
 
 
+def missing_directories(
+    accounts: Sequence[Mapping[str, Any]], directories: Sequence[str]
+) -> list[tuple[Path, Mapping[str, Any]]]:
+    """Directories that accounts shall have and that are not there, each with its account."""
+    wanted = [
+        (Path(directory) / user["name"], user)
+        for directory in directories
+        for user in accounts
+        if user["state"] == "present"
+    ]
+    return [(path, user) for path, user in wanted if not path.is_dir()]
+
+
+def _make_directory(path: Path, user: Mapping[str, Any], mode: str) -> None:
+    """The parents belong to root, so nobody else can put something in the way."""
+    path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+    path.mkdir(mode=0o700)
+    entry = pwd.getpwnam(user["name"])
+    os.chown(path, entry.pw_uid, entry.pw_gid)
+    path.chmod(int(mode, 8))
+
+
 def _arguments() -> dict[str, Any]:
     state = {"type": "str", "choices": ["present", "absent"], "default": "present"}
     name = {"type": "str", "required": True}
@@ -309,6 +336,7 @@ def _arguments() -> dict[str, Any]:
             },
         },
         "create_home": {"type": "bool", "default": True},
+        "directories": {"type": "list", "elements": "path", "default": []},
         "home_mode": {"type": "str", "default": "0700"},
     }
 
@@ -355,6 +383,10 @@ def main() -> None:
             f"ssh keys of {user['name']}" for user in here if _place_keys(user, write=not module.check_mode)
         ]
         keys = [f"{home_of(user)}/.ssh/authorized_keys" for user in here if user["ssh_keys"]]
+        for path, user in missing_directories(accounts, given["directories"]):
+            actions.append(f"directory {path}")
+            if not module.check_mode:
+                _make_directory(path, user, given["home_mode"])
     module.exit_json(
         changed=bool(actions),
         actions=actions,

@@ -42,6 +42,7 @@ def test_what_no_bundle_can_hold_is_said(tmp_path: Path) -> None:
     found = contents(tmp_path)
     assert found.downloads == ()
     assert [line.split()[0] for line in found.left_out] == [
+        "Grafana:",
         "Python",
         "https://example.org/a/pyxis.tar.gz,",
         "what",

@@ -60,13 +60,22 @@ def test_adding_keeps_the_files_mode(tmp_path: Path) -> None:
     directory.add({"node2": "10.213.7.12"})
     assert directory.inventory.stat().st_mode & 0o777 == 0o640
     assert directory.missing({**ADDRESSES, "node2": "10.213.7.12"}) == {}
-    assert sorted(entry.name for entry in tmp_path.iterdir()) == [".lab", "group_vars", "inventory.ini"]
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == [
+        ".lab",
+        "group_vars",
+        "inventory.ini",
+        "validation.yml",
+    ]
 
 
 def test_forgetting_the_keys_leaves_the_inventory(tmp_path: Path) -> None:
     directory = made(tmp_path)
     directory.forget_keys()
-    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["group_vars", "inventory.ini"]
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == [
+        "group_vars",
+        "inventory.ini",
+        "validation.yml",
+    ]
 
 
 def test_a_directory_named_lab_without_our_keys_stays(tmp_path: Path) -> None:

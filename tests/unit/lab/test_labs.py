@@ -140,7 +140,7 @@ def test_a_network_taken_meanwhile_gives_the_next(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(up, "podman", refuse_first)
     monkeypatch.setattr(up, "taken_networks", list)
-    assert up._make_network(Wish("two"), "trixie").name == "two"
+    assert up.make_network(Wish("two"), "trixie").name == "two"
     assert len(set(tried)) == 2
 
 

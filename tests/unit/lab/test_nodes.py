@@ -1,5 +1,5 @@
 from dataclasses import replace
-from ipaddress import IPv4Network
+from ipaddress import IPv4Address
 from pathlib import Path
 
 from deploy.lab.access import KeyPair
@@ -11,8 +11,8 @@ MAKER = NodeMaker(
     lab="lab2",
     directory=Path("/sites/lab 2"),
     image="localhost/deploy-lab:trixie",
-    network=IPv4Network("10.213.7.0/24"),
-    gpus=2,
+    addresses={"node1": IPv4Address("10.213.7.11"), "login1": IPv4Address("10.213.7.3")},
+    gpus={"node1": 2},
     admin_key="ssh-ed25519 ADMIN deploy-lab\n",
     machine=Machine(cgroup_v1=False, runtime="crun", open_files=20000, processes=32768),
 )

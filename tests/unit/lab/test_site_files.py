@@ -21,6 +21,15 @@ def test_ansible_reads_the_inventory(tmp_path: Path) -> None:
     assert groups["slurm-cluster"] == set(ADDRESSES)
 
 
+@pytest.mark.parametrize(("monitoring", "names"), [(False, []), (True, ["ctl1"])])
+def test_a_lab_is_watched_where_that_is_asked_for(
+    tmp_path: Path, *, monitoring: bool, names: list[str]
+) -> None:
+    file = tmp_path / "inventory.ini"
+    file.write_text(inventory(ADDRESSES, monitoring=monitoring))
+    assert [host.name for host in read_site(file).metrics] == names
+
+
 @pytest.mark.parametrize(
     ("release", "cgroup_v1", "parameters"),
     [

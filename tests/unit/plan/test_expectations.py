@@ -20,6 +20,9 @@ def expected(directory: Path, host: str, inventory: str = INVENTORY, **files: st
     return {**base["vars"]["host_check_site"], **base["hosts"][host]["host_check_host"]}
 
 
+NUMBERS = ("prometheus-node-exporter", 9100, "tcp")
+
+
 def ports(expectation: dict[str, Any]) -> list[tuple[str, int, str]]:
     return [(port["daemon"], port["port"], port["protocol"]) for port in expectation["ports"]]
 
@@ -35,7 +38,16 @@ def test_a_controller(tmp_path: Path) -> None:
         ("slurmdbd", 6819, "tcp"),
         ("mariadbd", 3306, "tcp"),
         ("chronyd", 123, "udp"),
+        NUMBERS,
+        ("python3", 9341, "tcp"),
+        ("prometheus-mysqld-exporter", 9104, "tcp"),
+        ("prometheus-alertmanager", 9093, "tcp"),
+        ("prometheus-blackbox-exporter", 9115, "tcp"),
+        ("grafana", 3000, "tcp"),
+        ("prometheus", 9090, "tcp"),
     ]
+    exporter = next(port for port in controller["ports"] if port["port"] == 9100)
+    assert exporter["programs"] == ["prometheus-node-exporter", "prometheus-node"]
     assert {"/var/spool/slurmctld", "/var/lib/mysql", "/usr"} <= paths(controller)
     assert {"slurmctld", "mariadb-server", "munge", "chrony"} <= set(controller["packages"])
     assert (controller["cluster"], controller["controllers"]) == ("cluster", ["ctl1"])
@@ -46,7 +58,7 @@ def test_a_controller(tmp_path: Path) -> None:
 
 def test_a_compute_node(tmp_path: Path) -> None:
     node = expected(tmp_path, "node2")
-    assert ports(node) == [("slurmd", 6818, "tcp")]
+    assert ports(node) == [("slurmd", 6818, "tcp"), NUMBERS]
     assert "/var/spool/slurmd" in paths(node)
     assert "/var/lib/mysql" not in paths(node)
     assert node["hardware"] == {"cpus": 4, "memory_mb": 8000, "gpus": [{"type": "a100", "count": 2}]}
@@ -57,7 +69,7 @@ def test_a_compute_node(tmp_path: Path) -> None:
 
 def test_a_login_node_may_call_itself_anything(tmp_path: Path) -> None:
     login = expected(tmp_path, "login1")
-    assert (ports(login), login["hostname"], login["cluster"]) == ([], "", "cluster")
+    assert (ports(login), login["hostname"], login["cluster"]) == ([NUMBERS], "", "cluster")
 
 
 def test_a_host_without_slurm_may_have_another(tmp_path: Path) -> None:
@@ -78,16 +90,16 @@ slurmdbd_port: 7020
 mariadb_parameters: {port: 7030}
 """
     controller = expected(tmp_path, "ctl1", slurm_master=variables)
-    assert [port for _, port, _ in ports(controller)] == [7000, 7001, 7020, 7030, 123]
+    assert [port for _, port, _ in ports(controller)][:5] == [7000, 7001, 7020, 7030, 123]
     assert (controller["cluster"], controller["state_location"]) == ("big", "/srv/state")
     node = expected(tmp_path, "node1", slurm_master=variables)
-    assert ports(node) == [("slurmd", 7010, "tcp")]
+    assert ports(node) == [("slurmd", 7010, "tcp"), NUMBERS]
     assert "/srv/spool/" in paths(node)
 
 
 def test_a_port_that_is_a_template_is_not_checked(tmp_path: Path) -> None:
     node = expected(tmp_path, "node1", slurm_master='slurmctld_parameters: {SlurmdPort: "{{ site_port }}"}\n')
-    assert ports(node) == []
+    assert ports(node) == [NUMBERS]
 
 
 @pytest.mark.parametrize(

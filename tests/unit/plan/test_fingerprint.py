@@ -79,7 +79,7 @@ def test_a_new_node_concerns_few_phases_of_others(plain: dict[str, dict[str, str
     )
     other = found(tmp_path / "site", inventory=inventory)
     assert differing(plain, other) == {
-        "ctl1": {"names", "controller"},
+        "ctl1": {"names", "controller", "targets"},
         "login1": {"names", "user_logins"},
         "node1": {"names"},
         "node2": {"names"},

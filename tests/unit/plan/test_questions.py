@@ -10,6 +10,16 @@ from deploy.plan.questions import _SERVICES, asked_hosts, services_by_host, writ
 from deploy.site.inventory import Site, read_site
 from tests.unit.site.sites import write_site
 
+NUMBERS = "prometheus-node-exporter"
+WATCHING = (
+    "slurm_metrics",
+    "prometheus-mysqld-exporter",
+    "prometheus-blackbox-exporter",
+    "prometheus-alertmanager",
+    "prometheus",
+    "grafana-server",
+)
+
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
@@ -18,15 +28,18 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
 
 def test_every_host_should_run_the_daemons_of_its_phases(site: Site) -> None:
     assert services_by_host(site) == {
-        "ctl1": ("chrony", "munge", "mariadb", "slurmdbd", "slurmctld"),
-        "login1": ("chrony", "munge", "sackd"),
-        "node1": ("chrony", "munge", "slurmd"),
-        "node2": ("chrony", "munge", "slurmd"),
+        "ctl1": ("chrony", "munge", "mariadb", "slurmdbd", "slurmctld", NUMBERS, *WATCHING),
+        "login1": ("chrony", "munge", "sackd", NUMBERS),
+        "node1": ("chrony", "munge", "slurmd", NUMBERS),
+        "node2": ("chrony", "munge", "slurmd", NUMBERS),
     }
 
 
 def test_every_role_that_runs_a_daemon_is_known_by_it() -> None:
-    used = {role for phase in PHASES for role in phase.roles} - {"openmpi"}  # restarts that of slurmd
+    used = {role for phase in PHASES for role in phase.roles} - {
+        "openmpi",
+        "deploy_metrics",
+    }  # that of slurmd, a timer
     assert {role for role in used if _runs_a_daemon(role)} == _SERVICES.keys()
 
 
@@ -47,7 +60,7 @@ def test_what_each_host_is_asked(site: Site, tmp_path: Path) -> None:
     hosts: dict[str, Any] = source["all"]["children"]["phase_status"]["hosts"]
     assert hosts["ctl1"] == {
         "ansible_become": False,
-        "status_services": ["chrony", "munge", "mariadb", "slurmdbd", "slurmctld"],
+        "status_services": ["chrony", "munge", "mariadb", "slurmdbd", "slurmctld", NUMBERS, *WATCHING],
         "status_asks_slurm": True,
     }
     assert hosts["node1"]["status_asks_slurm"] is False

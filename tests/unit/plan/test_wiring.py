@@ -36,6 +36,13 @@ def test_phases_and_their_hosts(tmp_path: Path) -> None:
         "ssh_server": ("ctl1", "login1", "node1", "node2"),
         "job_logins": ("node1", "node2"),
         "user_logins": ("login1",),
+        "node_exporter": ("ctl1", "login1", "node1", "node2"),
+        "slurm_metrics": ("ctl1",),
+        "mysqld_exporter": ("ctl1",),
+        "probes": ("ctl1",),
+        "monitoring": ("ctl1",),
+        "targets": ("ctl1",),
+        "grafana": ("ctl1",),
     }
 
 
@@ -54,6 +61,8 @@ def test_a_limited_run_adds_only_the_controllers_node_list(tmp_path: Path) -> No
         "software": ("node2",),
         "ssh_server": ("node2",),
         "job_logins": ("node2",),
+        "node_exporter": ("node2",),
+        "targets": ("ctl1",),
     }
     full, limited = wired(site)["phase_controller"], wired(site, {"node2"})["phase_controller"]
     assert full["vars"] == limited["vars"]
@@ -62,7 +71,9 @@ def test_a_limited_run_adds_only_the_controllers_node_list(tmp_path: Path) -> No
 
 def test_partitions_by_group_by_node_and_by_default(tmp_path: Path) -> None:
     site = read_site(write_site(tmp_path, files={"group_vars/all.yml": PARTITIONS}))
-    assert wired(site)["phase_controller"]["vars"]["slurmctld_partition_nodes"] == {
+    nodes = dict(wired(site)["phase_controller"]["vars"]["slurmctld_partition_nodes"])
+    assert nodes.pop("deploy-validate") == {"nodes": "node[1-2]", "memory_per_cpu_mb": 2000}
+    assert nodes == {
         "gpu": {"nodes": "node[1-2]", "memory_per_cpu_mb": 2000},
         "one": {"nodes": "node2", "memory_per_cpu_mb": 2000},
         "rest": {"nodes": "node[1-2]", "memory_per_cpu_mb": 2000},
@@ -71,7 +82,24 @@ def test_partitions_by_group_by_node_and_by_default(tmp_path: Path) -> None:
 
 def test_the_default_partition_is_wired_too(tmp_path: Path) -> None:
     nodes = wired(read_site(write_site(tmp_path)))["phase_controller"]["vars"]["slurmctld_partition_nodes"]
-    assert nodes == {"batch": {"nodes": "node[1-2]", "memory_per_cpu_mb": 2000}}
+    assert nodes["batch"] == {"nodes": "node[1-2]", "memory_per_cpu_mb": 2000}
+
+
+def test_the_user_of_validations_has_an_account_a_qos_and_a_hidden_partition(tmp_path: Path) -> None:
+    variables = wired(read_site(write_site(tmp_path)))["phase_controller"]["vars"]
+    name = "deploy-validate"
+    assert [qos["name"] for qos in variables["slurm_accounts_added_qos"]] == [name]
+    assert variables["slurm_accounts_added_users"][0]["accounts"] == [name]
+    (partition,) = variables["slurmctld_added_partitions"]
+    assert partition["allow_accounts"] == [name]
+    assert partition["parameters"] == {"Hidden": "YES"}
+
+
+def test_a_site_may_want_no_user_of_validations(tmp_path: Path) -> None:
+    site = read_site(write_site(tmp_path, files={"group_vars/all.yml": "users_validation: {}\n"}))
+    variables = wired(site)["phase_controller"]["vars"]
+    assert "slurm_accounts_added_users" not in variables
+    assert variables["slurmctld_added_partitions"] == []
 
 
 def test_a_node_without_a_contract_is_left_out_of_slurm(tmp_path: Path) -> None:
@@ -111,7 +139,11 @@ def test_the_database_user_joins_the_admins_own(tmp_path: Path) -> None:
     other = "mariadb_users: [{name: other, password: abcdefghijklmnopq, privileges: '*.*:ALL'}]\n"
     files = {"host_vars/ctl1.yml": other}
     host = wired(read_site(write_site(tmp_path, files=files)))["phase_check"]["hosts"]["ctl1"]
-    assert [user["name"] for user in host["mariadb_users"]] == ["other", "{{ slurmdbd_database_user }}"]
+    assert [user["name"] for user in host["mariadb_users"]] == [
+        "other",
+        "{{ slurmdbd_database_user }}",
+        "prometheus",
+    ]
 
 
 def test_the_address_in_the_cluster_may_differ_from_ansibles(tmp_path: Path) -> None:
@@ -217,3 +249,19 @@ def test_the_cluster_is_reached_without_the_proxy(tmp_path: Path) -> None:
     assert groups["phase_proxy"]["vars"]["proxy_direct"] == [*names, "10.0.0.1", "10.0.0.2", "10.0.0.0/24"]
     expected = groups["phase_check"]["hosts"]["node1"]["host_check_host"]["apt_options"]
     assert expected == 'Acquire::http::Proxy "http://proxy.example:3128";\n'
+
+
+def test_logs_go_to_the_host_that_keeps_them(tmp_path: Path) -> None:
+    inventory = INVENTORY.replace(
+        "[slurm-cluster:children]", "[slurm-log]\nlogin1\n\n[slurm-cluster:children]"
+    )
+    files = {"host_vars/login1.yml": "log_server_port: 514\n"}
+    groups = wired(read_site(write_site(tmp_path, inventory, files)))
+    assert list(groups["phase_log_server"]["hosts"]) == ["login1"]
+    assert groups["phase_log_server"]["vars"] == {"log_server_senders": ["10.0.0.0/24"]}
+    assert list(groups["phase_log_client"]["hosts"]) == ["ctl1", "login1", "node1", "node2"]
+    assert groups["phase_log_client"]["vars"] == {
+        "log_client_server": "10.0.0.2",
+        "log_client_server_name": "login1",
+        "log_client_port": 514,
+    }

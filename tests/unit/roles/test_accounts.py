@@ -1,5 +1,6 @@
 import grp
 import pwd
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -42,6 +43,13 @@ PRESENT = module.Present(
     users={entry.pw_name: entry for entry in (user_entry("alice", 2001, 2001),)},
 )
 EMPTY = module.Present(groups={}, users={})
+
+
+def test_directories_that_accounts_lack(tmp_path: Path) -> None:
+    (tmp_path / "bob").mkdir()
+    accounts = [account("alice", 2001), account("bob", 2002), account("carol", 2003, state="absent")]
+    missing = module.missing_directories(accounts, [str(tmp_path)])
+    assert missing == [(tmp_path / "alice", accounts[0])]
 
 
 @pytest.mark.parametrize(

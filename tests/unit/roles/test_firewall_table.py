@@ -15,6 +15,10 @@ SITE: dict[str, Any] = {
         {"ports": ["8000-8099", "443"], "from": ["10.1.0.0/16"]},
         {"ports": ["53"], "protocol": "udp"},
     ],
+    "guarded": [
+        {"ports": ["9100"], "from": ["10.0.0.1"]},
+        {"ports": ["9090", "443"], "from": ["192.0.2.0/24"]},
+    ],
 }
 
 
@@ -25,11 +29,15 @@ def table(**changes: Any) -> Any:  # noqa: ANN401
 @pytest.mark.parametrize(
     ("address", "port", "expected"),
     [
-        ("10.0.0.2", 9100, True),
-        ("10.0.0.3", 9100, False),
+        ("10.0.0.2", 6818, True),
+        ("10.0.0.3", 6818, False),
+        ("10.0.0.1", 9100, True),
+        ("10.0.0.2", 9100, False),
+        ("10.0.0.1", 9090, False),
+        ("192.0.2.9", 9090, True),
         ("fd00::7", 6818, True),
         ("192.0.2.9", 2222, True),
-        ("192.0.2.9", 443, False),
+        ("10.0.0.2", 443, False),
         ("::ffff:192.0.2.9", 22, True),
         ("fe80::1%eth0", 22, False),
         ("10.1.2.3", 8050, True),
@@ -50,6 +58,13 @@ def test_the_text_replaces_the_table_in_one_transaction() -> None:
     assert "ip saddr { 192.0.2.0/24 } tcp dport { 22, 2222 } accept" in rules
     assert "ip saddr { 10.1.0.0/16 } tcp dport { 443, 8000-8099 } accept" in rules
     assert "meta nfproto ipv6 udp dport { 53 } accept" in rules
+    shut = "tcp dport { 9100 } reject with icmpx admin-prohibited"
+    opened, own = (
+        "ip saddr { 10.1.0.0/16 } tcp dport { 443, 8000-8099 } accept",
+        "ip saddr { 10.0.0.1 } tcp dport { 9100 } accept",
+    )
+    cluster = "ip saddr { 10.0.0.1, 10.0.0.2 } accept"
+    assert rules.index(opened) < rules.index(own) < rules.index(shut) < rules.index(cluster)
     assert rules[-3] == "reject with icmpx admin-prohibited"
 
 

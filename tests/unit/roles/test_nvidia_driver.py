@@ -85,6 +85,21 @@ def test_why_no_module_was_built() -> None:
     assert "headers" in state.why_not_built("0.0-no-such-kernel")
 
 
+def test_why_the_packages_could_not_be_installed(tmp_path: Path) -> None:
+    said = "'apt-get install' failed: E: Sub-process /usr/bin/dpkg returned an error code (1)"
+    assert state.why_not_installed(said, "6.12", tmp_path) == said
+    log = tmp_path / "nvidia-current/550/build/make.log"
+    log.parent.mkdir(parents=True)
+    log.write_text(
+        "CC nv.o\nnv-pci.c:237:9: error: too few arguments\nmake: *** Error 2\n# elapsed time: 00:10:28\n"
+    )
+    why = state.why_not_installed(said, "6.12", tmp_path)
+    assert f"({log}):\nnv-pci.c:237:9: error: too few arguments\nBoot a kernel" in why
+    assert state.why_not_installed("E: Unable to locate package", "6.12", tmp_path).startswith("E: Unable")
+    log.write_text("bad exit status: 2\n")
+    assert "bad exit status: 2" in state.compiler_said(tmp_path)
+
+
 LINES = """\
 # deb http://old.example/debian bookworm main
 deb [signed-by=/k.asc arch=amd64] http://mirror.example/debian bookworm main  # ours

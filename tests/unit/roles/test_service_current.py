@@ -17,7 +17,12 @@ def test_properties() -> None:
 
 def test_start_time_follows_the_present_clock() -> None:
     properties = {"InactiveExitTimestampMonotonic": "40000000"}
-    assert service.started_at(properties, wall=1000.0, monotonic=100.0) == 940.0
+    assert service.moment(properties, "InactiveExitTimestampMonotonic", wall=1000.0, monotonic=100.0) == 940.0
+
+
+def test_a_unit_among_the_reasons_is_read() -> None:
+    assert service.brings_a_unit(["/etc/default/x", "/etc/systemd/system/x.service"])
+    assert not service.brings_a_unit(["/etc/default/x"])
 
 
 def test_only_inputs_written_after_the_start_count(tmp_path: Path) -> None:

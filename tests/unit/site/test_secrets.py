@@ -17,8 +17,8 @@ def test_generated_once_and_private(tmp_path: Path) -> None:
     first = path.read_text()
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     values = yaml.safe_load(first)
-    assert sorted(values) == ["munge_key", "slurmdbd_database_password"]
-    assert len(set(values.values())) == 2
+    assert sorted(values) == ["grafana_admin_password", "munge_key", "slurmdbd_database_password"]
+    assert len(set(values.values())) == 3
     assert all(len(value) >= 43 for value in values.values())
     assert fill_secrets(site, None) == []
     assert path.read_text() == first
@@ -27,13 +27,13 @@ def test_generated_once_and_private(tmp_path: Path) -> None:
 def test_only_what_is_missing_is_filled(tmp_path: Path) -> None:
     kept = "# mine\nmunge_key: " + "k3Y_" * 12
     site = read_site(write_site(tmp_path, files={"secrets.yml": kept}))
-    assert fill_secrets(site, None) == ["slurmdbd_database_password"]
+    assert fill_secrets(site, None) == ["grafana_admin_password", "slurmdbd_database_password"]
     assert (tmp_path / "secrets.yml").read_text().startswith(kept + "\n")
 
 
 def test_what_the_inventory_sets_is_not_generated(tmp_path: Path) -> None:
     site = read_site(write_site(tmp_path, files={"group_vars/all.yml": "munge_key: " + "k3Y_" * 12}))
-    assert fill_secrets(site, None) == ["slurmdbd_database_password"]
+    assert fill_secrets(site, None) == ["grafana_admin_password", "slurmdbd_database_password"]
 
 
 def test_vaulted_with_a_password_file(tmp_path: Path) -> None:

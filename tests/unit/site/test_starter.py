@@ -9,7 +9,7 @@ from deploy.site.schema import options
 from deploy.site.starter import Machines, starter_files, starter_inventory, starter_variables
 
 COMPUTED = {"hosts_file_entries", "slurmctld_nodes", "slurmd_conf_servers", "slurm_packages_components"}
-SECRETS = {"munge_key", "slurmdbd_database_password"}
+SECRETS = {"grafana_admin_password", "munge_key", "slurmdbd_database_password"}
 
 
 def test_the_inventory_names_the_machines_in_their_groups(tmp_path: Path) -> None:

@@ -2,17 +2,16 @@
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet
-from jsonschema import Draft202012Validator
 
+from deploy.errors import DeployError
 from deploy.site.inventory import Site, read_site
+from deploy.site.user_commands import FILE_NAME, Command, read_user_commands
 from tests.unit.site.user_commands import (
-    FILE_NAME,
-    SCHEMA,
     SITES,
-    Command,
     Request,
     gpu_types,
     gpus_asked,
@@ -58,22 +57,55 @@ def test_every_site_has_commands() -> None:
     assert sorted(path.parent.name for path in SITES.glob("*/inventory.ini")) == _NAMES
 
 
-def test_the_schema_is_kept(name: str) -> None:
-    content = read_commands(name)
-    errors = Draft202012Validator(SCHEMA).iter_errors(content)
-    assert [f"{found.json_path}: {found.message}" for found in errors] == []
+_HEAD = """\
+guide: A guide
+shared: [/home]
+commands:
+"""
+_GOOD = """\
+  - id: one
+    guide: {file: guide.md, heading: One}
+    wording: verbatim
+    user: alice
+    run: sinfo
+    expect: {output: up}
+"""
 
 
-def test_ids_are_unique(commands: list[Command]) -> None:
-    ids = [command["id"] for command in commands]
-    assert sorted(set(ids)) == sorted(ids)
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a: [", ":1: it is not YAML"),
+        ("guide: x\nshared: [/home]\n", ":1: $: 'commands' is a required property"),
+        (
+            _HEAD + _GOOD.replace("user: alice", "usr: alice"),
+            ":4: commands[0]: 'user' is a required property",
+        ),
+        (_HEAD + _GOOD.replace("id: one", "id: One"), ":4: commands[0].id: 'One' does not match"),
+        (_HEAD + _GOOD.replace("output: up", "exit: 300"), ":9: commands[0].expect.exit: 300 is greater"),
+        (_HEAD + _GOOD + _GOOD, ":4: another command is called one, too"),
+        (_HEAD + _GOOD.replace("output: up", 'output: "("'), ":9: not a regular expression: missing )"),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_line(text: str, said: str, tmp_path: Path) -> None:
+    path = tmp_path / FILE_NAME
+    path.write_text(text)
+    with pytest.raises(DeployError) as caught:
+        read_user_commands(path)
+    first = str(caught.value.findings[0])
+    assert f"{FILE_NAME}{said}" in first
+    assert "[commands-invalid]\n  -> " in first
 
 
-def test_expressions_compile(commands: list[Command]) -> None:
-    for command in commands:
-        expect = command["expect"]
-        for pattern in (expect.get("output", ""), *expect.get("files", {}).values()):
-            re.compile(pattern, re.MULTILINE)
+def test_a_file_that_is_right_is_read(tmp_path: Path) -> None:
+    path = tmp_path / FILE_NAME
+    path.write_text(_HEAD + _GOOD)
+    assert read_user_commands(path)["commands"][0]["run"] == "sinfo"
+
+
+def test_a_site_without_commands(tmp_path: Path) -> None:
+    with pytest.raises(DeployError, match="commands-not-found"):
+        read_user_commands(tmp_path / FILE_NAME)
 
 
 def test_something_is_expected_of_what_can_run(commands: list[Command]) -> None:

@@ -1,4 +1,4 @@
-"""Reads a site's user-commands.yml: its schema, and what its commands ask for."""
+"""What the commands of a site's user-commands.yml ask for."""
 
 import re
 import shlex
@@ -7,64 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from deploy.site.inventory import Host, Site
+from deploy.site.user_commands import FILE_NAME, Command, read_user_commands
 
 SITES = Path(__file__).parents[3] / "inventory" / "sites"
-FILE_NAME = "user-commands.yml"
-
-_TEXT = {"type": "string", "minLength": 1}
-_TEXTS = {"type": "object", "additionalProperties": {"type": "string"}, "minProperties": 1}
-_COUNT = {"type": "integer", "minimum": 1}
-_COMMAND = {
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["id", "guide", "wording", "user", "run", "expect"],
-    "properties": {
-        "id": {"type": "string", "pattern": "^[a-z0-9]+(-[a-z0-9]+)*$"},
-        "guide": {
-            "type": "object",
-            "additionalProperties": False,
-            "required": ["file", "heading"],
-            "properties": {"file": {"type": "string", "pattern": r"^[a-z-]+\.md$"}, "heading": _TEXT},
-        },
-        "wording": {"enum": ["verbatim", "described"]},
-        "user": _TEXT,
-        "files": _TEXTS,
-        "images": {"type": "array", "items": {"type": "string", "pattern": r"\.sqsh$"}, "minItems": 1},
-        "run": _TEXT,
-        "input": _TEXT,
-        "needs": {
-            "type": "object",
-            "additionalProperties": False,
-            "minProperties": 1,
-            "properties": {"nodes": _COUNT, "cpus": _COUNT, "memory_mb": _COUNT},
-        },
-        "expect": {
-            "type": "object",
-            "additionalProperties": False,
-            "properties": {
-                "exit": {"type": "integer", "minimum": 0, "maximum": 255},
-                "output": _TEXT,
-                "sacct": {"enum": ["COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "OUT_OF_MEMORY"]},
-                "files": _TEXTS,
-            },
-        },
-        "cannot_run_here": {"type": "string", "minLength": 10},
-    },
-}
-SCHEMA = {
-    "$schema": "https://json-schema.org/draft/2020-12/schema",
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["guide", "shared", "commands"],
-    "properties": {
-        "guide": _TEXT,
-        "shared": {"type": "array", "items": {"type": "string", "pattern": "^/"}, "minItems": 1},
-        "commands": {"type": "array", "items": _COMMAND, "minItems": 1},
-    },
-}
 
 _CALL = re.compile(r"(?<![\w/.-])(salloc|sbatch|srun|squeue|sinfo|sacct)(?![\w.-])")
 _SUBMITS = frozenset({"salloc", "sbatch", "srun"})
@@ -84,8 +30,6 @@ _OPTIONS: Mapping[str, tuple[str, ...]] = {
 }
 _UNITS = {"K": 1 / 1024, "M": 1, "": 1, "G": 1024, "T": 1024 * 1024}
 
-Command = Mapping[str, Any]
-
 
 @dataclass(frozen=True)
 class Request:
@@ -97,8 +41,7 @@ class Request:
 
 def read_commands(site: str) -> dict[str, Any]:
     """The content of a site's file."""
-    content: dict[str, Any] = yaml.safe_load((SITES / site / FILE_NAME).read_text(encoding="utf-8"))
-    return content
+    return read_user_commands(SITES / site / FILE_NAME)
 
 
 def texts(command: Command) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """Logins and firewalls that contradict the rest of the site."""
 
-from tests.unit.site.bad.site import MASTER, BadSite, variables
+from tests.unit.site.bad.site import ALL, MASTER, NODES, BadSite, variables
+from tests.unit.site.sites import NODE_VARIABLES
 
 SITES = (
     variables(
@@ -51,5 +52,41 @@ SITES = (
         "a proxy that is no URL",
         "proxy_http: proxy.example:3128\n",
         "group_vars/all.yml:1: proxy_http: the value is wrong (not shown: it is secret) [invalid-value]",
+    ),
+    BadSite(
+        "logs that are sent with TLS to a server without",
+        expected=(
+            (
+                "group_vars/slurm-node.yml:2: logs go to ctl1; node1 has a log_client_ca, and the server no "
+                "certificate: its logs would not arrive [log-tls-on-one-side]"
+            ),
+        ),
+        edits=(("[slurm-cluster:children]", "[slurm-log]\nctl1\n\n[slurm-cluster:children]"),),
+        files={NODES: f"{NODE_VARIABLES}log_client_ca: PEM\n"},
+    ),
+    BadSite(
+        "a log server with a certificate and no key",
+        expected=(
+            (
+                "group_vars/slurm-master.yml:1: ctl1 has a log_server_certificate and no log_server_key: "
+                "it could not speak TLS [log-tls-on-one-side]"
+            ),
+        ),
+        edits=(("[slurm-cluster:children]", "[slurm-log]\nctl1\n\n[slurm-cluster:children]"),),
+        files={MASTER: "log_server_certificate: PEM\n", NODES: f"{NODE_VARIABLES}log_client_ca: PEM\n"},
+    ),
+    BadSite(
+        "a key of the log server that is none",
+        expected=(
+            (
+                "group_vars/slurm-master.yml:2: log_server_key is no private key as PEM text without "
+                "passphrase [unfit-secret]"
+            ),
+        ),
+        edits=(("[slurm-cluster:children]", "[slurm-log]\nctl1\n\n[slurm-cluster:children]"),),
+        files={
+            ALL: "log_client_ca: PEM\n",
+            MASTER: "log_server_certificate: PEM\nlog_server_key: /etc/ssl/private/logs.key\n",
+        },
     ),
 )

@@ -14,6 +14,13 @@ SITES = (
         edits=(("[slurm-master]\nctl1\n", "[slurm-master]\nctl1\nlogin1\n"),),
     ),
     BadSite(
+        "two hosts that watch",
+        expected=(
+            "inventory.ini:3: slurm-metric holds 2 hosts: each would send every alert [several-metric-hosts]",
+        ),
+        edits=(("[slurm-master]\n", "[slurm-metric]\nctl1\nlogin1\n[slurm-master]\n"),),
+    ),
+    BadSite(
         "no controller",
         expected=(
             (

@@ -1,0 +1,165 @@
+"""``deploy rehearse``: a site on local containers, with its own names, and what its users type there."""
+
+import re
+import signal
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from deploy.cli.consent import go_on
+from deploy.cli.converge import deploy_cluster
+from deploy.cli.displays import Output, choose_display
+from deploy.cli.options import Options
+from deploy.cli.parameters import ExtraVariables, Inventory, VaultPasswordFile
+from deploy.cli.playbook_run import shown_path
+from deploy.cli.try_commands import CommandsFile, JsonFile, report, type_commands
+from deploy.errors import ExitCode
+from deploy.lab.down import take_down
+from deploy.lab.rehearsal import INVENTORY, set_up
+from deploy.lab.rehearsed_site import Rehearsed, rehearsed, vaulted
+from deploy.lab.state import find_lab
+from deploy.lab.up import MOST_GPUS
+from deploy.run.cancellation import signals_cancel
+from deploy.site.checks import check_site
+from deploy.site.inventory import Site, read_site
+from deploy.site.user_commands import default_file, read_user_commands
+from deploy.site.variables import read_extra_variables
+
+_LONGEST_NAME = 30
+
+
+def rehearse(
+    inventory: Inventory,
+    *,
+    name: Annotated[
+        str | None, typer.Option(help="Name of the lab.", show_default="rehearsal-DIRECTORY")
+    ] = None,
+    release: Annotated[str, typer.Option(help="trixie or bookworm.")] = "trixie",
+    most: Annotated[int, typer.Option("--nodes", min=1, help="The most machines of each kind.")] = 2,
+    gpus: Annotated[
+        int, typer.Option(min=0, max=MOST_GPUS, help="Simulated GPUs of a node of which none are declared.")
+    ] = 1,
+    leave_out: Annotated[
+        list[str] | None,
+        typer.Option(metavar="GROUP", help="Rehearse as if this group were empty; may be repeated."),
+    ] = None,
+    keep: Annotated[bool, typer.Option("--keep", help="Leave the machines running afterwards.")] = False,
+    commands: CommandsFile = None,
+    json_file: JsonFile = None,
+    output: Annotated[
+        Output | None, typer.Option(help="live on a terminal, else plain; jsonl for programs.")
+    ] = None,
+    seconds: Annotated[
+        int, typer.Option(min=1, help="The most that a command may take, and then its jobs.")
+    ] = 180,
+    extra: ExtraVariables = None,
+    vault_password_file: VaultPasswordFile = None,
+) -> None:
+    """Deploy a site on local containers that have its own names, and type there what its users type.
+
+    The machines are a lab with at most --nodes of each kind of host; a kind is what is in the same groups.
+    Of the site its groups and variables are taken, and nothing of how its machines are reached: none of them
+    is connected to, and its secrets are not read. Afterwards all is removed, unless --keep is given.
+    Exit code 0: deployed, and all commands came out as expected.
+
+    Examples:
+      deploy rehearse inventory.ini
+      deploy rehearse inventory.ini --release bookworm --nodes 1 --keep
+      deploy rehearse inventory.ini --leave-out slurm-container
+
+    """
+    variables = read_extra_variables(tuple(extra or ()))
+    site = read_site(inventory, vault_password_file=vault_password_file, extra_variables=variables)
+    for warning in check_site(site, reads_secrets=False):
+        typer.echo(f"deploy: {warning}", err=True)
+    file = commands or default_file(site)
+    content = read_user_commands(file) if commands or file.is_file() else {"shared": [], "commands": []}
+    what = rehearsed(site, content["shared"], most=most, gpus=gpus, without=leave_out or ())
+    lab = name or _name(site)
+    _announce(what, lab)
+    with _stage(what, lab, release, is_kept=keep) as stage:
+        exit_code = _perform(stage, site, content, output=output, json_file=json_file, seconds=seconds)
+    raise typer.Exit(exit_code)
+
+
+def _perform(
+    inventory: Path,
+    site: Site,
+    content: Mapping[str, Any],
+    *,
+    output: Output | None,
+    json_file: Path | None,
+    seconds: float,
+) -> ExitCode:
+    options = Options()
+    summary = deploy_cluster(inventory, options, choose_display(output, options), go_on)
+    if summary.exit_code is not ExitCode.OK or not content["commands"]:
+        return summary.exit_code
+    with signals_cancel() as cancellation:
+        trial = type_commands(
+            read_site(inventory),
+            content["commands"],
+            options,
+            cancellation,
+            in_containers=True,
+            seconds=seconds,
+            say=typer.echo,
+        )
+    if cancellation.is_asked:
+        raise KeyboardInterrupt
+    report(replace(trial, about=trial.about | {"inventory": shown_path(site.inventory)}), json_file)
+    return trial.exit_code
+
+
+@contextmanager
+def _stage(what: Rehearsed, lab: str, release: str, *, is_kept: bool) -> Iterator[Path]:
+    """The inventory of the rehearsal, on machines that are there meanwhile."""
+    before = {number: signal.signal(number, signal.default_int_handler) for number in _ENDINGS}
+    directory = Path(tempfile.mkdtemp(prefix="deploy-rehearsal-"))
+    is_ours = False
+    try:
+        is_ours = find_lab(lab) is None
+        stage = set_up(what, lab, directory, release, lambda line: typer.echo(line, err=True))
+        yield stage.site.inventory
+    finally:
+        with signals_cancel():  # what was begun is taken away whole
+            if is_kept and (directory / INVENTORY).exists():
+                _tell_of(lab, directory / INVENTORY)
+            elif is_ours and find_lab(lab):
+                take_down(lab, delete_directory=True)
+                typer.echo(f"lab {lab} is gone", err=True)
+            elif not any(directory.iterdir()):
+                directory.rmdir()
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+_ENDINGS = (signal.SIGTERM, signal.SIGHUP)
+
+
+def _announce(what: Rehearsed, lab: str) -> None:
+    typer.echo(
+        f"rehearsing {shown_path(what.site.inventory)} as lab {lab}: {len(what.hosts)} machines", err=True
+    )
+    if what.left_out:
+        typer.echo(f"not rehearsed (--nodes): {', '.join(what.left_out)}", err=True)
+    if names := vaulted(what):
+        typer.echo(f"left out, being in the vault: {', '.join(names)}", err=True)
+
+
+def _tell_of(lab: str, inventory: Path) -> None:
+    typer.echo(f"kept: {inventory}", err=True)
+    typer.echo(
+        f"look around: deploy lab list; remove it: deploy lab down --name {lab} --delete-dir", err=True
+    )
+
+
+def _name(site: Site) -> str:
+    """A lab's name after the site's directory."""
+    words = re.sub(r"[^a-z0-9]+", "-", site.directory.name.lower()).strip("-")
+    return f"rehearsal-{words}"[:_LONGEST_NAME].rstrip("-")

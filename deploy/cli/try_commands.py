@@ -1,0 +1,205 @@
+"""``deploy try``: what users of a site type, and whether it does what they expect."""
+
+import json
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from deploy import __version__
+from deploy.cli.options import Options
+from deploy.cli.parameters import ExtraVariables, Inventory, PrivateKey, User, VaultPasswordFile
+from deploy.cli.playbook_run import shown_path
+from deploy.cli.records import login_of
+from deploy.errors import ExitCode, error
+from deploy.judge.user_outcome import Outcome, Verdict, changes, judge, left_out
+from deploy.run.cancellation import Cancellation, signals_cancel
+from deploy.run.user_session import Session
+from deploy.show.user_outcomes import as_json, changed, line, table
+from deploy.site.inventory import Site, read_site
+from deploy.site.user_commands import Command, default_file, read_user_commands
+from deploy.site.variables import read_extra_variables
+
+CommandsFile = Annotated[
+    Path | None,
+    typer.Option("--commands", metavar="FILE", help="The commands; default: user-commands.yml beside it."),
+]
+JsonFile = Annotated[
+    Path | None, typer.Option("--json", metavar="FILE", help="Write everything into a file, for programs.")
+]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What came of a site's commands; ``about`` says of what and when."""
+
+    about: dict[str, Any]
+    outcomes: tuple[Outcome, ...]
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """OK when all that was typed came out as expected."""
+        is_good = all(outcome.verdict is not Verdict.DIFFERENT for outcome in self.outcomes)
+        return ExitCode.OK if is_good else ExitCode.FAILED
+
+
+def try_commands(
+    inventory: Inventory,
+    *,
+    commands: CommandsFile = None,
+    only: Annotated[
+        list[str] | None, typer.Option("--only", metavar="ID", help="Only this one; may be repeated.")
+    ] = None,
+    json_file: JsonFile = None,
+    compare: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Say what changed since this, the --json of before.")
+    ] = None,
+    containers: Annotated[
+        bool, typer.Option("--containers", help="Leave out what cannot run on machines that are containers.")
+    ] = False,
+    seconds: Annotated[
+        int, typer.Option(min=1, help="The most that a command may take, and then its jobs.")
+    ] = 180,
+    user: User = None,
+    private_key: PrivateKey = None,
+    extra: ExtraVariables = None,
+    vault_password_file: VaultPasswordFile = None,
+) -> None:
+    """Type what users type, on the first login node, and say whether it came out as they expect.
+
+    The commands and their outcomes are in user-commands.yml (docs/user-commands.md). Each is typed as its
+    user in a directory of its own, which is removed afterwards with all its jobs. Try them before and after a
+    change.
+    Exit code 0: all came out as expected; 1: one did not; 2: they could not be typed.
+
+    Examples:
+      deploy try inventory.ini --json before.json
+      deploy try inventory.ini --compare before.json
+      deploy try inventory.ini --only sinfo
+
+    """
+    options = Options(
+        user=user, private_key=private_key, extra=tuple(extra or ()), vault_password_file=vault_password_file
+    )
+    before = _earlier(compare) if compare else None
+    variables = read_extra_variables(options.extra)
+    site = read_site(inventory, vault_password_file=vault_password_file, extra_variables=variables)
+    content = read_user_commands(commands or default_file(site))
+    chosen = _chosen(content["commands"], only, commands or default_file(site))
+    with signals_cancel() as cancellation:
+        trial = type_commands(
+            site,
+            chosen,
+            options,
+            cancellation,
+            in_containers=containers,
+            seconds=seconds,
+            say=typer.echo,
+        )
+    if cancellation.is_asked:
+        raise KeyboardInterrupt
+    report(trial, json_file)
+    if before is not None:
+        after = as_json(trial.about, trial.outcomes)["commands"]
+        for text in changed(changes(before, {outcome["id"]: outcome for outcome in after})):
+            typer.echo(text)
+    raise typer.Exit(trial.exit_code)
+
+
+def type_commands(
+    site: Site,
+    commands: Iterable[Command],
+    options: Options,
+    cancellation: Cancellation,
+    *,
+    in_containers: bool,
+    seconds: float,
+    say: Callable[[str], None],
+) -> Trial:
+    """Types commands on a site's first login node; ``say`` hears of each when it has come out.
+
+    Raises DeployError ``commands-not-typed``.
+    """
+    listed = {command["id"]: command for command in commands}
+    found: dict[str, Outcome] = {}
+    about: dict[str, Any] = {
+        "version": __version__,
+        "inventory": shown_path(site.inventory),
+        "at": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+        "in_containers": in_containers,
+    }
+
+    def keep(outcome: Outcome) -> None:
+        found[outcome.id] = outcome
+        say(line(outcome))
+
+    def on_answer(answer: dict[str, Any]) -> None:
+        if "id" in answer:
+            keep(judge(listed[answer["id"]], answer))
+        about.update(answer.get("facts", {}))
+
+    for command in listed.values():
+        if in_containers and "cannot_run_here" in command:
+            keep(left_out(command, command["cannot_run_here"]))
+        elif "images" in command and not site.containers:
+            keep(left_out(command, "no host of this site has containers (group slurm-container)"))
+    to_type = [command for name, command in listed.items() if name not in found]
+    if to_type:
+        session = Session(site.logins[0], login_of(options), seconds)
+        session.type_commands(with_images(to_type, site, session), on_answer, cancellation)
+    return Trial(about, tuple(found[name] for name in listed if name in found))
+
+
+def with_images(commands: Iterable[Command], site: Site, session: Session) -> list[dict[str, Any]]:
+    """The commands with the content of their images, which a host makes that has containers."""
+    listed = [dict(command) for command in commands]
+    if not any("images" in command for command in listed):
+        return listed
+    image = Session(site.containers[0], session.login).make_image()
+    for command in listed:
+        command["images"] = dict.fromkeys(command.get("images", ()), image)
+    return listed
+
+
+def report(trial: Trial, json_file: Path | None) -> None:
+    """Shows the table, and writes the file for programs."""
+    typer.echo()
+    for text in table(trial.outcomes):
+        typer.echo(text)
+    if json_file:
+        text = json.dumps(as_json(trial.about, trial.outcomes), indent=1) + "\n"
+        try:
+            json_file.write_text(text, encoding="utf-8")
+        except OSError as problem:
+            raise _bad_option(json_file, f"cannot be written: {problem.strerror}", "--json") from None
+
+
+def _chosen(commands: list[Command], only: list[str] | None, path: Path) -> list[Command]:
+    known = {command["id"] for command in commands}
+    unknown = sorted(set(only or ()) - known)
+    if unknown:
+        raise _bad_option(path, f"has no command {', '.join(unknown)}", "--only")
+    return [command for command in commands if not only or command["id"] in only]
+
+
+def _earlier(path: Path) -> dict[str, dict[str, Any]]:
+    """The commands of an earlier time, by id."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        return {command["id"]: command for command in content["commands"]}
+    except OSError as problem:
+        raise _bad_option(path, f"cannot be read: {problem.strerror}", "--compare") from None
+    except (ValueError, KeyError, TypeError):
+        raise _bad_option(path, "is not what --json writes", "--compare") from None
+
+
+def _bad_option(path: Path, message: str, option: str) -> Exception:
+    return error(
+        "invalid-option",
+        f"{shown_path(path)} {message}",
+        where=option,
+        hint="see: deploy try --help",
+    )

@@ -1,0 +1,287 @@
+"""Machines: whether they answer, their disks, memory, clocks and services."""
+
+from deploy.monitoring.alert import Alert, Chapter
+
+_LOCAL = 'fstype=~"ext[234]|xfs|btrfs|zfs"'
+_REMOTE = 'fstype=~"nfs.*|lustre|ceph|beegfs.*|fuse.*|gpfs"'
+_REAL = 'fstype!~"tmpfs|ramfs|overlay|squashfs|iso9660|fuse.*"'
+_DISK = '{instance="node1",job="node",mountpoint="/",device="/dev/sda1",fstype="ext4"}'
+_NFS = '{instance="node1",job="node",mountpoint="/home",device="ctl1:/home",fstype="nfs4"}'
+_HOST = '{instance="node1",job="node"}'
+_NODE1 = {"instance": "node1"}
+
+HOSTS = Chapter(
+    "hosts",
+    "Hosts",
+    (
+        Alert(
+            "HostDown",
+            "critical",
+            "{{ $labels.instance }} does not answer",
+            'up{job="node"} == 0',
+            3,
+            (
+                "The node exporter of a host does not answer: the host is off, cut off from the network, "
+                "or only the exporter is gone."
+            ),
+            "Whether Slurm sees the node, too. If it does, the exporter alone is gone.",
+            ("sinfo --Node --long", "ping HOST", "ssh HOST systemctl status prometheus-node-exporter"),
+            {f"up{_HOST}": "0x60"},
+            {f"up{_HOST}": "1x60"},
+            _NODE1,
+        ),
+        Alert(
+            "HostRestarted",
+            "info",
+            "{{ $labels.instance }} started {{ $value | humanizeDuration }} ago",
+            "time() - node_boot_time_seconds < 600",
+            0,
+            (
+                "A host started within the last ten minutes. Nobody need act when somebody rebooted it; "
+                "otherwise it lost power or panicked."
+            ),
+            "The end of the journal before the start, and who rebooted.",
+            ("ssh HOST last -x reboot shutdown | head", "ssh HOST journalctl --boot -1 --lines 50"),
+            {f"node_boot_time_seconds{_HOST}": "1500x60"},
+            {f"node_boot_time_seconds{_HOST}": "-90000x60"},
+            _NODE1,
+        ),
+        Alert(
+            "DiskFull",
+            "critical",
+            "{{ $labels.mountpoint }} on {{ $labels.instance }} has {{ $value | humanizePercentage }} left",
+            f"node_filesystem_avail_bytes{{{_REAL}}} / node_filesystem_size_bytes{{{_REAL}}} < 0.05",
+            5,
+            (
+                "Less than 5 % of a file system is free. On the controller Slurm can then lose its "
+                "queue; on a node jobs fail."
+            ),
+            "What is large there. Job scratch, logs, container images and cores are the usual ones.",
+            (
+                "ssh HOST df --human-readable",
+                "ssh HOST du --one-file-system --max-depth 2 --human-readable / | sort -h",
+            ),
+            {f"node_filesystem_avail_bytes{_DISK}": "4x60", f"node_filesystem_size_bytes{_DISK}": "100x60"},
+            {f"node_filesystem_avail_bytes{_DISK}": "40x60", f"node_filesystem_size_bytes{_DISK}": "100x60"},
+            {"instance": "node1", "mountpoint": "/"},
+        ),
+        Alert(
+            "DiskFillingUp",
+            "warning",
+            "{{ $labels.mountpoint }} on {{ $labels.instance }} will be full within a day",
+            f"predict_linear(node_filesystem_avail_bytes{{{_REAL}}}[3h], 86400) < 0"
+            f" and node_filesystem_avail_bytes{{{_REAL}}} / node_filesystem_size_bytes{{{_REAL}}} < 0.3",
+            30,
+            "As fast as the last three hours, the file system is full within 24 hours.",
+            "Which directory grows, and whose job writes there.",
+            (
+                "ssh HOST du --one-file-system --max-depth 2 --human-readable / | sort -h",
+                "squeue --nodelist HOST",
+            ),
+            {
+                f"node_filesystem_avail_bytes{_DISK}": "29000-50x120",
+                f"node_filesystem_size_bytes{_DISK}": "100000x120",
+            },
+            {
+                f"node_filesystem_avail_bytes{_DISK}": "29000x120",
+                f"node_filesystem_size_bytes{_DISK}": "100000x120",
+            },
+            {"instance": "node1", "mountpoint": "/"},
+            after=60,
+        ),
+        Alert(
+            "InodesFull",
+            "warning",
+            (
+                "{{ $labels.mountpoint }} on {{ $labels.instance }} has {{ $value | humanizePercentage "
+                "}} of its inodes left"
+            ),
+            f"node_filesystem_files_free{{{_LOCAL}}} / node_filesystem_files{{{_LOCAL}}} < 0.05",
+            10,
+            "There is room, but hardly a file can be created any more: somebody has millions of small files.",
+            "Which directory holds them.",
+            (
+                "ssh HOST df --inodes",
+                "ssh HOST du --inodes --one-file-system --max-depth 3 / | sort -n | tail",
+            ),
+            {f"node_filesystem_files_free{_DISK}": "4x60", f"node_filesystem_files{_DISK}": "100x60"},
+            {f"node_filesystem_files_free{_DISK}": "40x60", f"node_filesystem_files{_DISK}": "100x60"},
+            {"instance": "node1", "mountpoint": "/"},
+        ),
+        Alert(
+            "FilesystemReadOnly",
+            "critical",
+            "{{ $labels.mountpoint }} on {{ $labels.instance }} has become read-only",
+            f"node_filesystem_readonly{{{_LOCAL}}} == 1",
+            2,
+            "The kernel made a local file system read-only, which it does after an error of the disk.",
+            "The kernel's messages, then the disk's own record of errors.",
+            ("ssh HOST dmesg --level err,warn", "ssh HOST smartctl --all /dev/DISK"),
+            {f"node_filesystem_readonly{_DISK}": "1x60"},
+            {f"node_filesystem_readonly{_DISK}": "0x60"},
+            {"instance": "node1", "mountpoint": "/"},
+        ),
+        Alert(
+            "NetworkMountStale",
+            "critical",
+            "{{ $labels.mountpoint }} on {{ $labels.instance }} does not answer",
+            f"node_filesystem_device_error{{{_REMOTE}}} == 1",
+            5,
+            (
+                "A network file system is mounted and does not answer: its server is gone, or its export "
+                "was made anew (stale handle)."
+            ),
+            "Whether the server answers other clients. One client alone is mended by mounting again.",
+            (
+                "ssh HOST timeout 5 ls MOUNTPOINT",
+                "ssh HOST systemctl list-units --type mount",
+                "ssh SERVER exportfs -v",
+            ),
+            {f"node_filesystem_device_error{_NFS}": "1x60"},
+            {f"node_filesystem_device_error{_NFS}": "0x60"},
+            {"instance": "node1", "mountpoint": "/home"},
+        ),
+        Alert(
+            "MemoryLow",
+            "warning",
+            "{{ $labels.instance }} has {{ $value | humanizePercentage }} of its memory available",
+            "node_memory_MemAvailable_bytes / node_memory_MemTotal_bytes < 0.05",
+            15,
+            (
+                "Hardly any memory is left. Jobs are held to what they asked for, so what takes it is "
+                "usually outside of jobs."
+            ),
+            "Which processes are large, and whether they belong to a job.",
+            ("ssh HOST ps -e -o rss,user,cgroup,comm --sort -rss | head", "squeue --nodelist HOST"),
+            {
+                f"node_memory_MemAvailable_bytes{_HOST}": "4x60",
+                f"node_memory_MemTotal_bytes{_HOST}": "100x60",
+            },
+            {
+                f"node_memory_MemAvailable_bytes{_HOST}": "40x60",
+                f"node_memory_MemTotal_bytes{_HOST}": "100x60",
+            },
+            _NODE1,
+        ),
+        Alert(
+            "MemoryErrors",
+            "critical",
+            "{{ $labels.instance }} had memory errors that could not be corrected",
+            "increase(node_edac_uncorrectable_errors_total[1h]) > 0",
+            0,
+            "A memory module returned wrong data and could not correct it. Results of jobs may be wrong.",
+            "Which module, in the machine's own log; drain the node and have it replaced.",
+            (
+                "scontrol update NodeName=HOST State=DRAIN Reason='memory errors'",
+                "ssh HOST ras-mc-ctl --errors",
+            ),
+            {'node_edac_uncorrectable_errors_total{instance="node1",controller="0"}': "0x20 1x60"},
+            {'node_edac_uncorrectable_errors_total{instance="node1",controller="0"}': "3x80"},
+            _NODE1,
+        ),
+        Alert(
+            "CpuThrottled",
+            "warning",
+            "CPUs of {{ $labels.instance }} are throttled by heat",
+            "sum by (instance) (increase(node_cpu_package_throttles_total[15m])) > 100",
+            15,
+            "The CPUs slow down because they are too hot: fans, filters, or the air in front of the rack.",
+            "Temperatures of the neighbours, then the fans of this machine.",
+            ("ssh HOST sensors", "ssh HOST ipmitool sdr type fan"),
+            {'node_cpu_package_throttles_total{instance="node1",package="0"}': "0+60x80"},
+            {'node_cpu_package_throttles_total{instance="node1",package="0"}': "7x80"},
+            _NODE1,
+            after=60,
+        ),
+        Alert(
+            "NetworkErrors",
+            "warning",
+            (
+                "{{ $labels.device }} of {{ $labels.instance }} drops {{ $value | humanizePercentage }} "
+                "of its packets with errors"
+            ),
+            (
+                "rate(node_network_receive_errs_total[10m]) / "
+                "rate(node_network_receive_packets_total[10m]) > 0.001"
+            ),
+            15,
+            "More than one packet in a thousand arrives broken: a cable, a transceiver or a port.",
+            "The counters of both ends of the cable.",
+            (
+                "ssh HOST ip -statistics link show DEVICE",
+                "ssh HOST ethtool --statistics DEVICE | grep -i err",
+            ),
+            {
+                'node_network_receive_errs_total{instance="node1",device="eth0"}': "0+60x80",
+                'node_network_receive_packets_total{instance="node1",device="eth0"}': "0+6000x80",
+            },
+            {
+                'node_network_receive_errs_total{instance="node1",device="eth0"}': "5x80",
+                'node_network_receive_packets_total{instance="node1",device="eth0"}': "0+6000x80",
+            },
+            {"instance": "node1", "device": "eth0"},
+            after=60,
+        ),
+        Alert(
+            "InfinibandPortDown",
+            "critical",
+            "{{ $labels.device }} port {{ $labels.port }} of {{ $labels.instance }} is not active",
+            "node_infiniband_state_id != 4",
+            5,
+            "An InfiniBand port is not in the state ACTIVE. Jobs over several nodes fail or become slow.",
+            "Cable and switch port; whether a subnet manager runs when many ports are affected.",
+            ("ssh HOST ibstat", "ssh HOST ibdiagnet"),
+            {'node_infiniband_state_id{instance="node1",device="mlx5_0",port="1"}': "1x60"},
+            {'node_infiniband_state_id{instance="node1",device="mlx5_0",port="1"}': "4x60"},
+            {"instance": "node1", "device": "mlx5_0"},
+        ),
+        Alert(
+            "ClockOff",
+            "critical",
+            "The clock of {{ $labels.instance }} is {{ $value | humanizeDuration }} off",
+            'abs(node_time_seconds{job="node"} - timestamp(node_time_seconds{job="node"})) > 2',
+            5,
+            (
+                "The clock differs from Prometheus's by more than two seconds. From five minutes on "
+                "munge refuses every message."
+            ),
+            "Whether many hosts differ, which means that Prometheus's own clock is wrong.",
+            ("ssh HOST chronyc tracking", "ssh HOST chronyc sources"),
+            {f"node_time_seconds{_HOST}": "10+60x60"},
+            {f"node_time_seconds{_HOST}": "0+60x60"},
+            _NODE1,
+        ),
+        Alert(
+            "ClockNotSynchronized",
+            "warning",
+            "No time server sets the clock of {{ $labels.instance }}",
+            "node_timex_sync_status == 0 and node_timex_maxerror_seconds >= 16",
+            15,
+            (
+                "The kernel has not heard of a time server for so long that it does not trust its clock "
+                "any more."
+            ),
+            "Whether chrony runs and reaches its servers.",
+            ("ssh HOST systemctl status chrony", "ssh HOST chronyc sources"),
+            {f"node_timex_sync_status{_HOST}": "0x60", f"node_timex_maxerror_seconds{_HOST}": "16x60"},
+            {f"node_timex_sync_status{_HOST}": "1x60", f"node_timex_maxerror_seconds{_HOST}": "0.1x60"},
+            _NODE1,
+        ),
+        Alert(
+            "UnitFailed",
+            "warning",
+            "{{ $labels.name }} has failed on {{ $labels.instance }}",
+            'node_systemd_unit_state{state="failed"} == 1',
+            5,
+            "systemd gave up on a service.",
+            (
+                "Its last lines. `deploy status` says what else is wrong on the host, and `deploy "
+                "cluster` starts what it manages."
+            ),
+            ("ssh HOST systemctl status UNIT", "ssh HOST journalctl --unit UNIT --lines 50"),
+            {'node_systemd_unit_state{instance="node1",name="chrony.service",state="failed"}': "1x60"},
+            {'node_systemd_unit_state{instance="node1",name="chrony.service",state="failed"}': "0x60"},
+            {"instance": "node1", "name": "chrony.service"},
+        ),
+    ),
+)

@@ -1,0 +1,184 @@
+"""The services around: database, probed pages, certificates, and the monitoring itself."""
+
+from deploy.monitoring.alert import Alert, Chapter
+
+_PROMETHEUS = 'instance="mon1",job="prometheus"'
+_MON1 = {"instance": "mon1"}
+_PROBE = 'instance="mon1",job="blackbox",service="grafana"'
+
+SERVICES = Chapter(
+    "services",
+    "Services and monitoring",
+    (
+        Alert(
+            "TargetDown",
+            "warning",
+            "The exporter {{ $labels.job }} of {{ $labels.instance }} does not answer",
+            'up{job!="node"} == 0',
+            5,
+            (
+                "Prometheus gets no numbers from an exporter: dashboards have gaps, and alerts about its "
+                "subject cannot fire."
+            ),
+            "Whether the service runs and the firewall lets Prometheus in.",
+            ("ssh HOST systemctl status UNIT", "curl http://HOST:PORT/metrics | head"),
+            {'up{instance="ctl1",job="slurm"}': "0x60"},
+            {'up{instance="ctl1",job="slurm"}': "1x60"},
+            {"instance": "ctl1"},
+        ),
+        Alert(
+            "DatabaseDown",
+            "critical",
+            "The database on {{ $labels.instance }} does not answer",
+            "mysql_up == 0",
+            2,
+            "slurmdbd has no database. Accounting waits in slurmctld until the database is back.",
+            "A full disk, then the database's log.",
+            (
+                "systemctl status mariadb",
+                "journalctl --unit mariadb --lines 50",
+                "df --human-readable /var/lib/mysql",
+            ),
+            {'mysql_up{instance="ctl1",job="mysqld"}': "0x60"},
+            {'mysql_up{instance="ctl1",job="mysqld"}': "1x60"},
+            {"instance": "ctl1"},
+        ),
+        Alert(
+            "DatabaseConnectionsNearlyUsed",
+            "warning",
+            (
+                "{{ $value | humanizePercentage }} of the database's connections on {{ $labels.instance "
+                "}} are used"
+            ),
+            "mysql_global_status_threads_connected / mysql_global_variables_max_connections > 0.8",
+            10,
+            "When all connections are used, slurmdbd gets none.",
+            "Who holds them.",
+            ("mysqladmin processlist", "mysql -e 'show variables like \"max_connections\"'"),
+            {
+                'mysql_global_status_threads_connected{instance="ctl1",job="mysqld"}': "140x60",
+                'mysql_global_variables_max_connections{instance="ctl1",job="mysqld"}': "151x60",
+            },
+            {
+                'mysql_global_status_threads_connected{instance="ctl1",job="mysqld"}': "9x60",
+                'mysql_global_variables_max_connections{instance="ctl1",job="mysqld"}': "151x60",
+            },
+            {"instance": "ctl1"},
+        ),
+        Alert(
+            "ProbeFailed",
+            "critical",
+            "{{ $labels.service }} on {{ $labels.instance }} does not answer as it should",
+            "probe_success == 0",
+            5,
+            "What users open in a browser, or a port that should be open, does not answer.",
+            "The service behind it.",
+            ("curl --verbose URL",),
+            {f"probe_success{{{_PROBE}}}": "0x60"},
+            {f"probe_success{{{_PROBE}}}": "1x60"},
+            {"instance": "mon1", "service": "grafana"},
+        ),
+        Alert(
+            "CertificateExpiresSoon",
+            "warning",
+            "The certificate of {{ $labels.service }} on {{ $labels.instance }}"
+            " ends in {{ $value | humanizeDuration }}",
+            "probe_ssl_earliest_cert_expiry - time() < 21 * 86400",
+            60,
+            "A certificate expires within three weeks. Browsers and clients then refuse the service.",
+            "What was meant to renew it.",
+            ("openssl s_client -connect HOST:443 </dev/null | openssl x509 -noout -dates",),
+            {f"probe_ssl_earliest_cert_expiry{{{_PROBE}}}": "864000x120"},
+            {f"probe_ssl_earliest_cert_expiry{{{_PROBE}}}": "8640000x120"},
+            {"instance": "mon1", "service": "grafana"},
+            after=90,
+        ),
+        Alert(
+            "CertificateExpired",
+            "critical",
+            "The certificate of {{ $labels.service }} on {{ $labels.instance }} has expired",
+            "probe_ssl_earliest_cert_expiry - time() < 0",
+            0,
+            "Browsers and clients refuse the service.",
+            "Renew it, and find out why that did not happen by itself.",
+            ("openssl s_client -connect HOST:443 </dev/null | openssl x509 -noout -dates",),
+            {f"probe_ssl_earliest_cert_expiry{{{_PROBE}}}": "60x60"},
+            {f"probe_ssl_earliest_cert_expiry{{{_PROBE}}}": "8640000x60"},
+            {"instance": "mon1", "service": "grafana"},
+        ),
+        Alert(
+            "PrometheusConfigurationRejected",
+            "warning",
+            "Prometheus on {{ $labels.instance }} rejected its configuration",
+            "prometheus_config_last_reload_successful == 0",
+            5,
+            "Prometheus goes on with the configuration that it had.",
+            "What promtool says of it.",
+            (
+                "promtool check config /etc/prometheus/prometheus.yml",
+                "journalctl --unit prometheus --lines 20",
+            ),
+            {f"prometheus_config_last_reload_successful{{{_PROMETHEUS}}}": "0x60"},
+            {f"prometheus_config_last_reload_successful{{{_PROMETHEUS}}}": "1x60"},
+            _MON1,
+        ),
+        Alert(
+            "PrometheusRulesFail",
+            "warning",
+            "Rules of Prometheus on {{ $labels.instance }} cannot be evaluated",
+            "sum by (instance) (increase(prometheus_rule_evaluation_failures_total[15m])) > 0",
+            0,
+            (
+                "An alert that cannot be evaluated never fires. Two series where one was expected are "
+                "the usual cause."
+            ),
+            "The rule that is marked on the page Status > Rules.",
+            ("journalctl --unit prometheus --lines 20",),
+            {f'prometheus_rule_evaluation_failures_total{{{_PROMETHEUS},rule_group="x"}}': "0+1x60"},
+            {f'prometheus_rule_evaluation_failures_total{{{_PROMETHEUS},rule_group="x"}}': "4x60"},
+            _MON1,
+        ),
+        Alert(
+            "PrometheusNotificationsFail",
+            "critical",
+            "Prometheus on {{ $labels.instance }} cannot deliver alerts",
+            "sum by (instance) (increase(prometheus_notifications_errors_total[15m])) > 0",
+            5,
+            "Alerts fire, and Alertmanager does not get them.",
+            "Whether Alertmanager runs and is reached.",
+            ("systemctl status prometheus-alertmanager", "journalctl --unit prometheus --lines 20"),
+            {f'prometheus_notifications_errors_total{{{_PROMETHEUS},alertmanager="a"}}': "0+1x60"},
+            {f'prometheus_notifications_errors_total{{{_PROMETHEUS},alertmanager="a"}}': "4x60"},
+            _MON1,
+        ),
+        Alert(
+            "AlertmanagerNotificationsFail",
+            "critical",
+            "Alertmanager on {{ $labels.instance }} cannot notify by {{ $labels.integration }}",
+            "sum by (instance, integration) (increase(alertmanager_notifications_failed_total[15m])) > 0",
+            5,
+            "Nobody is told of alerts.",
+            "What the receiver answers.",
+            ("journalctl --unit prometheus-alertmanager --lines 20",),
+            {'alertmanager_notifications_failed_total{instance="mon1",integration="email"}': ("0+1x60")},
+            {'alertmanager_notifications_failed_total{instance="mon1",integration="email"}': "4x60"},
+            {"instance": "mon1", "integration": "email"},
+        ),
+        Alert(
+            "HostNumbersOfDeployOld",
+            "warning",
+            "What deploy tells of {{ $labels.instance }} is {{ $value | humanizeDuration }} old",
+            'time() - node_textfile_mtime_seconds{file=~".*deploy[.]prom"} > 3600',
+            10,
+            (
+                "The timer that tells of munge, slurm.conf and the driver does not run, so their alerts "
+                "cannot fire."
+            ),
+            "Its last lines.",
+            ("ssh HOST systemctl status deploy_metrics.timer deploy_metrics.service",),
+            {'node_textfile_mtime_seconds{instance="node1",job="node",file="/x/deploy.prom"}': "-4000x60"},
+            {'node_textfile_mtime_seconds{instance="node1",job="node",file="/x/deploy.prom"}': "0+60x60"},
+            {"instance": "node1"},
+        ),
+    ),
+)

@@ -1,0 +1,420 @@
+"""Slurm: its daemons, nodes, queue and scheduler."""
+
+from deploy.monitoring.alert import Alert, Chapter
+
+_JOB = 'instance="ctl1",job="slurm"'
+_ACCOUNTING = f'slurm_exporter_collect_success{{{_JOB},command="accounting"}}'
+_REASON = f'{_JOB},node="node1",reason="fan",user="root"'
+_CTL1 = {"instance": "ctl1"}
+
+SLURM = Chapter(
+    "slurm",
+    "Slurm",
+    (
+        Alert(
+            "SlurmControllerDown",
+            "critical",
+            "slurmctld on {{ $labels.controller }} does not answer",
+            "slurm_controller_up == 0",
+            2,
+            "slurmctld does not answer. Jobs that run go on; nothing is submitted, started or ended.",
+            (
+                "Its log. A full disk, a rejected configuration and a database that does not answer are "
+                "the usual causes."
+            ),
+            ("scontrol ping", "systemctl status slurmctld", "tail -50 /var/log/slurm/slurmctld.log"),
+            {f'slurm_controller_up{{{_JOB},controller="ctl1",role="primary"}}': "0x60"},
+            {f'slurm_controller_up{{{_JOB},controller="ctl1",role="primary"}}': "1x60"},
+            {"controller": "ctl1"},
+        ),
+        Alert(
+            "SlurmDaemonNotRunning",
+            "critical",
+            "{{ $labels.name }} does not run on {{ $labels.instance }}",
+            'node_systemd_unit_state{name=~"slurm(ctld|dbd|d)[.]service",state="active"} == 0',
+            5,
+            "slurmctld, slurmdbd or slurmd is installed on the host and does not run.",
+            "Its last lines. `deploy cluster --limit HOST` starts what it manages.",
+            ("ssh HOST systemctl status slurmd", "ssh HOST journalctl --unit slurmd --lines 50"),
+            {'node_systemd_unit_state{instance="node1",name="slurmd.service",state="active"}': "0x60"},
+            {'node_systemd_unit_state{instance="node1",name="slurmd.service",state="active"}': "1x60"},
+            {"instance": "node1", "name": "slurmd.service"},
+        ),
+        Alert(
+            "SlurmAccountingDown",
+            "critical",
+            "slurmdbd does not answer",
+            'slurm_exporter_collect_success{command="accounting"} == 0',
+            5,
+            (
+                "slurmdbd does not answer. slurmctld keeps what it should record, and forgets it when "
+                "there is too much of it."
+            ),
+            "slurmdbd's log, then its database.",
+            ("systemctl status slurmdbd mariadb", "tail -50 /var/log/slurm/slurmdbd.log", "sdiag | grep DBD"),
+            {_ACCOUNTING: "0x60"},
+            {_ACCOUNTING: "1x60"},
+            _CTL1,
+        ),
+        Alert(
+            "SlurmDbdQueueGrowing",
+            "warning",
+            "{{ $value }} messages wait for slurmdbd, and there are ever more",
+            "slurm_scheduler_dbd_queue > 500 and deriv(slurm_scheduler_dbd_queue[15m]) > 0",
+            15,
+            "slurmctld sends more to slurmdbd than that takes. The database is slow, or slurmdbd is gone.",
+            "Load and free disk of the database's host.",
+            ("sdiag | grep DBD", "systemctl status slurmdbd mariadb", "mysqladmin processlist"),
+            {f"slurm_scheduler_dbd_queue{{{_JOB}}}": "400+50x80"},
+            {f"slurm_scheduler_dbd_queue{{{_JOB}}}": "600-5x80"},
+            _CTL1,
+            after=60,
+        ),
+        Alert(
+            "SlurmDbdQueueNearlyFull",
+            "critical",
+            "{{ $value }} messages wait for slurmdbd; from MaxDBDMsgs on accounting is lost",
+            "slurm_scheduler_dbd_queue > 8000",
+            0,
+            (
+                "slurmctld drops messages when the queue is full (MaxDBDMsgs, 10,000 or more): "
+                "accounting of jobs would be lost."
+            ),
+            "Bring slurmdbd back; the queue then empties by itself.",
+            ("sdiag | grep DBD", "systemctl restart slurmdbd", "scontrol show config | grep MaxDBDMsgs"),
+            {f"slurm_scheduler_dbd_queue{{{_JOB}}}": "9000x60"},
+            {f"slurm_scheduler_dbd_queue{{{_JOB}}}": "70x60"},
+            _CTL1,
+        ),
+        Alert(
+            "SlurmNodeDown",
+            "warning",
+            "{{ $labels.node }} is down",
+            'slurm_node_state{state="down"} == 1',
+            10,
+            "Slurm has given up on a node: it did not answer, or registered with less than it should have.",
+            "The reason, then slurmd on the node.",
+            (
+                "sinfo --list-reasons",
+                "ssh NODE systemctl status slurmd",
+                "scontrol update NodeName=NODE State=RESUME",
+            ),
+            {f'slurm_node_state{{{_JOB},node="node1",state="down"}}': "1x60"},
+            {f'slurm_node_state{{{_JOB},node="node1",state="idle"}}': "1x60"},
+            {"node": "node1"},
+        ),
+        Alert(
+            "SlurmManyNodesDown",
+            "critical",
+            "{{ $value | humanizePercentage }} of all nodes are down",
+            'sum(slurm_nodes{state="down"}) / sum(slurm_nodes) > 0.1',
+            5,
+            (
+                "More than a tenth of the cluster is down: rather the network, power, munge or the time "
+                "than single nodes."
+            ),
+            "What they have in common: a switch, a rack, the last change.",
+            ("sinfo --list-reasons", "deploy status INVENTORY"),
+            {f'slurm_nodes{{{_JOB},state="down"}}': "3x60", f'slurm_nodes{{{_JOB},state="idle"}}': "7x60"},
+            {f'slurm_nodes{{{_JOB},state="down"}}': "0x60", f'slurm_nodes{{{_JOB},state="idle"}}': "7x60"},
+            {},
+        ),
+        Alert(
+            "SlurmNodeNotResponding",
+            "warning",
+            "slurmd on {{ $labels.node }} does not answer",
+            "slurm_node_responding == 0",
+            5,
+            "A node does not answer slurmctld; after SlurmdTimeout it is down and its jobs are requeued.",
+            "Whether the host answers at all, then munge and the clock.",
+            ("ping NODE", "ssh NODE systemctl status slurmd munge", "ssh NODE chronyc tracking"),
+            {f'slurm_node_responding{{{_JOB},node="node1"}}': "0x60"},
+            {f'slurm_node_responding{{{_JOB},node="node1"}}': "1x60"},
+            {"node": "node1"},
+        ),
+        Alert(
+            "SlurmNodeDrainedLong",
+            "warning",
+            "{{ $labels.node }} has been drained since a day: {{ $labels.reason }}",
+            "time() - slurm_node_reason_timestamp_seconds > 86400",
+            15,
+            (
+                "Somebody, or the node health check, took a node out of service more than a day ago, and "
+                "it still is."
+            ),
+            "The reason. One that begins with `node_health:` goes by itself when the node is well.",
+            (
+                "sinfo --list-reasons",
+                "ssh NODE node_health --show",
+                "scontrol update NodeName=NODE State=RESUME",
+            ),
+            {f"slurm_node_reason_timestamp_seconds{{{_REASON}}}": "-90000x60"},
+            {f"slurm_node_reason_timestamp_seconds{{{_REASON}}}": "0x60"},
+            {"node": "node1", "reason": "fan"},
+        ),
+        Alert(
+            "SlurmManyNodesDrained",
+            "warning",
+            "{{ $value | humanizePercentage }} of all nodes are drained",
+            'sum(slurm_nodes{state=~"drained|draining"}) / sum(slurm_nodes) > 0.2',
+            30,
+            "More than a fifth of the cluster takes no new jobs.",
+            "Whether the reasons are alike: a check that is wrong itself, or something that all nodes share.",
+            ("sinfo --list-reasons",),
+            {f'slurm_nodes{{{_JOB},state="drained"}}': "3x80", f'slurm_nodes{{{_JOB},state="idle"}}': "7x80"},
+            {f'slurm_nodes{{{_JOB},state="drained"}}': "1x80", f'slurm_nodes{{{_JOB},state="idle"}}': "7x80"},
+            {},
+            after=60,
+        ),
+        Alert(
+            "SlurmJobsStuckCompleting",
+            "warning",
+            "A job has been completing for {{ $value | humanizeDuration }}",
+            "slurm_jobs_completing_oldest_seconds > 900",
+            5,
+            (
+                "A job ended a quarter of an hour ago and still holds its nodes: processes that cannot "
+                "be killed, or an epilog that hangs."
+            ),
+            "Processes in state D on its nodes; they usually wait for a network file system.",
+            ("squeue --states COMPLETING --long", "ssh NODE ps -e -o state,pid,user,wchan:30,args | grep ^D"),
+            {f"slurm_jobs_completing_oldest_seconds{{{_JOB}}}": "1000+60x60"},
+            {f"slurm_jobs_completing_oldest_seconds{{{_JOB}}}": "40x60"},
+            _CTL1,
+        ),
+        Alert(
+            "SlurmJobsPendingWithoutReason",
+            "warning",
+            "{{ $value }} jobs of {{ $labels.partition }} wait, and Slurm does not say why",
+            'slurm_jobs_pending{reason="None"} > 0',
+            15,
+            (
+                "The scheduler has not looked at these jobs for a quarter of an hour: it does not get "
+                "that far, or does not run."
+            ),
+            "How long its rounds take and how many jobs it looks at.",
+            (
+                "sdiag",
+                "squeue --states PENDING --Format JobID,Reason,Partition",
+                "scontrol show config | grep Sched",
+            ),
+            {f'slurm_jobs_pending{{{_JOB},partition="batch",reason="None"}}': "4x60"},
+            {
+                f'slurm_jobs_pending{{{_JOB},partition="batch",reason="None"}}': "4x5 _x60",
+                f'slurm_jobs_pending{{{_JOB},partition="batch",reason="Priority"}}': "400x60",
+            },
+            {"partition": "batch"},
+        ),
+        Alert(
+            "SlurmSchedulerStalled",
+            "critical",
+            "The scheduler has not run for a quarter of an hour while jobs wait",
+            "increase(slurm_scheduler_main_cycles_total[15m]) == 0 and on (instance)"
+            " sum by (instance) (slurm_jobs_pending) > 0",
+            5,
+            "Jobs wait and slurmctld does not look at them.",
+            "Whether slurmctld is busy with something else: many calls, a slow database, a slow disk.",
+            ("sdiag", "tail -50 /var/log/slurm/slurmctld.log"),
+            {
+                f"slurm_scheduler_main_cycles_total{{{_JOB}}}": "70x60",
+                f'slurm_jobs_pending{{{_JOB},partition="batch",reason="Priority"}}': "4x60",
+            },
+            {
+                f"slurm_scheduler_main_cycles_total{{{_JOB}}}": "70+1x60",
+                f'slurm_jobs_pending{{{_JOB},partition="batch",reason="Priority"}}': "4x60",
+            },
+            _CTL1,
+            after=45,
+        ),
+        Alert(
+            "SlurmSchedulerSlow",
+            "warning",
+            "A round of the main scheduler takes {{ $value | humanizeDuration }}",
+            "slurm_scheduler_main_last_cycle_seconds > 5",
+            15,
+            "While the scheduler looks at the queue it holds locks, so every command of every user waits.",
+            (
+                "How many jobs wait, and SchedulerParameters: default_queue_depth, sched_max_job_start, "
+                "bf_max_job_test."
+            ),
+            ("sdiag", "squeue --states PENDING --noheader | wc -l"),
+            {f"slurm_scheduler_main_last_cycle_seconds{{{_JOB}}}": "8x60"},
+            {f"slurm_scheduler_main_last_cycle_seconds{{{_JOB}}}": "0.2x60"},
+            _CTL1,
+        ),
+        Alert(
+            "SlurmBackfillSlow",
+            "warning",
+            "A round of the backfill scheduler takes {{ $value | humanizeDuration }}",
+            "slurm_scheduler_backfill_last_cycle_seconds > 120",
+            30,
+            "Backfill takes minutes, so small jobs start late although there is room for them.",
+            "bf_interval, bf_max_job_test, bf_resolution and bf_window in SchedulerParameters.",
+            ("sdiag", "scontrol show config | grep SchedulerParameters"),
+            {f"slurm_scheduler_backfill_last_cycle_seconds{{{_JOB}}}": "300x80"},
+            {f"slurm_scheduler_backfill_last_cycle_seconds{{{_JOB}}}": "3x80"},
+            _CTL1,
+            after=60,
+        ),
+        Alert(
+            "SlurmControllerBusy",
+            "warning",
+            "slurmctld answers {{ $value }} calls at a time",
+            "slurm_scheduler_threads > 150",
+            5,
+            "slurmctld is near the number of calls that it answers at a time (256); more have to wait.",
+            "Who calls so often: `sdiag` names types and users. Loops around squeue are the usual cause.",
+            ("sdiag",),
+            {f"slurm_scheduler_threads{{{_JOB}}}": "220x60"},
+            {f"slurm_scheduler_threads{{{_JOB}}}": "4x60"},
+            _CTL1,
+        ),
+        Alert(
+            "SlurmUserFloodsController",
+            "warning",
+            "{{ $labels.user }} makes {{ $value | humanize }} calls to slurmctld a second",
+            'rate(slurm_rpc_user_requests_total{user!~"root|slurm"}[10m]) > 50',
+            10,
+            "One user's programs ask slurmctld so often that others may have to wait.",
+            "What they run on the login nodes; `squeue --me` in a loop is what it usually is.",
+            ("sdiag", "ssh LOGIN ps -u USER -o etime,args"),
+            {f'slurm_rpc_user_requests_total{{{_JOB},user="bob"}}': "0+6000x60"},
+            {f'slurm_rpc_user_requests_total{{{_JOB},user="bob"}}': "0+60x60"},
+            {"user": "bob"},
+        ),
+        Alert(
+            "SlurmAgentQueueGrowing",
+            "warning",
+            "{{ $value }} messages wait to be sent to nodes",
+            "slurm_scheduler_agent_queue > 100",
+            10,
+            "slurmctld cannot deliver its messages, as when many nodes do not answer.",
+            "Which nodes do not respond, and the network to them.",
+            ("sdiag | grep -i agent", "sinfo --responding", "sinfo --dead"),
+            {f"slurm_scheduler_agent_queue{{{_JOB}}}": "300x60"},
+            {f"slurm_scheduler_agent_queue{{{_JOB}}}": "2x60"},
+            _CTL1,
+        ),
+        Alert(
+            "SlurmJobsLostByNodes",
+            "warning",
+            (
+                "{{ $value | humanize }} jobs of {{ $labels.partition }} were lost within an hour "
+                "because their nodes failed"
+            ),
+            'increase(slurm_jobs_ended_total{state="node_fail"}[1h]) >= 3',
+            0,
+            "Nodes died under jobs several times within an hour.",
+            "Whether it was one node or many, and one user's jobs or anybody's.",
+            (
+                "sacct --state NODE_FAIL --starttime now-2hours --format JobID,User,NodeList,End",
+                "sinfo --list-reasons",
+            ),
+            {f'slurm_jobs_ended_total{{{_JOB},partition="batch",state="node_fail"}}': "0x10 5x60"},
+            {f'slurm_jobs_ended_total{{{_JOB},partition="batch",state="node_fail"}}': "9x80"},
+            {"partition": "batch"},
+        ),
+        Alert(
+            "SlurmPartitionNotUp",
+            "warning",
+            "The partition {{ $labels.partition }} is not up",
+            'slurm_partition_state{state="up"} == 0',
+            30,
+            (
+                "A partition takes no jobs or starts none. Somebody has set it so, perhaps for "
+                "maintenance that is over."
+            ),
+            "Its state, and who is asked about it.",
+            ("scontrol show partition PARTITION", "scontrol update PartitionName=PARTITION State=UP"),
+            {f'slurm_partition_state{{{_JOB},partition="batch",state="up"}}': "0x80"},
+            {f'slurm_partition_state{{{_JOB},partition="batch",state="up"}}': "1x80"},
+            {"partition": "batch"},
+            after=60,
+        ),
+        Alert(
+            "SlurmExporterFails",
+            "warning",
+            "The Slurm exporter gets no answer to {{ $labels.command }}",
+            'slurm_exporter_collect_success{command!="accounting"} == 0',
+            10,
+            (
+                "A command of the exporter fails or takes too long: what it tells is missing from "
+                "dashboards and alerts."
+            ),
+            (
+                "The exporter's journal has the reason. `PrivateData` hides things from it; see "
+                "roles/slurm_metrics."
+            ),
+            ("journalctl --unit slurm_metrics --lines 20", "sudo -u slurm_metrics squeue"),
+            {f'slurm_exporter_collect_success{{{_JOB},command="jobs"}}': "0x60"},
+            {f'slurm_exporter_collect_success{{{_JOB},command="jobs"}}': "1x60"},
+            {"command": "jobs"},
+        ),
+        Alert(
+            "SlurmNumbersOld",
+            "warning",
+            "What {{ $labels.command }} said is {{ $value | humanizeDuration }} old",
+            "time() - slurm_exporter_collect_timestamp_seconds > 1200",
+            5,
+            "The exporter serves answers that are more than twenty minutes old.",
+            "How long a round takes, and whether slurmctld answers slowly.",
+            ("journalctl --unit slurm_metrics --lines 20", "sdiag"),
+            {f'slurm_exporter_collect_timestamp_seconds{{{_JOB},command="jobs"}}': "0x60"},
+            {f'slurm_exporter_collect_timestamp_seconds{{{_JOB},command="jobs"}}': "0+60x60"},
+            {"command": "jobs"},
+        ),
+        Alert(
+            "MungeNotRunning",
+            "critical",
+            "munge does not run on {{ $labels.instance }}",
+            'node_systemd_unit_state{name="munge.service",state="active"} == 0',
+            2,
+            "Without munge nothing of Slurm works on the host.",
+            "Its last lines. A key with wrong rights or owner is refused.",
+            ("ssh HOST systemctl status munge", "ssh HOST ls -l /etc/munge/munge.key"),
+            {'node_systemd_unit_state{instance="node1",name="munge.service",state="active"}': "0x60"},
+            {'node_systemd_unit_state{instance="node1",name="munge.service",state="active"}': "1x60"},
+            {"instance": "node1"},
+        ),
+        Alert(
+            "MungeFails",
+            "critical",
+            "munge on {{ $labels.instance }} cannot read its own message",
+            "deploy_munge_success == 0",
+            5,
+            "munge runs and does not work: its socket, its key or the clock.",
+            "What munge itself says; then whether the key is that of the controller.",
+            (
+                "ssh HOST 'munge -n | unmunge'",
+                "munge -n | ssh HOST unmunge",
+                "ssh HOST sha256sum /etc/munge/munge.key",
+            ),
+            {'deploy_munge_success{instance="node1",job="node"}': "0x60"},
+            {'deploy_munge_success{instance="node1",job="node"}': "1x60"},
+            {"instance": "node1"},
+        ),
+        Alert(
+            "SlurmConfigurationDiffers",
+            "warning",
+            "{{ $value }} different versions of slurm.conf are in use",
+            "count(count by (sha256) (deploy_slurm_configuration_info)) > 1",
+            15,
+            "Nodes work with another slurm.conf than the controller: they were unreachable when it changed.",
+            "Which hosts have which; `scontrol reconfigure` sends it once more.",
+            (
+                "scontrol reconfigure",
+                "deploy cluster INVENTORY",
+                "ssh NODE sha256sum /run/slurm/conf/slurm.conf",
+            ),
+            {
+                'deploy_slurm_configuration_info{instance="ctl1",sha256="aa"}': "1x60",
+                'deploy_slurm_configuration_info{instance="node1",sha256="bb"}': "1x60",
+            },
+            {
+                'deploy_slurm_configuration_info{instance="ctl1",sha256="aa"}': "1x60",
+                'deploy_slurm_configuration_info{instance="node1",sha256="aa"}': "1x60",
+            },
+            {},
+        ),
+    ),
+)

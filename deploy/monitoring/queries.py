@@ -1,0 +1,28 @@
+"""Which metrics a query names."""
+
+import re
+from collections.abc import Iterable
+
+_STRING = re.compile(r'"[^"]*"')
+_LABELS = re.compile(r"\{[^{}]*\}")
+_RANGE = re.compile(r"\[[^\]]*\]")
+_KEYS = re.compile(r"\b(?:by|on|without|ignoring|group_left|group_right)\s*\([^()]*\)")
+_WORD = re.compile(r"[a-zA-Z_:][\w:]*")
+_CALL = re.compile(r"\b[a-z_]+(?=\s*\()")
+_OPERATORS = frozenset({"and", "or", "unless", "bool", "by", "on", "offset", "group_left", "without"})
+
+
+def metrics_in(expr: str) -> set[str]:
+    """The names of metrics in a query."""
+    text = expr
+    for pattern in (_STRING, _RANGE, _LABELS, _KEYS, _CALL):
+        text = pattern.sub(" ", text)
+    return set(_WORD.findall(text)) - _OPERATORS
+
+
+def filled(expr: str, variables: Iterable[str] = (), value: str = ".*") -> str:
+    """The query as Grafana sends it when everything is chosen: ``value`` for the variables, five minutes."""
+    text = expr.replace("$__rate_interval", "5m")
+    for name in variables:
+        text = text.replace(f"${name}", value)
+    return text

@@ -1,0 +1,107 @@
+"""Recording rules: GPUs under one set of names, whichever exporter tells of them; numbers by instance.
+
+Fields of DCGM are named as in NVIDIA's DCGM API reference, as dcgm-exporter serves them; those of
+nvitop-exporter end with their unit.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_KEYS = "instance, gpu"
+_MIB = 1 << 20
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A series that Prometheus computes from others."""
+
+    record: str
+    expr: str
+    unit: str
+    """What it is counted in, as Grafana calls it."""
+
+
+def _nvitop(metric: str) -> str:
+    """What nvitop calls index is called gpu elsewhere."""
+    return f'label_replace({metric}, "gpu", "$1", "index", "(.+)")'
+
+
+def _either(dcgm: str, nvitop: str, factor: str = "", *, nvitop_factor: str | None = None) -> str:
+    """The number of one exporter, or of the other where the first does not tell it."""
+    other = factor if nvitop_factor is None else nvitop_factor
+    return f"max by ({_KEYS}) ({dcgm}){factor} or max by ({_KEYS}) ({_nvitop(nvitop)}){other}"
+
+
+def _bit(value: int) -> str:
+    """Whether a bit is set in the reasons why clocks are held down (NVML's nvmlClocksThrottleReasons)."""
+    return f"floor(DCGM_FI_DEV_CLOCK_THROTTLE_REASONS / {value}) % 2"
+
+
+_SLOWDOWN = " + ".join(_bit(value) for value in (8, 32, 64, 128))
+
+GPU: Sequence[Recording] = (
+    Recording(
+        "gpu:utilization:ratio",
+        _either("DCGM_FI_DEV_GPU_UTIL", "gpu_utilization_Percentage", " / 100"),
+        "percentunit",
+    ),
+    Recording(
+        "gpu:memory_used:bytes", _either("DCGM_FI_DEV_FB_USED", "gpu_memory_used_MiB", f" * {_MIB}"), "bytes"
+    ),
+    Recording(
+        "gpu:memory_free:bytes", _either("DCGM_FI_DEV_FB_FREE", "gpu_memory_free_MiB", f" * {_MIB}"), "bytes"
+    ),
+    Recording("gpu:power:watts", _either("DCGM_FI_DEV_POWER_USAGE", "gpu_power_usage_W"), "watt"),
+    Recording("gpu:power_limit:watts", _either("DCGM_FI_DEV_POWER_MGMT_LIMIT", "gpu_power_limit_W"), "watt"),
+    Recording("gpu:temperature:celsius", _either("DCGM_FI_DEV_GPU_TEMP", "gpu_temperature_C"), "celsius"),
+    Recording(
+        "gpu:sm_clock:hertz", _either("DCGM_FI_DEV_SM_CLOCK", "gpu_clock_sm_MHz", " * 1000000"), "hertz"
+    ),
+    Recording(
+        "gpu:memory_clock:hertz",
+        _either("DCGM_FI_DEV_MEM_CLOCK", "gpu_clock_memory_MHz", " * 1000000"),
+        "hertz",
+    ),
+    Recording(
+        "gpu:nvlink:bytes_per_second",
+        # DCGM adds up megabytes; nvitop tells MiB a second, both ways apart.
+        f"max by ({_KEYS}) (rate(DCGM_FI_DEV_NVLINK_BANDWIDTH_TOTAL[5m])) * 1000000 or "
+        f"max by ({_KEYS}) ({_nvitop('gpu_nvlink_total_tx_throughput_MiBps')}"
+        f" + {_nvitop('gpu_nvlink_total_rx_throughput_MiBps')}) * {_MIB}",
+        "Bps",
+    ),
+    Recording("gpu:last_xid:code", f"max by ({_KEYS}) (DCGM_FI_DEV_XID_ERRORS)", "none"),
+    Recording("gpu:ecc_uncorrected:total", f"max by ({_KEYS}) (DCGM_FI_DEV_ECC_DBE_VOL_TOTAL)", "short"),
+    Recording("gpu:ecc_corrected:total", f"max by ({_KEYS}) (DCGM_FI_DEV_ECC_SBE_VOL_TOTAL)", "short"),
+    Recording("gpu:row_remap_failure:bool", f"max by ({_KEYS}) (DCGM_FI_DEV_ROW_REMAP_FAILURE)", "bool"),
+    Recording("gpu:pcie_replay:total", f"max by ({_KEYS}) (DCGM_FI_DEV_PCIE_REPLAY_COUNTER)", "short"),
+    Recording("gpu:hardware_throttled:bool", f"max by ({_KEYS}) ({_SLOWDOWN})", "short"),
+)
+
+SLURM: Sequence[Recording] = (
+    Recording(
+        "instance:slurm_gpus:count",
+        'sum by (instance) (label_replace(slurm_node_gpus, "instance", "$1", "node", "(.+)"))',
+        "short",
+    ),
+    Recording(
+        "instance:slurm_gpus_allocated:count",
+        'sum by (instance) (label_replace(slurm_node_gpus_allocated, "instance", "$1", "node", "(.+)"))',
+        "short",
+    ),
+)
+
+NODE: Sequence[Recording] = (
+    Recording(
+        "instance:cpu_used:ratio",
+        'clamp_min(1 - avg by (instance) (rate(node_cpu_seconds_total{mode="idle"}[5m])), 0)',
+        "percentunit",
+    ),
+    Recording(
+        "instance:memory_used:ratio",
+        "1 - node_memory_MemAvailable_bytes / node_memory_MemTotal_bytes",
+        "percentunit",
+    ),
+)
+
+GROUPS = {"gpu_names": GPU, "slurm_by_instance": SLURM, "hosts_by_instance": NODE}

@@ -1,0 +1,130 @@
+"""What the roles of the monitoring must know of the whole site: whom to ask, and where to listen."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from deploy.plan.access_wiring import ssh_port
+from deploy.plan.slurm_ports import first_slurm_port
+from deploy.site.addresses import is_ip
+from deploy.site.inventory import Host, Site
+
+Variables = dict[str, Any]
+Members = Mapping[str, Collection[str]]
+"""The names of the hosts of every phase."""
+
+
+@dataclass(frozen=True)
+class _Job:
+    """A scrape job: the phase whose hosts are asked, and the role whose port that is."""
+
+    name: str
+    phase: str
+    role: str
+
+
+DATABASE_ACCOUNT: Variables = {"name": "prometheus", "privileges": "*.*:PROCESS,BINLOG MONITOR,SLAVE MONITOR"}
+"""The exporter's account of the database: without a password, so by its socket alone; it sees no data."""
+
+_JOBS = (
+    _Job("node", "node_exporter", "node_exporter"),
+    _Job("slurm", "slurm_metrics", "slurm_metrics"),
+    _Job("mysqld", "mysqld_exporter", "mysqld_exporter"),
+    _Job("prometheus", "monitoring", "prometheus"),
+    _Job("alertmanager", "monitoring", "alertmanager"),
+)
+_PORTALS = ("alertmanager", "blackbox_exporter", "grafana", "prometheus")
+"""The roles of the host that watches whose daemons listen."""
+_PAGES = frozenset(_PORTALS) - {"blackbox_exporter"}
+"""Those that people open."""
+
+
+def listening_roles(site: Site, host: Host) -> list[str]:
+    """The roles of the monitoring whose daemons listen on a host; each has a variable with its port."""
+    if not site.metrics:
+        return []
+    roles = ["node_exporter"]
+    roles += ["slurm_metrics"] if host in site.masters[:1] else []
+    roles += ["mysqld_exporter"] if host in site.masters else []
+    if host in site.metrics:
+        roles += _PORTALS if has_grafana(host) else [role for role in _PORTALS if role != "grafana"]
+    return roles
+
+
+def has_grafana(host: Host) -> bool:
+    """Whether a host that watches has Grafana, too."""
+    return bool(host.value("grafana_source") != "none")
+
+
+def monitoring_variables(site: Site, host: Host, cluster: str) -> Variables:
+    """The variables of one host; ``cluster`` is the cluster's name."""
+    if not site.metrics:
+        return {}
+    listening = listening_roles(site, host)
+    # A host that is known by name alone has its address from elsewhere.
+    address = host.cluster_address if is_ip(host.cluster_address) else ""
+    wired: Variables = {f"{role}_listen_address": address for role in listening}
+    wired["firewall_guarded"] = [{"ports": _ports(host, listening), "from": _watching(site)}]
+    wired["firewall_pages"] = _ports(host, [role for role in listening if role in _PAGES])
+    if host in site.metrics:
+        wired["prometheus_alertmanagers"] = [_place(host, host.value("alertmanager_port"))]
+        wired["grafana_prometheus_url"] = f"http://{_place(host, host.value('prometheus_port'))}"
+        wired["prometheus_cluster"] = cluster
+        wired |= {"prometheus_packages": []} if host.value("prometheus_release") else {}
+    return wired
+
+
+def _ports(host: Host, listening: Iterable[str]) -> list[str]:
+    return [str(host.value(f"{role}_port")) for role in listening]
+
+
+def _watching(site: Site) -> list[str]:
+    """The addresses that Prometheus asks from."""
+    texts = {text for host in site.metrics for text in (host.address, host.cluster_address)}
+    return sorted(filter(is_ip, texts))
+
+
+def scrape_targets(site: Site, members: Members) -> Variables:
+    """Whom Prometheus asks, by job, in the words of its file_sd_config; jobs without hosts are left out."""
+    targets = {
+        job.name: [
+            _target(host, _place(host, host.value(f"{job.role}_port")))
+            for host in site.cluster
+            if host.name in members.get(job.phase, ())
+        ]
+        for job in _JOBS
+    }
+    targets["blackbox"] = list(_probes(site, members))
+    return {"scrape_targets_jobs": {job: found for job, found in targets.items() if found}}
+
+
+def _probes(site: Site, members: Members) -> Iterator[Variables]:
+    """What the blackbox exporter asks: the services that people and hosts of the cluster come to."""
+    for watcher in site.metrics:
+        exporter = _place(watcher, watcher.value("blackbox_exporter_port"))
+        for host, module, service, place in _services(site, members):
+            labels = {"service": service, "__param_module": module, "__exporter": exporter}
+            yield _target(host, place, **labels)
+
+
+def _services(site: Site, members: Members) -> Iterator[tuple[Host, str, str, str]]:
+    """Host, way to ask, name and place of each service."""
+    for host in site.logins:
+        yield host, "ssh", "ssh", _place(host, ssh_port(host))
+    for host in site.masters:
+        yield host, "connect", "slurmctld", _place(host, first_slurm_port(site, "SlurmctldPort"))
+        yield host, "connect", "slurmdbd", _place(host, host.value("slurmdbd_port"))
+    for host in site.metrics:
+        if host.name in members["grafana"]:
+            scheme = "https" if host.value("grafana_certificate") else "http"
+            yield host, "http", "grafana", f"{scheme}://{_place(host, host.value('grafana_port'))}/api/health"
+
+
+def _target(host: Host, place: str, **labels: str) -> Variables:
+    """One target: people know hosts by their names, so these stand where addresses would."""
+    return {"targets": [place], "labels": {"instance": host.name, **labels}}
+
+
+def _place(host: Host, port: object) -> str:
+    address = host.cluster_address
+    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"

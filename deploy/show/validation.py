@@ -1,0 +1,126 @@
+"""A validation as lines, as data for programs, and as JUnit's XML for CI servers."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+from xml.etree import ElementTree as ET
+
+from deploy.show.text import duration
+from deploy.validate.verdict import Judged, Outcome, Validation, Verdict
+
+_SHOWN = 8
+_COLORS = {
+    Outcome.PASSED: "32",
+    Outcome.FAILED: "1;31",
+    Outcome.NOT_MEASURED: "33",
+    Outcome.NOT_APPLICABLE: "2",
+}
+
+
+def lines(validation: Validation, *, is_colored: bool = False) -> Iterator[str]:
+    """A line per check, what is wrong with whom below it, and the verdict."""
+    width = max((len(check.check) for check in validation.checks), default=0)
+    kind = max(len(outcome.value) for outcome in Outcome)
+    for check in validation.checks:
+        word = f"{check.outcome.value:<{kind}}"
+        if is_colored:
+            word = f"\033[{_COLORS[check.outcome]}m{word}\033[0m"
+        yield f"{word}  {check.check:<{width}}  {_summary(check)}".rstrip()
+        for verdict in _worth_showing(check):
+            place = f"{verdict.where}: " if verdict.where else ""
+            expected = f" (promised: {verdict.expected})" if verdict.expected else ""
+            yield f"{'':{kind}}    {place}{verdict.message}{expected}"
+            if verdict.hint:
+                yield f"{'':{kind}}      -> {verdict.hint}"
+    yield ""
+    yield verdict_line(validation)
+
+
+def verdict_line(validation: Validation) -> str:
+    """The whole validation in one line."""
+    counts = [
+        f"{len(found)} {outcome.value}"
+        for outcome in (Outcome.FAILED, Outcome.PASSED, Outcome.NOT_MEASURED, Outcome.NOT_APPLICABLE)
+        if (found := validation.ended(outcome)) or outcome in {Outcome.FAILED, Outcome.PASSED}
+    ]
+    word = (
+        "failed"
+        if validation.failed
+        else "passed"
+        if validation.ended(Outcome.PASSED)
+        else "nothing measured"
+    )
+    return f"{word}: {', '.join(counts)}, in {duration(validation.seconds)}"
+
+
+def as_json(validation: Validation) -> dict[str, Any]:
+    """The validation for programs."""
+    return {
+        "cluster": validation.cluster,
+        "at": began_at(validation),
+        "seconds": round(validation.seconds, 1),
+        "exit_code": int(validation.exit_code),
+        "checks": [
+            {
+                "check": check.check,
+                "proves": check.proves,
+                "outcome": check.outcome.value,
+                "verdicts": [
+                    {**asdict(verdict), "outcome": verdict.outcome.value} for verdict in check.verdicts
+                ],
+            }
+            for check in validation.checks
+        ],
+    }
+
+
+def as_junit(validation: Validation) -> str:
+    """A test case per check and host; what was not measured or does not apply is skipped, with the reason."""
+    cases = [(check, verdict) for check in validation.checks for verdict in check.verdicts]
+    root = ET.Element(
+        "testsuite",
+        name=f"validation of {validation.cluster}",
+        tests=str(len(cases)),
+        failures=str(_count(cases, Outcome.FAILED)),
+        errors="0",
+        skipped=str(_count(cases, Outcome.NOT_MEASURED) + _count(cases, Outcome.NOT_APPLICABLE)),
+        time=f"{validation.seconds:.1f}",
+        timestamp=began_at(validation),
+    )
+    for check, verdict in cases:
+        case = ET.SubElement(
+            root, "testcase", classname=check.check, name=verdict.where or validation.cluster
+        )
+        if verdict.outcome is Outcome.FAILED:
+            ET.SubElement(case, "failure", message=verdict.message).text = verdict.hint
+        elif verdict.outcome is not Outcome.PASSED:
+            ET.SubElement(case, "skipped", message=f"{verdict.outcome.value}: {verdict.message}")
+        else:
+            ET.SubElement(case, "system-out").text = verdict.message
+    ET.indent(root)
+    return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def began_at(validation: Validation) -> str:
+    """When it began, in UTC."""
+    return datetime.fromtimestamp(validation.began, UTC).isoformat(timespec="seconds")
+
+
+def _count(cases: Iterable[tuple[Judged, Verdict]], outcome: Outcome) -> int:
+    return sum(verdict.outcome is outcome for _, verdict in cases)
+
+
+def _summary(check: Judged) -> str:
+    """What a check came to, on its line."""
+    good, whole = len(check.of(Outcome.PASSED)), len(check.verdicts)
+    if check.outcome is Outcome.PASSED and whole == 1:
+        return f"{check.proves}: {check.verdicts[0].message}"
+    if check.outcome is Outcome.NOT_APPLICABLE:
+        return check.verdicts[0].message
+    return f"{check.proves}: {good} of {whole}" if whole else check.proves
+
+
+def _worth_showing(check: Judged) -> list[Verdict]:
+    """The verdicts that an admin must read: what failed, then what could not be looked at."""
+    return [*check.of(Outcome.FAILED), *check.of(Outcome.NOT_MEASURED)][:_SHOWN]

@@ -1,0 +1,1 @@
+"""The verdict on a cluster: what is measured, what it is held against, and what that means."""

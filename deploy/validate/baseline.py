@@ -1,0 +1,61 @@
+"""The measurements of the last good validation, and what became worse since."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from deploy.validate.thresholds import Thresholds
+from deploy.validate.verdict import Judged, Outcome, Verdict
+
+Measurements = Mapping[str, Mapping[str, float]]
+"""Values by check and host; less is better."""
+
+_FILE = "validation.json"
+_COMPARED = frozenset({"speed"})
+"""How long a job takes to start depends on who else is there; how long a piece of work takes does not."""
+_PERCENT = 100
+
+
+def read_baseline(state: Path) -> Measurements:
+    """What was kept in the directory ``.deploy``; nothing when there is none, or it cannot be read."""
+    try:
+        kept = json.loads((state / _FILE).read_text(encoding="utf-8"))
+        return {str(check): {str(h): float(v) for h, v in values.items()} for check, values in kept.items()}
+    except (OSError, ValueError, AttributeError, TypeError):
+        return {}
+
+
+def keep_baseline(state: Path, checks: Iterable[Judged]) -> None:
+    """Keeps the measurements of a validation in which nothing failed; what it left out stays as it was."""
+    kept = {check: dict(values) for check, values in read_baseline(state).items()}
+    for check in checks:
+        values = {v.where: v.value for v in check.verdicts if v.value is not None}
+        if check.check in _COMPARED and values:
+            kept[check.check] = {**kept.get(check.check, {}), **values}
+    whole = state / f"{_FILE}.new"
+    whole.write_text(json.dumps(kept, indent=1), encoding="utf-8")
+    whole.replace(state / _FILE)
+
+
+def with_regressions(
+    checks: Iterable[Judged], baseline: Measurements, thresholds: Thresholds
+) -> tuple[Judged, ...]:
+    """The checks, in which a measurement much worse than in the baseline failed."""
+    worst = 1 + thresholds.regression_percent / _PERCENT
+
+    def judged(check: str, verdict: Verdict) -> Verdict:
+        before = baseline.get(check, {}).get(verdict.where)
+        if verdict.outcome is not Outcome.PASSED or verdict.value is None or not before:
+            return verdict
+        if verdict.value <= before * worst:
+            return verdict
+        percent = _PERCENT * (verdict.value / before - 1)
+        message = f"{verdict.message}: {percent:.0f} % slower than in the last good validation"
+        hint = f"what changed since? If it is meant to be so, remove .deploy/{_FILE}"
+        return replace(verdict, outcome=Outcome.FAILED, message=message, hint=hint)
+
+    return tuple(
+        replace(check, verdicts=tuple(judged(check.check, verdict) for verdict in check.verdicts))
+        for check in checks
+    )

@@ -1,0 +1,92 @@
+"""All checks, in the order in which one would look for a fault."""
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, replace
+
+from deploy.run.message import clean, one_line
+from deploy.validate.case import Case
+from deploy.validate.checks import hosts, jobs, slurm
+from deploy.validate.verdict import Judged, Verdict
+
+
+@dataclass(frozen=True)
+class Check:
+    """One check: its name, what it proves, and the kinds of jobs that it looks at.
+
+    ``kinds`` are ``probes`` (one on every node, which all others need, too), ``array``, ``together``,
+    ``memory``, ``gpus``, ``ssh``, ``mpi``, ``containers`` and ``limit``, which takes more than a minute.
+    """
+
+    name: str
+    proves: str
+    judge: Callable[[Case], Iterator[Verdict]]
+    kinds: tuple[str, ...] = ()
+
+
+CHECKS: tuple[Check, ...] = (
+    Check("reachable", "every host answers over ssh, with sudo and Python", hosts.reachable),
+    Check("services", "the daemons of every host run", hosts.services),
+    Check("clock", "the clocks agree", hosts.clock),
+    Check("names", "every host knows the others' addresses by name", hosts.names),
+    Check("ways", "Slurm's daemons can be reached from where that is needed", hosts.ways),
+    Check("munge", "what munge signs on one host every other can decode", hosts.credentials),
+    Check("mounts", "shared file systems are mounted", hosts.mounts),
+    Check("space", "users can write to /tmp, /var and their homes", hosts.space),
+    Check("hardware", "no node has less than its contract", hosts.hardware),
+    Check("controllers", "every slurmctld answers", slurm.controllers),
+    Check("accounting-daemon", "slurmdbd and its database answer", slurm.accounting_daemon),
+    Check("configuration", "every host of Slurm has the controller's files", slurm.configuration),
+    Check("plugins", "what plugstack.conf loads is on every host of Slurm", slurm.plugins),
+    Check("nodes", "Slurm has every node with its CPUs, memory and typed GPUs", slurm.registered),
+    Check("node-state", "every node can take jobs", slurm.usable),
+    Check("partitions", "partitions have their nodes, limits and permissions", slurm.partitions),
+    Check("qos", "the database has every QOS", slurm.qos),
+    Check("associations", "users may charge their accounts", slurm.associations),
+    Check("job", "a user's job runs on every node", jobs.on_every_node, kinds=("probes",)),
+    Check("job-on-all", "one job runs on all nodes at once", jobs.on_all_nodes, kinds=("together",)),
+    Check("array", "the tasks of an array all run", jobs.array, kinds=("array",)),
+    Check(
+        "shared-home",
+        "what is written in a home on one host is there on all",
+        jobs.shared_home,
+        kinds=("probes",),
+    ),
+    Check(
+        "private-tmp",
+        "what a job writes to $TMPDIR and /tmp is gone with it",
+        jobs.private_directories,
+        kinds=("probes",),
+    ),
+    Check("cpu-binding", "a job has the CPUs that it asked for", jobs.cpu_binding, kinds=("probes",)),
+    Check("memory-limit", "a job that takes too much memory is ended", jobs.memory_limit, kinds=("memory",)),
+    Check("time-limit", "a job that stays too long is ended", jobs.time_limit, kinds=("limit",)),
+    Check(
+        "gpu-binding",
+        "a job may open the GPUs that it asked for, and no others",
+        jobs.gpu_binding,
+        kinds=("gpus",),
+    ),
+    Check(
+        "accounting", "every job has its row, complete and right", jobs.accounting, kinds=("probes", "gpus")
+    ),
+    Check("speed", "a node works as fast as those of its type", hosts.speed, kinds=("probes",)),
+    Check("ssh-gate", "users log in on a node only with a job there", jobs.ssh_gate, kinds=("ssh",)),
+    Check("containers", "a job with an image sees the image", jobs.containers, kinds=("containers",)),
+    Check("mpi", "an MPI program has all its ranks", jobs.mpi, kinds=("mpi",)),
+    Check("nothing-left", "no process of a job outlives it", jobs.nothing_left, kinds=("probes",)),
+)
+
+
+def chosen(only: Collection[str], skip: Collection[str]) -> tuple[Check, ...]:
+    """The checks of ``only`` (all without it) but for those of ``skip``."""
+    return tuple(check for check in CHECKS if (not only or check.name in only) and check.name not in skip)
+
+
+def judged(case: Case, checks: Collection[Check]) -> tuple[Judged, ...]:
+    """The verdicts of checks on a case."""
+    return tuple(Judged(check.name, check.proves, tuple(map(_clean, check.judge(case)))) for check in checks)
+
+
+def _clean(verdict: Verdict) -> Verdict:
+    """What a host said may hold anything, and goes to a terminal, into XML and on a page."""
+    return replace(verdict, message=one_line(verdict.message), hint=clean(verdict.hint))

@@ -1,0 +1,183 @@
+"""What hosts are: reachable, with their services, hardware and clock; what they see of each other."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from statistics import median_low
+
+from deploy.errors import Finding, Severity
+from deploy.judge.node_status import Reach
+from deploy.judge.site_status import JudgedHost
+from deploy.site.addresses import is_ip
+from deploy.site.storage import mount_paths
+from deploy.validate.case import Case, blamed, each_host
+from deploy.validate.verdict import Verdict, failed, not_applicable, not_measured, passed
+
+_PERCENT = 100
+
+
+def reachable(case: Case) -> Iterator[Verdict]:
+    """Every host answers over ssh, with sudo and Python."""
+    for host in case.status.hosts:
+        status = host.status
+        if status.reach is Reach.NOT_ASKED:
+            continue
+        if status.reach is Reach.ANSWERED:
+            yield passed("answers", status.name)
+        else:
+            hint = next(
+                (f.hint for f in host.findings), f"deploy check {case.inventory} --limit {status.name}"
+            )
+            yield failed(status.trouble or "gave no answer", status.name, hint=hint)
+
+
+def services(case: Case) -> Iterator[Verdict]:
+    """The daemons of every host run."""
+    for host in case.status.hosts:
+        absent = [service.name for service in host.down if not service.is_installed]
+        wrong = _errors(host, "service-down", "slurm-silent", "never-converged")
+        if wrong:
+            said = wrong[0].message if not absent else f"not installed: {', '.join(absent)}"
+            yield failed(said, host.status.name, hint=wrong[0].hint)
+        elif host.status.reach is Reach.ANSWERED:
+            yield passed("all run", host.status.name)
+
+
+def clock(case: Case) -> Iterator[Verdict]:
+    """The clocks agree."""
+    for host in case.status.hosts:
+        if wrong := _errors(host, "clock-off"):
+            yield failed(wrong[0].message, host.status.name, hint=wrong[0].hint)
+        elif _errors(host, "never-converged"):
+            yield not_measured("the host is not set up yet", host.status.name)
+        elif host.status.reach is Reach.ANSWERED:
+            yield passed("agrees", host.status.name)
+
+
+def _errors(host: JudgedHost, *references: str) -> list[Finding]:
+    """Findings that `deploy status` has, too."""
+    return [f for f in host.findings if f.reference in references and f.severity is Severity.ERROR]
+
+
+def hardware(case: Case) -> Iterator[Verdict]:
+    """No node has less than its contract."""
+    for host in case.status.hosts:
+        if host.status.shortfalls:
+            text = "; ".join(host.status.shortfalls)
+            hint = next((f.hint for f in host.findings if f.reference == "hardware-below-contract"), "")
+            yield failed(text, host.status.name, expected="the hardware contract", hint=hint)
+        elif host.status.shortfalls is not None:
+            yield passed("has what its contract says", host.status.name)
+        elif host.is_node and host.status.reach is Reach.ANSWERED:
+            yield not_measured("its contract is not known yet: nobody asked it what it has", host.status.name)
+
+
+def names(case: Case) -> Iterator[Verdict]:
+    """Every host knows every other's address by name."""
+    expected = {h.name: h.cluster_address for h in case.site.cluster if is_ip(h.cluster_address)}
+    wrong: dict[str, str] = {}
+    for host, look in case.evidence.looks.items():
+        said = [
+            f"{name} is {', '.join(told) or 'not known'} here, not {expected[name]}"
+            for name, told in look["addresses"].items()
+            if expected[name] not in told and name != host
+        ]
+        if said:
+            wrong[host] = "; ".join(said[:3]) + (f"; and {len(said) - 3} more" if len(said) > 3 else "")  # noqa: PLR2004
+    right = f"knows {max((len(look['addresses']) for look in case.evidence.looks.values()), default=0)} hosts"
+    hint = f"deploy cluster {case.inventory} --limit {{host}}   (or mend DNS and /etc/hosts there)"
+    yield from each_host(list(case.evidence.looks), wrong, right, hint)
+
+
+def ways(case: Case) -> Iterator[Verdict]:
+    """Slurm's daemons can be reached from where that is needed."""
+    failures: set[tuple[str, str]] = set()
+    said: defaultdict[str, list[str]] = defaultdict(list)
+    asked = [host for host in case.slurm_hosts if host in case.evidence.looks]
+    for host in asked:
+        for peer, why in case.evidence.looks[host]["refusals"].items():
+            pair = host, peer.rpartition(":")[0]
+            failures.add(pair)
+            for end in set(pair):
+                said[end].append(f"{peer} from {host}: {why}")
+    guilty = [host for host, _ in blamed(failures)]
+    wrong = {host: "no connection to " + "; ".join(said[host][:3]) for host in guilty}
+    hint = "nft list ruleset; systemctl status slurmd slurmctld   (on {host})"
+    yield from each_host(list(dict.fromkeys([*asked, *guilty])), wrong, "reaches its peers' daemons", hint)
+
+
+def mounts(case: Case) -> Iterator[Verdict]:
+    """What should be mounted is."""
+    has_any = False
+    for host in case.site.cluster:
+        paths = mount_paths(case.site, host)
+        if not paths or host.name not in case.evidence.looks:
+            continue
+        has_any = True
+        table = case.evidence.looks[host.name]["mounted"]
+        missing = [path for path in paths if not table.get(path)]
+        if missing:
+            hint = f"mount {missing[0]}   (on {host.name})"
+            yield failed(f"not mounted: {', '.join(missing)}", host.name, hint=hint)
+        else:
+            yield passed(f"{len(paths)} mounted", host.name)
+    if not has_any:
+        yield not_applicable("the site mounts no file system from elsewhere")
+
+
+def space(case: Case) -> Iterator[Verdict]:
+    """Users can write to /tmp, /var and their homes."""
+    limit = case.thresholds.free_percent
+    wrong = {}
+    for host, look in case.evidence.looks.items():
+        said = []
+        for path, (bytes_free, bytes_all, files_free, files_all) in look["space"].items():
+            for free, total, what in ((bytes_free, bytes_all, "space"), (files_free, files_all, "inodes")):
+                percent = _PERCENT * free / total if total else _PERCENT
+                if percent < limit:
+                    said.append(f"{path} has {percent:.1f} % of its {what} free")
+        if said:
+            wrong[host] = "; ".join(said)
+    hint = "du -xh --max-depth=2 /tmp /var | sort -h | tail   (on {host})"
+    yield from each_host(list(case.evidence.looks), wrong, f"more than {limit:.0f} % free", hint)
+
+
+def credentials(case: Case) -> Iterator[Verdict]:
+    """What munge signs on one host every other can decode."""
+    makers = [h for h in case.slurm_hosts if (case.evidence.looks.get(h) or {}).get("credential") is not None]
+    failures: dict[tuple[str, str], str] = {}
+    for decoder, answer in case.evidence.credentials.items():
+        for maker, why in answer["undecoded"].items():
+            failures[decoder, maker] = why
+    wrong = {}
+    for host, ends in blamed(failures):
+        why = failures.get((host, ends[0])) or failures[ends[0], host]
+        others = ", ".join(ends[:3]) + (" …" if len(ends) > 3 else "")  # noqa: PLR2004
+        wrong[host] = f"munge of {host} and of {others} do not understand each other: {why}"
+    hint = f"deploy cluster {case.inventory} --limit {{host}}; systemctl status munge   (on {{host}})"
+    yield from each_host(makers, wrong, f"{len(makers)} hosts decode it", hint)
+
+
+def speed(case: Case) -> Iterator[Verdict]:
+    """A node works as fast as those of its type."""
+    kinds: dict[str, dict[str, float]] = {}
+    for node, run in case.runs("probes").items():
+        if run["answers"]:
+            kind = str(sorted((k, str(v)) for k, v in case.contract.get(node, {}).items()))
+            kinds.setdefault(kind, {})[node] = float(run["answers"][0]["work_seconds"])
+    for found in kinds.values():
+        typical = median_low(found.values())
+        limit = typical * case.thresholds.slow_node_ratio
+        for node, seconds in found.items():
+            said = f"{seconds * 1000:.0f} ms for a piece of work, typical {typical * 1000:.0f} ms"
+            more: dict[str, float | str] = {
+                "value": seconds,
+                "unit": "s",
+                "expected": f"<= {limit * 1000:.0f} ms",
+            }
+            if seconds > limit:
+                hint = f"look for throttling and foreign load: top; dmesg --level=warn   (on {node})"
+                yield failed(said, node, hint=hint, **more)
+            else:
+                yield passed(said, node, **more)
+    if not kinds:
+        yield not_measured("no job ran on a node")

@@ -1,0 +1,266 @@
+"""What Slurm's daemons say, against the inventory: nodes, partitions, QOS, associations, configuration."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ClusterShell.NodeSet import NodeSet
+
+from deploy.validate import slurm_text
+from deploy.validate.case import Case, each_host
+from deploy.validate.verdict import Verdict, failed, not_applicable, not_measured, passed
+
+
+def controllers(case: Case) -> Iterator[Verdict]:
+    """Every slurmctld answers."""
+    answer = case.evidence.told(case.masters, "ping")
+    text = str(answer["out"]) if answer else ""
+    if not slurm_text.controllers(text):
+        hint = f"systemctl status slurmctld; journalctl -u slurmctld -e   (on {case.masters[0]})"
+        why = case.why_silent("ping") if case.told("ping") is None else "it names no controller"
+        yield failed(f"scontrol ping: {why}", case.masters[0], hint=hint)
+        return
+    up = slurm_text.controllers(text)
+    for name in case.masters:
+        if up.get(name):
+            yield passed("is up", name)
+        else:
+            hint = f"systemctl status slurmctld; journalctl -u slurmctld -e   (on {name})"
+            yield failed(
+                "slurmctld is down" if name in up else "Slurm does not know this controller", name, hint=hint
+            )
+
+
+def accounting_daemon(case: Case) -> Iterator[Verdict]:
+    """Slurmdbd and its database answer."""
+    if case.told("associations") is not None:
+        yield passed("answers", case.masters[0])
+    else:
+        hint = f"systemctl status slurmdbd mariadb; journalctl -u slurmdbd -e   (on {case.masters[0]})"
+        yield failed(f"sacctmgr: {case.why_silent('associations')}", case.masters[0], hint=hint)
+
+
+def registered(case: Case) -> Iterator[Verdict]:
+    """Slurm has every node of the inventory with its CPUs, memory and typed GPUs, and no other."""
+    if case.told("nodes") is None:
+        yield not_measured(f"Slurm does not tell of its nodes: {case.why_silent('nodes')}")
+        return
+    again = f"deploy cluster {case.inventory}"
+    for node in case.promised["slurmctld_nodes"]:
+        name, record = node["name"], case.slurm_nodes.get(node["name"])
+        if record is None:
+            yield failed("Slurm does not know it", name, expected="slurm-node", hint=again)
+            continue
+        wrong = list(_less_than_promised(node["hardware"], record))
+        if wrong:
+            yield failed("; ".join(wrong), name, expected="the hardware contract", hint=again)
+        else:
+            yield passed(
+                f"{record.get('CPUTot')} CPUs, {record.get('RealMemory')} MiB, {_gpus(record)}", name
+            )
+    known = {node.name for node in case.site.nodes}
+    promised = {node["name"] for node in case.promised["slurmctld_nodes"]}
+    for name in (node.name for node in case.site.nodes if node.name not in promised):
+        yield not_measured("its contract is not known yet: nobody asked it what it has", name)
+    for name in sorted(case.slurm_nodes.keys() - known):
+        yield failed("Slurm has this node, the inventory has not", name, expected="slurm-node", hint=again)
+
+
+def _less_than_promised(hardware: Mapping[str, Any], record: Mapping[str, str]) -> Iterator[str]:
+    for key, name, unit in (("cpus", "CPUTot", "CPUs"), ("memory_mb", "RealMemory", "MiB")):
+        promised = hardware.get(key)
+        if promised is not None and int(record.get(name) or 0) != int(promised):
+            yield f"Slurm has {record.get(name)} {unit}, the contract {promised}"
+    promised_gpus: dict[str, int] = {}
+    for gpu in hardware.get("gpus") or []:
+        promised_gpus[str(gpu["type"])] = promised_gpus.get(str(gpu["type"]), 0) + int(gpu["count"])
+    if (has := slurm_text.gpus(record.get("Gres", ""))) != promised_gpus:
+        yield f"Slurm has {_in_words(has)}, the contract {_in_words(promised_gpus)}"
+
+
+def _gpus(record: Mapping[str, str]) -> str:
+    return _in_words(slurm_text.gpus(record.get("Gres", "")))
+
+
+def _in_words(gpus: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} x {kind or 'gpu'}" for kind, count in sorted(gpus.items())) or "no GPUs"
+
+
+def usable(case: Case) -> Iterator[Verdict]:
+    """Every node can take jobs."""
+    for host in case.status.hosts:
+        if not host.is_node or host.status.slurm is None:
+            continue
+        node = host.status.slurm
+        if node.is_drained or node.is_down:
+            found = [f for f in host.findings if f.reference in {"node-drained", "node-down"}]
+            resume = f"scontrol update nodename={host.status.name} state=resume   (on {case.masters[0]})"
+            why = f"{node.word}: {node.reason}" if node.reason else node.word
+            yield failed(
+                found[0].message if found else why, host.status.name, hint=found[0].hint if found else resume
+            )
+        else:
+            yield passed(node.word, host.status.name)
+    if not case.slurm_nodes:
+        yield not_measured(f"Slurm does not tell of its nodes: {case.why_silent('nodes')}")
+
+
+def partitions(case: Case) -> Iterator[Verdict]:
+    """Partitions have the nodes, limits and permissions that the inventory gives them."""
+    text = case.told("partitions")
+    if text is None:
+        yield not_measured(f"Slurm does not tell of its partitions: {case.why_silent('partitions')}")
+        return
+    has = slurm_text.first_of(slurm_text.records(text), "PartitionName")
+    again = f"deploy cluster {case.inventory}"
+    for partition in [*case.value("slurmctld_partitions"), *case.promised["slurmctld_added_partitions"]]:
+        name = str(partition["name"])
+        if name not in has:
+            yield failed(f"there is no partition {name}", name, expected="slurmctld_partitions", hint=again)
+            continue
+        nodes = case.promised["slurmctld_partition_nodes"].get(name, {}).get("nodes", "")
+        wrong = list(_other_than_promised(partition, nodes, has[name]))
+        if wrong:
+            yield failed("; ".join(wrong), name, expected="slurmctld_partitions", hint=again)
+        else:
+            yield passed(f"{has[name].get('Nodes') or 'no nodes'}, {has[name].get('MaxTime', '')}", name)
+
+
+def _other_than_promised(partition: Mapping[str, Any], nodes: str, has: Mapping[str, str]) -> Iterator[str]:
+    if NodeSet(_listed(has.get("Nodes", ""))) != NodeSet(nodes):
+        yield f"it has the nodes {has.get('Nodes')}, not {nodes or 'none'}"
+    if (has.get("Default") == "YES") != bool(partition.get("default", False)):
+        yield "it is the default" if has.get("Default") == "YES" else "it is not the default"
+    for key, name in (("max_time", "MaxTime"), ("default_time", "DefaultTime")):
+        if key in partition and _differ(str(partition[key]), has.get(name, "")):
+            yield f"{name} is {has.get(name)}, not {partition[key]}"
+    yield from _other_permissions(partition, has)
+
+
+def _other_permissions(partition: Mapping[str, Any], has: Mapping[str, str]) -> Iterator[str]:
+    state = str(partition.get("state", "UP")).upper()
+    if has.get("State", "UP").upper() != state:
+        yield f"it is {has.get('State')}, not {state}"
+    for key, name in (
+        ("allow_accounts", "AllowAccounts"),
+        ("allow_qos", "AllowQos"),
+        ("allow_groups", "AllowGroups"),
+    ):
+        wanted = frozenset(map(str, partition.get(key) or ()))
+        if {word.lower() for word in wanted} != {word.lower() for word in slurm_text.words(has.get(name))}:
+            yield f"{name} is {has.get(name)}, not {','.join(sorted(wanted)) or 'ALL'}"
+    if str(partition.get("qos") or "N/A").lower() != has.get("QoS", "N/A").lower():
+        yield f"its QOS is {has.get('QoS')}, not {partition.get('qos') or 'none'}"
+    for key, name in (("max_nodes", "MaxNodes"), ("min_nodes", "MinNodes")):
+        if key in partition and str(partition[key]).upper() != has.get(name, "").upper():
+            yield f"{name} is {has.get(name)}, not {partition[key]}"
+
+
+def _listed(nodes: str) -> str:
+    return "" if nodes in {"(null)", "N/A"} else nodes
+
+
+def _differ(promised: str, has: str) -> bool:
+    try:
+        return slurm_text.minutes(promised) != slurm_text.minutes(has)
+    except ValueError:
+        return promised != has
+
+
+def qos(case: Case) -> Iterator[Verdict]:
+    """The database has every QOS that the inventory declares."""
+    text = case.told("qos")
+    if text is None:
+        yield not_measured(f"the database does not tell of its QOS: {case.why_silent('qos')}")
+        return
+    has = {line.split("|")[0].strip().lower() for line in text.splitlines()}
+    declared = [*case.value("slurm_accounts_qos"), *case.promised.get("slurm_accounts_added_qos", [])]
+    again = f"deploy cluster {case.inventory} --full"
+    for entry in declared:
+        name = str(entry["name"]).lower()
+        if name in has:
+            yield passed("is there", name)
+        else:
+            yield failed(f"there is no QOS {name}", name, expected="slurm_accounts_qos", hint=again)
+    if not declared:
+        yield not_applicable("the inventory declares no QOS")
+
+
+def associations(case: Case) -> Iterator[Verdict]:
+    """Users may charge the accounts that the inventory gives them."""
+    text = case.told("associations")
+    if text is None:
+        yield not_measured(
+            f"the database does not tell of its associations: {case.why_silent('associations')}"
+        )
+        return
+    cluster = str(case.value("slurmctld_cluster_name"))
+    has = {(account, user) for name, account, user in slurm_text.associations(text) if name == cluster}
+    declared = [*case.value("slurm_accounts_users"), *case.promised.get("slurm_accounts_added_users", [])]
+    again = f"deploy cluster {case.inventory} --full"
+    for entry in declared:
+        user = str(entry["name"]).lower()
+        missing = [a for a in map(str, entry.get("accounts") or []) if (a.lower(), user) not in has]
+        if missing:
+            yield failed(
+                f"{user} may not charge {', '.join(missing)}",
+                user,
+                expected="slurm_accounts_users",
+                hint=again,
+            )
+        else:
+            yield passed(f"may charge {', '.join(map(str, entry.get('accounts') or []))}", user)
+    if not declared:
+        yield not_applicable("the inventory declares no users of Slurm")
+
+
+def configuration(case: Case) -> Iterator[Verdict]:
+    """Every host of Slurm has the controller's files."""
+    looks = case.evidence.looks
+    source = next((looks[name] for name in case.masters if name in looks), None)
+    if source is None:
+        yield not_measured("no controller could be looked at")
+        return
+    ours = source["configuration"]["hashes"]
+    hint = "scontrol reconfigure   (on the controller), else systemctl restart slurmd   (on {host})"
+    for host in case.slurm_hosts:
+        if host not in looks:
+            continue
+        has = looks[host]["configuration"]
+        other = [name for name, digest in has["hashes"].items() if ours.get(name) != digest]
+        asks = {name.partition(":")[0] for name in has["server"].split(",")}
+        if has["directory"] is None and asks & {*case.masters}:
+            yield passed(f"its commands fetch them from {has['server']}", host)
+        elif has["directory"] is None:
+            yield failed("there is no slurm.conf", host, hint=hint.format(host=host))
+        elif other:
+            said = f"{', '.join(other)} in {has['directory']} is not the controller's"
+            yield failed(said, host, hint=hint.format(host=host))
+        else:
+            yield passed(f"{len(ours)} files as on {case.masters[0]}", host)
+
+
+def plugins(case: Case) -> Iterator[Verdict]:
+    """What plugstack.conf loads is on every host of Slurm; without it srun fails or ignores options."""
+    looks = case.evidence.looks
+    seen = [host for host in case.slurm_hosts if host in looks]
+    asked = [host for host in seen if not looks[host]["configuration"]["server"]]
+    lists = {host: [p["path"] for p in looks[host]["configuration"]["plugins"]] for host in asked}
+    ours = next((lists[name] for name in case.masters if name in lists), [])
+    if not ours and not any(lists.values()) and not case.site.containers:
+        yield not_applicable("no SPANK plugin is configured")
+        return
+    wrong = {}
+    for host in asked:
+        absent = [p["path"] for p in looks[host]["configuration"]["plugins"] if not p["exists"]]
+        unlisted = [path for path in ours if path not in lists[host]]
+        if absent:
+            wrong[host] = f"plugstack.conf loads {', '.join(absent)}, which is not there"
+        elif unlisted:
+            wrong[host] = f"plugstack.conf does not load {', '.join(unlisted)}"
+        elif not ours:
+            wrong[host] = "plugstack.conf loads nothing, although the site offers containers"
+    hint = f"deploy cluster {case.inventory} --limit {{host}} --full"
+    yield from each_host(asked, wrong, f"{len(ours)} there", hint)
+    for host in seen:
+        if host not in asked:
+            yield not_measured("it keeps no plugstack.conf: its commands fetch it each time", host)

@@ -1,0 +1,248 @@
+"""What every host is asked, as root: its files, names, ways to its peers, mounts and space; Slurm's words.
+
+Changes nothing. ``look``, ``unseal`` and ``leftovers`` are called, each with a dictionary, and return one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pwd
+import re
+import socket
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+# Where slurmd and sackd keep what they fetched, where clients do, where the controller has its own.
+_CONF_DIRECTORIES = ("/run/slurm/conf", "/run/slurm-conf", "/etc/slurm")
+_CONF_FILES = ("slurm.conf", "cgroup.conf", "gres.conf", "plugstack.conf", "job_container.conf")
+_ENVIRONMENT_FILE = "/etc/environment"
+_SECONDS = 10
+_CONNECTION_SECONDS = 3
+_ENVIRONMENT = {
+    **os.environ,
+    "LC_ALL": "C",
+    "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+}
+
+SLURM_COMMANDS = {
+    "ping": ("scontrol", "ping"),
+    "nodes": ("scontrol", "--oneliner", "--all", "show", "nodes"),
+    "partitions": ("scontrol", "--oneliner", "--all", "show", "partitions"),
+    "qos": ("sacctmgr", "--noheader", "--parsable2", "show", "qos", "format=name"),
+    "associations": (
+        *("sacctmgr", "--noheader", "--parsable2", "show", "associations"),
+        "format=cluster,account,user,partition,qos",
+    ),
+}
+
+
+def ask(argv: tuple[str, ...]) -> dict[str, Any]:
+    """What a command says: its exit code (null if there was none), output, and why it failed."""
+    try:
+        done = subprocess.run(
+            argv,
+            env=_ENVIRONMENT,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return {"code": None, "out": "", "why": f"no answer within {_SECONDS} s"}
+    except OSError as problem:
+        return {"code": None, "out": "", "why": f"{argv[0]}: {problem.strerror}"}
+    said = done.stderr.strip() or done.stdout.strip()
+    lines = [line for line in said.splitlines() if re.search(r"\w", line)]
+    return {
+        "code": done.returncode,
+        "out": done.stdout,
+        "why": lines[-1] if done.returncode and lines else "",
+    }
+
+
+def configuration() -> dict[str, Any]:
+    """Slurm's files as this host has them: the directory, a hash per file, the lines of plugstack.conf.
+
+    A host without any, whose commands fetch them each time, names the ``server`` that they ask.
+    """
+    place = next((path for path in _CONF_DIRECTORIES if os.path.exists(f"{path}/slurm.conf")), None)
+    if place is None:
+        return {"directory": None, "hashes": {}, "plugins": [], "server": server()}
+    hashes, plugins = {}, []
+    for name in _CONF_FILES:
+        try:
+            with open(f"{place}/{name}", "rb") as file:
+                text = file.read()
+        except OSError:
+            continue
+        hashes[name] = hashlib.sha256(text).hexdigest()
+        if name == "plugstack.conf":
+            plugins = plugins_of(text.decode("utf-8", "replace"))
+    return {
+        "directory": place,
+        "server": "",
+        "hashes": hashes,
+        "plugins": [{"path": path, "exists": os.path.exists(path)} for path in plugins],
+    }
+
+
+def server() -> str:
+    """The controllers that Slurm's commands are told to ask; empty when they are told of none."""
+    try:
+        with open(_ENVIRONMENT_FILE, encoding="utf-8", errors="replace") as file:
+            found = re.findall(r"^SLURM_CONF_SERVER=(.*)$", file.read(), re.MULTILINE)
+    except OSError:
+        return ""
+    return str(found[-1]).strip().strip("\"'") if found else ""
+
+
+def plugins_of(text: str) -> list[str]:
+    """The files that plugstack.conf loads, by absolute path."""
+    words = (line.split("#")[0].split() for line in text.splitlines())
+    return [line[1] for line in words if len(line) > 1 and line[1].startswith("/")]
+
+
+def addresses(names: list[str]) -> dict[str, list[str]]:
+    """What names mean here; an empty list for a name that is not known."""
+    found: dict[str, list[str]] = {}
+    for name in names:
+        try:
+            told = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
+        except OSError:
+            told = []
+        found[name] = sorted({str(entry[4][0]) for entry in told})
+    return found
+
+
+def refusals(peers: list[list[Any]]) -> dict[str, str]:
+    """By ``name:port``, why no connection came about; a peer that accepts one is not in it."""
+
+    def refusal(peer: list[Any]) -> str:
+        try:
+            socket.create_connection((peer[1], peer[2]), _CONNECTION_SECONDS).close()
+        except OSError as problem:
+            return problem.strerror or str(problem)
+        return ""
+
+    with ThreadPoolExecutor(max_workers=16) as pool:
+        found = list(pool.map(refusal, peers))
+    return {f"{peer[0]}:{peer[2]}": why for peer, why in zip(peers, found) if why}  # noqa: B905 - Python 3.9
+
+
+def mounted(paths: list[str]) -> dict[str, str]:
+    """By directory, the type of the file system that is mounted there; empty when none is."""
+    with open("/proc/self/mounts", encoding="utf-8", errors="replace") as file:
+        table = {re.sub(r"\\040", " ", line.split()[1]): line.split()[2] for line in file}
+    return {path: table.get(path.rstrip("/") or "/", "") for path in paths}
+
+
+def space(paths: list[str]) -> dict[str, list[int]]:
+    """By directory, bytes and files: those that an ordinary user may still take, and all."""
+    found = {}
+    for path in paths:
+        try:
+            said = os.statvfs(path)
+        except OSError:
+            continue
+        found[path] = [
+            said.f_bavail * said.f_frsize,
+            said.f_blocks * said.f_frsize,
+            said.f_favail,
+            said.f_files,
+        ]
+    return found
+
+
+def processes_of(user: str | None) -> list[str]:
+    """The command lines of the processes that run as a user."""
+    try:
+        number = pwd.getpwnam(user).pw_uid if user else None
+    except KeyError:
+        return []
+    found = []
+    for entry in os.listdir("/proc") if number is not None else []:
+        try:
+            if entry.isdigit() and os.stat(f"/proc/{entry}").st_uid == number:
+                with open(f"/proc/{entry}/cmdline", "rb") as file:
+                    found.append(file.read().replace(b"\0", b" ").decode("utf-8", "replace").strip()[:120])
+        except OSError:
+            continue
+    return found
+
+
+def leftovers(arguments: dict[str, Any]) -> dict[str, Any]:
+    """What jobs of a validation left on a host: files with its marker, and processes of its user."""
+    user, marker = arguments["user"], arguments["marker"]
+    files = [
+        f"{place}/{name}"
+        for place in ("/tmp", "/var/tmp", "/dev/shm")
+        for name in os.listdir(place)
+        if marker and marker in name
+    ]
+    return {"leftovers": files + [f"process: {line}" for line in processes_of(user)]}
+
+
+def look(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Everything once."""
+    return {
+        "configuration": configuration(),
+        "credential": credential() if arguments["has_munge"] else None,
+        "addresses": addresses(arguments["names"]),
+        "refusals": refusals(arguments["peers"]),
+        "mounted": mounted(arguments["mounts"]),
+        "space": space(arguments["directories"]),
+        "slurm": slurm() if arguments["asks_slurm"] else None,
+    }
+
+
+def slurm() -> dict[str, Any]:
+    """What Slurm's commands say, all at once: one that waits for a daemon does not keep the others."""
+    with ThreadPoolExecutor(max_workers=len(SLURM_COMMANDS)) as pool:
+        return dict(zip(SLURM_COMMANDS, pool.map(ask, SLURM_COMMANDS.values())))  # noqa: B905 - Python 3.9
+
+
+def credential() -> str:
+    """A credential of munge's that proves nothing but who made it: nobody."""
+    try:
+        done = subprocess.run(
+            ("munge", "--no-input"),
+            user=65534,
+            env=_ENVIRONMENT,
+            capture_output=True,
+            encoding="ascii",
+            errors="replace",
+            timeout=_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip()
+
+
+def unseal(arguments: dict[str, Any]) -> dict[str, Any]:
+    """By host, why its credential cannot be decoded here; empty when it can."""
+
+    def reason(credential: str) -> str:
+        try:
+            done = subprocess.run(
+                ("unmunge", "--no-output"),
+                input=credential,
+                env=_ENVIRONMENT,
+                capture_output=True,
+                encoding="utf-8",
+                errors="replace",
+                timeout=_SECONDS,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired) as problem:
+            return str(problem)
+        return (done.stderr.strip() or f"exit code {done.returncode}") if done.returncode else ""
+
+    credentials = arguments["credentials"]
+    with ThreadPoolExecutor(max_workers=4) as pool:
+        reasons = list(pool.map(reason, credentials.values()))
+    return {"undecoded": {host: why for host, why in zip(credentials, reasons) if why}}  # noqa: B905 - Python 3.9

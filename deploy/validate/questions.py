@@ -1,0 +1,167 @@
+"""What a validation asks the hosts, and which jobs it runs: playbooks/validate.yml's inventory."""
+
+import json
+import secrets
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from deploy.plan.catalog import PHASES
+from deploy.plan.gpu_wiring import has_mig
+from deploy.plan.questions import services_by_host
+from deploy.plan.slurm_ports import first_slurm_port
+from deploy.plan.validation_wiring import validation_user
+from deploy.site.addresses import is_ip
+from deploy.site.hardware import Hardware, hardware_of
+from deploy.site.inventory import Host, Site
+from deploy.site.storage import mount_paths
+from deploy.validate import programs
+
+_CREDENTIALS = 100
+"""More hosts than that do not decode each other's credentials all; the first controller's is among them."""
+_NAMES = 100
+"""So many names a host is asked for beside the controllers' and login nodes': those that follow its own."""
+_NEIGHBOURS = 16
+"""To so many other nodes a node's ways are tried; job steps reach their nodes through each other."""
+_LIMIT_SECONDS = 120
+_SECONDS, _SECONDS_PER_NODE = 240, 3
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True)
+class Questions:
+    """What was asked: the name of everything that the validation made, and what only it can know."""
+
+    marker: str
+    nonce: str
+    plan: Mapping[str, Any] | None
+    """What the jobs were planned to be; None where none were."""
+
+
+def members(site: Site, phase: str) -> tuple[Host, ...]:
+    """The hosts of a phase."""
+    return tuple(next(p for p in PHASES if p.name == phase).hosts(site))
+
+
+def write_questions(
+    path: Path, site: Site, contract: Mapping[str, Hardware], kinds: Collection[str]
+) -> Questions:
+    """Writes the inventory source; returns what the answers are held against."""
+    number = secrets.token_hex(4)
+    marker, nonce = f"deploy-validate-{number}", secrets.token_hex(16)
+    user = validation_user(site)
+    plan = None
+    if user and kinds:
+        own = {"partition": user, "marker": marker, "nonce": nonce, "kinds": sorted(kinds)}
+        plan = {**own, **_plan(site, contract)}
+    hosts = _by_host(site, contract)
+    jobs: dict[str, Any] = {}
+    afterwards: dict[str, Any] = {}
+    if plan:
+        jobs = {
+            site.logins[0].name: {
+                "validation_plan": plan,
+                "validation_user": user,
+                "validation_seconds": _SECONDS + _SECONDS_PER_NODE * len(site.nodes),
+            }
+        }
+        afterwards = {node.name: None for node in site.nodes}
+    children = {
+        "phase_validation": {"hosts": hosts},
+        "phase_validation_jobs": {"hosts": jobs},
+        "phase_validation_afterwards": {"hosts": afterwards},
+    }
+    shared = {
+        "validation_programs": str(Path(programs.__file__).parent),
+        "validation_makers": [host.name for host in members(site, "packages")[:_CREDENTIALS]],
+        "validation_leftovers": {"user": user, "marker": marker},
+    }
+    path.write_text(json.dumps({"all": {"children": children, "vars": shared}}), encoding="utf-8")
+    return Questions(marker, nonce, plan)
+
+
+def _by_host(site: Site, contract: Mapping[str, Hardware]) -> dict[str, dict[str, Any]]:
+    """The variables of every host: what it is asked."""
+    services = services_by_host(site)
+    masters, nodes = ({host.name for host in hosts} for hosts in (site.masters, site.nodes))
+    in_slurm = {host.name for host in members(site, "packages")}
+    names, peers = _Names(site), _Peers(site)
+
+    def variables(host: Host) -> dict[str, Any]:
+        is_master, is_in_slurm = host.name in masters, host.name in in_slurm
+        asked: dict[str, Any] = {
+            "validation_services": services[host.name],
+            "validation_asks_slurm": is_master,
+            "validation_look": {
+                "has_munge": is_in_slurm,
+                "names": names.of(host.name),
+                "peers": peers.of(host.name) if is_in_slurm else [],
+                "mounts": mount_paths(site, host),
+                "directories": ["/", "/tmp", "/var", "/home"],  # noqa: S108 - it is looked at, not written
+                "asks_slurm": is_master,
+            },
+        }
+        if host.name in nodes and (declared := hardware_of(host, contract)):
+            asked["validation_contract"] = declared
+        return asked
+
+    return {host.name: variables(host) for host in site.cluster}
+
+
+class _Names:
+    """Whose addresses a host is asked for: every name is looked up on many hosts, and none on too many."""
+
+    def __init__(self, site: Site) -> None:
+        self._all = [host.name for host in site.cluster if is_ip(host.cluster_address)]
+        known = {*self._all}
+        self._heads = [host.name for host in (*site.masters, *site.logins) if host.name in known]
+        self._places = {name: place for place, name in enumerate(self._all)}
+
+    def of(self, name: str) -> list[str]:
+        """The names, in no order that matters, each once."""
+        first = self._places.get(name, -1) + 1
+        return list(dict.fromkeys([*self._heads, *_around(self._all, first, _NAMES)]))
+
+
+class _Peers:
+    """Whom a host of Slurm must be able to reach: the controllers, and of the nodes those that follow it."""
+
+    def __init__(self, site: Site) -> None:
+        self._masters = _listening(site, site.masters, "SlurmctldPort")
+        self._nodes = _listening(site, site.nodes, "SlurmdPort")
+        self._places = {node[0]: place for place, node in enumerate(self._nodes)}
+
+    def of(self, name: str) -> list[list[Any]]:
+        """Name, address and port of each."""
+        following = _around(self._nodes, self._places.get(name, -1) + 1, _NEIGHBOURS)
+        return [*self._masters, *(peer for peer in following if peer[0] != name)]
+
+
+def _listening(site: Site, hosts: Iterable[Host], parameter: str) -> list[list[Any]]:
+    """Name, address and port of each; none where the port is a template, which only hosts can know."""
+    port = first_slurm_port(site, parameter)
+    return [[host.name, host.cluster_address, int(port)] for host in hosts if port.isdigit()]
+
+
+def _around(everybody: Sequence[Item], first: int, count: int) -> list[Item]:
+    """So many of a ring, from one place on; each once at most."""
+    following = everybody[first : first + count]
+    return [*following, *everybody[: min(first, count - len(following))]]
+
+
+def _plan(site: Site, contract: Mapping[str, Hardware]) -> dict[str, Any]:
+    """What the jobs must know of the site."""
+    hardware = {node.name: hardware_of(node, contract) for node in site.nodes}
+    divided = {node.name for node in site.nodes if has_mig(node)}
+    gpus = {name: sum(int(gpu["count"]) for gpu in has.get("gpus") or []) for name, has in hardware.items()}
+    return {
+        "limit_seconds": _LIMIT_SECONDS,
+        "nodes": list(hardware),
+        "gpus": {name: count for name, count in gpus.items() if count and name not in divided},
+        "divided": [name for name in hardware if name in divided],
+        "ssh_nodes": [host.name for host in members(site, "job_logins")],
+        "container_nodes": [host.name for host in site.containers if host.name in hardware],
+        "has_mpi": bool(members(site, "mpi")),
+    }

@@ -1,0 +1,55 @@
+"""What measurements are held against: numbers of ours, or of the site's own ``validation.yml``."""
+
+from dataclasses import dataclass, fields
+from difflib import get_close_matches
+from math import inf
+from pathlib import Path
+
+from deploy.errors import DeployError, Finding
+from deploy.site.origin import shown
+from deploy.site.plain_yaml import NotReadable, parse_mapping, read_text
+
+FILE_NAME = "validation.yml"
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """Where a measurement becomes a finding."""
+
+    slow_node_ratio: float = 1.5
+    """So many times the work time of a typical node of its type makes a node slow."""
+    free_percent: float = 5.0
+    """So much of the bytes and files of a file system must be free for users."""
+    regression_percent: float = 50.0
+    """So much slower than in the last good validation is a regression."""
+
+
+def read_thresholds(directory: Path) -> Thresholds:
+    """The site's, over ours. Raises DeployError ``invalid-thresholds``."""
+    path = directory / FILE_NAME
+    if not path.exists():
+        return Thresholds()
+    try:
+        content = parse_mapping(read_text(path))
+    except NotReadable as problem:
+        raise DeployError(
+            _finding(problem.place(path), f"this file cannot be read: {problem.reason}")
+        ) from None
+    known = [field.name for field in fields(Thresholds)]
+    wrong = []
+    for name, value in content.items():
+        if name not in known:
+            near = get_close_matches(str(name), known, 1)
+            meant = f", did you mean {near[0]}?" if near else f"; there are {', '.join(known)}"
+            wrong.append(_finding(str(path), f"{name} is not a threshold{meant}"))
+        elif isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < inf:
+            wrong.append(_finding(str(path), f"{name}: {value!r} is not a number above zero"))
+    if wrong:
+        raise DeployError(*wrong)
+    return Thresholds(**{str(name): float(value) for name, value in content.items()})
+
+
+def _finding(place: str, message: str) -> Finding:
+    return Finding(
+        shown(place), "invalid-thresholds", message, f"mend it, or remove {FILE_NAME} for the defaults"
+    )

@@ -1,0 +1,98 @@
+"""What a check says of a host or of the whole site, and on what grounds."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from deploy.errors import ExitCode
+
+
+class Outcome(StrEnum):
+    """How a check ended; only PASSED is a proof of anything."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    NOT_MEASURED = "not measured"
+    NOT_APPLICABLE = "not applicable"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a check says of ``where``: a host, a partition …; empty for the whole site.
+
+    ``message`` says what was seen, and why it is so where it is not as expected; ``expected`` what was
+    promised, and by whom; ``hint`` the next thing to type. A measurement has a ``value`` and its ``unit``;
+    less is better.
+    """
+
+    outcome: Outcome
+    message: str
+    where: str = ""
+    expected: str = ""
+    hint: str = ""
+    value: float | None = None
+    unit: str = ""
+
+
+def passed(message: str, where: str = "", **more: float | str) -> Verdict:
+    """It was measured, and is as promised."""
+    return Verdict(Outcome.PASSED, message, where, **more)  # type: ignore[arg-type]
+
+
+def failed(message: str, where: str = "", **more: float | str) -> Verdict:
+    """It was measured, and is not as promised."""
+    return Verdict(Outcome.FAILED, message, where, **more)  # type: ignore[arg-type]
+
+
+def not_measured(message: str, where: str = "") -> Verdict:
+    """It could not be looked at, for a reason that is no fault of what is checked."""
+    return Verdict(Outcome.NOT_MEASURED, message, where)
+
+
+def not_applicable(message: str, where: str = "") -> Verdict:
+    """The site promises nothing of the kind."""
+    return Verdict(Outcome.NOT_APPLICABLE, message, where)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A check with all its verdicts."""
+
+    check: str
+    proves: str
+    verdicts: tuple[Verdict, ...]
+
+    @property
+    def outcome(self) -> Outcome:
+        """The worst of the verdicts; NOT_MEASURED where there is none."""
+        found = {verdict.outcome for verdict in self.verdicts}
+        order = (Outcome.FAILED, Outcome.NOT_MEASURED, Outcome.PASSED, Outcome.NOT_APPLICABLE)
+        return next((outcome for outcome in order if outcome in found), Outcome.NOT_MEASURED)
+
+    def of(self, outcome: Outcome) -> tuple[Verdict, ...]:
+        """The verdicts that ended so."""
+        return tuple(verdict for verdict in self.verdicts if verdict.outcome is outcome)
+
+
+@dataclass(frozen=True)
+class Validation:
+    """All checks of a cluster; ``began`` in seconds since the epoch, ``seconds`` is what they took."""
+
+    cluster: str
+    began: float
+    seconds: float
+    checks: tuple[Judged, ...]
+
+    def ended(self, outcome: Outcome) -> tuple[Judged, ...]:
+        """The checks that ended so."""
+        return tuple(check for check in self.checks if check.outcome is outcome)
+
+    @property
+    def failed(self) -> tuple[Judged, ...]:
+        """The checks that found something wrong."""
+        return self.ended(Outcome.FAILED)
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """What failed decides; when nothing passed, nothing was proved."""
+        is_good = not self.failed and bool(self.ended(Outcome.PASSED))
+        return ExitCode.OK if is_good else ExitCode.FAILED

@@ -1,0 +1,71 @@
+"""docs/rehearsals: for each example site a table of what its users type and what came of it.
+
+Made from SITE.json there, which ``deploy rehearse --json`` wrote.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+_MOST_LINES = 12
+_PIPE = "&#124;"
+
+
+def outputs(root: Path) -> Iterator[tuple[Path, str]]:
+    """The page of each site that was rehearsed."""
+    for path in sorted((root / "docs" / "rehearsals").glob("*.json")):
+        yield path.with_suffix(".md"), _page(path.stem, json.loads(path.read_text(encoding="utf-8")))
+
+
+def _page(site: str, result: Mapping[str, Any]) -> str:
+    commands = result["commands"]
+    counts = {kind: sum(command["verdict"] == kind for command in commands) for kind in _SEEN}
+    said = ", ".join(f"{number} {kind}" for kind, number in counts.items() if number)
+    return "\n".join(
+        [
+            f"# {site}: what its users type\n",
+            f"Made by `docs/generate.py` from `{site}.json`, the result of",
+            f"`deploy rehearse inventory/sites/{site}/inventory.ini` on {result['at'][:10]}:",
+            f"containers with {result['system']} and {result['slurm']}, simulated GPUs.",
+            f"{len(commands)} commands: {said}.\n",
+            "| Command | Typed | Expected | Seen, or why not |",
+            "|---|---|---|---|",
+            *(_row(command) for command in commands),
+            "",
+        ]
+    )
+
+
+def _row(command: Mapping[str, Any]) -> str:
+    lines = command["run"].strip().splitlines()
+    shown = [*lines[:_MOST_LINES], *["…"] * (len(lines) > _MOST_LINES)]
+    typed = "<br>".join(_code(line) for line in shown if line.strip())
+    expected = "<br>".join(_code(part) for part in command["expected"])
+    return f"| {command['id']} | {typed} | {expected} | {_SEEN[command['verdict']](command)} |"
+
+
+def _code(text: str) -> str:
+    escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace("|", _PIPE)
+    return f"<code>{escaped}</code>"
+
+
+def _as_expected(command: Mapping[str, Any]) -> str:
+    states = sorted(set(command["jobs"].values()))
+    jobs = (
+        [f"{len(command['jobs'])} job{'s' * (len(command['jobs']) != 1)} {', '.join(states)}"]
+        if states
+        else []
+    )
+    return "; ".join(["as expected", f"exit {command['exit']}", *jobs])
+
+
+def _different(command: Mapping[str, Any]) -> str:
+    return "**different**: " + _code("; ".join(command["why"]))
+
+
+def _left_out(command: Mapping[str, Any]) -> str:
+    return "left out: " + "; ".join(command["why"]).replace("|", _PIPE)
+
+
+_SEEN = {"as expected": _as_expected, "different": _different, "left out": _left_out}

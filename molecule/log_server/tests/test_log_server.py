@@ -1,0 +1,101 @@
+"""What the cluster's hosts send is kept, by host, and what should not come in does not."""
+
+import time
+
+import pytest
+
+from molecule.conftest import Converge, On
+
+SEND = """
+import socket, ssl, sys
+target, tls, line = sys.argv[1:]
+connection = socket.create_connection((target, 6514), timeout=10)
+if tls == "tls":
+    context = ssl.create_default_context(cafile="/root/logs.crt")
+    connection = context.wrap_socket(connection, server_hostname="logs")
+connection.sendall(line.encode() + b"\\n")
+connection.close()
+"""
+
+
+def deliver(on: On, machine: str, line: str, *, target: str = "127.0.0.1", tls: str = "tls") -> None:
+    on(machine, "python3", "-c", SEND, target, tls, line, check=False)
+
+
+def send(on: On, machine: str, host: str, text: str, *, target: str = "127.0.0.1", tls: str = "tls") -> None:
+    deliver(on, machine, f"<13>Nov 21 10:00:00 {host} test: {text}", target=target, tls=tls)
+
+
+def arrives(on: On, machine: str, path: str, text: str, seconds: float = 10) -> bool:
+    deadline = time.monotonic() + seconds
+    while text not in on(machine, "sh", "-c", f"cat {path}", check=False).stdout:
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.3)
+    return True
+
+
+def test_each_host_has_its_own_file(on: On, machine: str) -> None:
+    for host in ("node7", "node8"):
+        send(on, machine, host, f"from {host}")
+        path = f"/var/log/cluster/{host}/messages.log"
+        assert arrives(on, machine, path, f"from {host}")
+        assert on(machine, "stat", "--format=%U %G %a", path).stdout == "root adm 640\n"
+    assert "node8" not in on(machine, "cat", "/var/log/cluster/node7/messages.log").stdout
+
+
+def test_without_tls_nothing_comes_in(on: On, machine: str) -> None:
+    send(on, machine, "node7", "in the clear", tls="none")
+    send(on, machine, "node7", "after it")
+    assert arrives(on, machine, "/var/log/cluster/node7/messages.log", "after it")
+    assert "in the clear" not in on(machine, "sh", "-c", "cat /var/log/cluster/*/*").stdout
+
+
+def test_strangers_are_not_heard(on: On, machine: str) -> None:
+    own = on(machine, "hostname", "--ip-address").stdout.split()[0]
+    send(on, machine, "node7", "from a stranger", target=own)
+    send(on, machine, "node7", "from a neighbour")
+    assert arrives(on, machine, "/var/log/cluster/node7/messages.log", "from a neighbour")
+    assert "stranger" not in on(machine, "sh", "-c", "cat /var/log/cluster/*/*").stdout
+
+
+@pytest.mark.parametrize("name", ["../../../etc/escape", ".."])
+def test_a_name_is_no_way_out_of_the_directory(on: On, machine: str, name: str) -> None:
+    text = f"climbing by {name}"
+    # The older form of messages does not take such names for names.
+    deliver(on, machine, f"<13>1 2026-11-21T10:00:00Z {name} test - - - {text}")
+    outside = ("find", "/etc", "/var/log", "-name", "messages.log", "-not", "-path", "/var/log/cluster/*")
+    search = ("grep", "--recursive", "--no-filename", text)
+    deadline = time.monotonic() + 10
+    while not on(machine, *search, "/etc", "/var/log", check=False).stdout and time.monotonic() < deadline:
+        time.sleep(0.3)
+    assert on(machine, *outside).stdout == ""
+    assert text in on(machine, *search, "/var/log/cluster").stdout
+
+
+def test_old_logs_go_and_new_ones_are_written(on: On, machine: str) -> None:
+    send(on, machine, "node9", "before")
+    assert arrives(on, machine, "/var/log/cluster/node9/messages.log", "before")
+    on(machine, "logrotate", "--force", "/etc/logrotate.d/deploy-cluster")
+    time.sleep(1)
+    send(on, machine, "node9", "afterwards")
+    assert arrives(on, machine, "/var/log/cluster/node9/messages.log", "afterwards")
+    assert "before" not in on(machine, "cat", "/var/log/cluster/node9/messages.log").stdout
+    assert on(machine, "systemctl", "is-active", "logrotate.timer").stdout == "active\n"
+
+
+def test_nobody_else_reads_the_key_or_the_logs(on: On, machine: str) -> None:
+    assert on(machine, "stat", "--format=%U %a", "/etc/rsyslog-server.key").stdout == "root 600\n"
+    assert on(machine, "find", "/var/log/cluster", "-perm", "/o+rwx").stdout == ""
+
+
+def test_a_server_without_certificate_keeps_no_key(on: On, converge: Converge, machine: str) -> None:
+    answer = converge(only=machine, without_tls=True)
+    assert answer.returncode == 0, answer.stdout
+    kept = on(machine, "ls", "/etc").stdout
+    send(on, machine, "node7", "in the clear, as wanted", tls="none")
+    arrived = arrives(on, machine, "/var/log/cluster/node7/messages.log", "in the clear, as wanted")
+    answer = converge(only=machine)
+    assert answer.returncode == 0, answer.stdout
+    assert "rsyslog-server.key" not in kept
+    assert arrived

@@ -1,0 +1,90 @@
+"""Asks a live Prometheus what every panel of every dashboard would ask, and what of it has no answer.
+
+``python -m tests.cluster.dashboard_queries http://ADDRESS:9090`` lists the panels without data.
+"""
+
+import json
+import sys
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from deploy.monitoring.alerts import CHAPTERS
+from deploy.monitoring.dashboards import DASHBOARDS
+from deploy.monitoring.queries import filled
+
+Ask = Callable[[str], list[Any]]
+"""A query to its result's series; raises when Prometheus rejects the query."""
+
+
+@dataclass(frozen=True)
+class Unanswered:
+    """A panel's query that has no data."""
+
+    dashboard: str
+    panel: str
+    expr: str
+    needs: str
+    """What a cluster must have for this panel; empty when every cluster has it, so that this is a fault."""
+
+
+def ask(url: str) -> Ask:
+    """Asks the Prometheus at that address."""
+
+    def answer(expr: str) -> list[Any]:
+        query = urllib.parse.urlencode({"query": expr})
+        try:
+            with urllib.request.urlopen(f"{url}/api/v1/query?{query}", timeout=30) as said:  # noqa: S310
+                result: list[Any] = json.load(said)["data"]["result"]
+        except urllib.error.HTTPError as problem:
+            message = f"{expr}: {problem.read().decode()}"
+            raise ValueError(message) from problem
+        return result
+
+    return answer
+
+
+def unanswered(ask: Ask) -> list[Unanswered]:
+    """The queries without data. A query that Prometheus rejects raises ValueError."""
+    job = next((one["metric"]["job_id"] for one in ask("topk(1, slurm_job_cpus)")), "0")
+    return [found for found in _all(job) if not ask(found.expr)]
+
+
+def _all(job: str) -> Iterator[Unanswered]:
+    """Every query, with everything chosen that can be chosen, and a job that runs."""
+    for dashboard in DASHBOARDS:
+        single = {variable.name for variable in dashboard.variables if not variable.several}
+        several = {variable.name for variable in dashboard.variables if variable.several}
+        for panel in dashboard.panels:
+            for query in panel.queries:
+                expr = filled(filled(query.expr, several), single, job)
+                yield Unanswered(dashboard.uid, panel.title, expr, panel.needs)
+
+
+def broken_rules(url: str) -> Mapping[str, str]:
+    """The rules of that Prometheus that fail, with why, and those of ours that it does not have."""
+    with urllib.request.urlopen(f"{url}/api/v1/rules", timeout=30) as said:  # noqa: S310
+        groups = json.load(said)["data"]["groups"]
+    rules = {rule["name"]: rule for group in groups for rule in group["rules"]}
+    missing = {alert.name for chapter in CHAPTERS for alert in chapter.alerts} - rules.keys()
+    failed = {name: rule["lastError"] for name, rule in rules.items() if rule.get("lastError")}
+    return {**dict.fromkeys(missing, "not there"), **failed}
+
+
+def main(url: str) -> int:
+    """Prints what has no data; 1 when it should have."""
+    silent = unanswered(ask(url))
+    for one in silent:
+        reason = f"needs {one.needs}" if one.needs else "NO DATA"
+        sys.stdout.write(f"{reason:<40} {one.dashboard}: {one.panel}: {one.expr}\n")
+    broken = broken_rules(url)
+    for name, why in broken.items():
+        sys.stdout.write(f"RULE {name}: {why}\n")
+    return 1 if broken or any(not one.needs for one in silent) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

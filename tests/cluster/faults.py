@@ -1,0 +1,315 @@
+"""Faults of a cluster: how to make and mend each, and which check finds it.
+
+docs/validation.md has them as a table. A script runs as root in a shell on the host before the colon.
+Faults of a group are there at once.
+"""
+
+from dataclasses import dataclass
+
+_CONF = "/etc/slurm"
+_CACHE = "/var/spool/slurmd/conf-cache"
+_RECONFIGURE = "scontrol reconfigure; sleep 2"
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A fault: ``check`` says of each of ``where`` something with ``says`` in it."""
+
+    what: str
+    check: str
+    where: tuple[str, ...]
+    says: str
+    breaks: tuple[str, ...]
+    mends: tuple[str, ...]
+
+
+def _on_controller(file: str, edit: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Edits one of the controller's files and has Slurm take it; and the way back."""
+    path = f"{_CONF}/{file}"
+    return (
+        (f"ctl1: cp -p {path} {path}.good; {edit} {path}; {_RECONFIGURE}",),
+        (f"ctl1: mv {path}.good {path}; {_RECONFIGURE}",),
+    )
+
+
+HOSTS = (
+    Fault(
+        "a clock is five seconds ahead (its `date` says so: containers share one clock)",
+        "clock",
+        ("node1",),
+        "ahead of this machine's",
+        (
+            "node1: mv /usr/bin/date /usr/bin/date.good",
+            'node1: printf \'#!/bin/sh\\nexec date.good --date="+5 seconds" "$@"\\n\' > /usr/bin/date',
+            "node1: chmod 755 /usr/bin/date",
+        ),
+        ("node1: mv /usr/bin/date.good /usr/bin/date",),
+    ),
+    Fault(
+        "a host knows another by a wrong address",
+        "names",
+        ("node2",),
+        "node1 is 192.0.2.1",
+        (
+            "node2: cp /etc/hosts /root/hosts",
+            "node2: sed 's/^[0-9.]*\\(.*node1\\)/192.0.2.1\\1/' /root/hosts > /etc/hosts",
+        ),
+        ("node2: cat /root/hosts > /etc/hosts; rm /root/hosts",),
+    ),
+    Fault(
+        "/tmp is full",
+        "space",
+        ("node1",),
+        "/tmp has 0.0 % of its space free",
+        (
+            "node1: mount -t tmpfs -o size=1m none /tmp",
+            "node1: dd if=/dev/zero of=/tmp/full bs=1k 2>/dev/null || true",
+        ),
+        ("node1: umount /tmp",),
+    ),
+    Fault(
+        "a shared file system is not mounted on a node",
+        "mounts",
+        ("node2",),
+        "not mounted: /scratch",
+        tuple(
+            f"{host}: mkdir -p /scratch; mount -t tmpfs none /scratch" for host in ("ctl1", "login1", "node1")
+        ),
+        tuple(f"{host}: umount /scratch; rmdir /scratch" for host in ("ctl1", "login1", "node1")),
+    ),
+    Fault(
+        "a SPANK plugin is missing on a node",
+        "plugins",
+        ("node1",),
+        "which is not there",
+        (
+            *(f"{host}: touch /opt/spank.so" for host in ("ctl1", "login1", "node2")),
+            f"ctl1: cp -p {_CONF}/plugstack.conf /root/",
+            f"ctl1: echo 'optional /opt/spank.so' >> {_CONF}/plugstack.conf",
+            f"ctl1: {_RECONFIGURE}",
+            "login1: systemctl restart sackd; sleep 1",
+        ),
+        (
+            f"ctl1: mv /root/plugstack.conf {_CONF}/plugstack.conf; {_RECONFIGURE}",
+            "login1: systemctl restart sackd; sleep 1",
+            *(f"{host}: rm /opt/spank.so" for host in ("ctl1", "login1", "node2")),
+        ),
+    ),
+    Fault(
+        "a node has another slurm.conf",
+        "configuration",
+        ("node2",),
+        "slurm.conf in /run/slurm/conf is not the controller's",
+        (f"node2: cp -p {_CACHE}/slurm.conf /root/; echo '# mine' >> {_CACHE}/slurm.conf",),
+        (f"node2: mv /root/slurm.conf {_CACHE}/slurm.conf",),
+    ),
+    Fault(
+        "a GPU's device is missing",
+        "hardware",
+        ("node2",),
+        "gpus",
+        ("node2: rm /dev/nvidia1",),
+        ("node2: mknod -m 666 /dev/nvidia1 c 195 1",),
+    ),
+    Fault(
+        "a node is drained",
+        "node-state",
+        ("node1",),
+        "bad disk",
+        ("ctl1: scontrol update nodename=node1 state=drain reason='bad disk'",),
+        ("ctl1: scontrol update nodename=node1 state=resume",),
+    ),
+    Fault(
+        "a partition is missing",
+        "partitions",
+        ("batch",),
+        "there is no partition batch",
+        ("ctl1: scontrol delete partitionname=batch",),
+        (f"ctl1: {_RECONFIGURE}",),
+    ),
+    Fault(
+        "a QOS is missing",
+        "qos",
+        ("ghost",),
+        "there is no QOS ghost",
+        (),
+        (),
+    ),
+    Fault(
+        "a user may no longer charge an account",
+        "associations",
+        ("bob",),
+        "bob may not charge research",
+        ("ctl1: sacctmgr --immediate --quiet delete user bob account=research",),
+        ("ctl1: sacctmgr --immediate --quiet add user bob account=research",),
+    ),
+)
+
+SLURM = (
+    Fault(
+        "two nodes do not reach each other (a blackhole route)",
+        "ways",
+        ("node1",),
+        "node2",
+        ("node1: ip route add blackhole $(getent hosts node2 | cut -d' ' -f1)",),
+        ("node1: ip route del blackhole $(getent hosts node2 | cut -d' ' -f1)",),
+    ),
+    Fault(
+        "munge has another key on a node",
+        "munge",
+        ("node2",),
+        "do not understand each other: unmunge: Error: Invalid credential",
+        (
+            "node2: cp -p /etc/munge/munge.key /root/",
+            "node2: dd if=/dev/urandom of=/etc/munge/munge.key bs=128 count=1; systemctl restart munge",
+        ),
+        ("node2: cp -p /root/munge.key /etc/munge/; rm /root/munge.key; systemctl restart munge",),
+    ),
+    Fault(
+        "Slurm believes in less memory and fewer GPUs than the contract says",
+        "nodes",
+        ("node2",),
+        "Slurm has 900 MiB, the contract 1024",
+        *_on_controller("slurm.conf", "sed -i '/^NodeName=node2/s/RealMemory=1024/RealMemory=900/'"),
+    ),
+)
+
+DATABASE = (
+    Fault(
+        "the database is down",
+        "accounting-daemon",
+        ("ctl1",),
+        "sacctmgr",
+        ("ctl1: systemctl stop mariadb",),
+        ("ctl1: systemctl start mariadb; systemctl restart slurmdbd; sleep 2",),
+    ),
+    Fault(
+        "a daemon of a host is down",
+        "services",
+        ("ctl1",),
+        "mariadb inactive",
+        (),
+        (),
+    ),
+)
+
+ACCOUNTING = (
+    Fault(
+        "slurmdbd is down",
+        "accounting-daemon",
+        ("ctl1",),
+        "sacctmgr",
+        ("ctl1: systemctl stop slurmdbd",),
+        ("ctl1: systemctl start slurmdbd; sleep 2",),
+    ),
+)
+
+CONTROLLER = (
+    Fault(
+        "slurmctld is down",
+        "controllers",
+        ("ctl1",),
+        "is down",
+        ("ctl1: systemctl stop slurmctld",),
+        ("ctl1: systemctl start slurmctld; sleep 3",),
+    ),
+)
+
+JOBS = (
+    Fault(
+        "the home of users is not shared with a node",
+        "shared-home",
+        ("node2",),
+        "the login node's file is not there",
+        ("node2: mount -t tmpfs none /home",),
+        ("node2: umount --lazy /home",),
+    ),
+    Fault(
+        "everybody may log in on a node",
+        "ssh-gate",
+        ("node1",),
+        "a user without a job there got in",
+        ("node1: cp -p /etc/pam.d/sshd /root/; sed -i '/slurm_adopt/d' /etc/pam.d/sshd",),
+        ("node1: mv /root/sshd /etc/pam.d/sshd",),
+    ),
+)
+
+CONSTRAINTS = (
+    Fault(
+        "Slurm does not hold jobs to their CPUs",
+        "cpu-binding",
+        ("node1", "node2"),
+        "a job with 1 CPUs may use 2",
+        (
+            f"ctl1: cp -p {_CONF}/slurm.conf {_CONF}/cgroup.conf /root/",
+            f"ctl1: sed -i 's/Constrain\\(.*\\)=yes/Constrain\\1=no/' {_CONF}/cgroup.conf",
+            f"ctl1: sed -i -e 's,^TaskPlugin=.*,TaskPlugin=task/cgroup,' {_CONF}/slurm.conf",
+            f"ctl1: sed -i /^JobContainerType/d {_CONF}/slurm.conf",
+            "ctl1: systemctl restart slurmctld; sleep 3",
+            "node1: systemctl restart slurmd; sleep 1",
+            "node2: systemctl restart slurmd; sleep 2",
+        ),
+        (
+            f"ctl1: mv /root/slurm.conf /root/cgroup.conf {_CONF}/; systemctl restart slurmctld; sleep 3",
+            "node1: systemctl restart slurmd; sleep 1",
+            "node2: systemctl restart slurmd; sleep 2",
+        ),
+    ),
+    Fault(
+        "Slurm does not hold jobs to their GPUs",
+        "gpu-binding",
+        ("node1", "node2"),
+        "a job with one GPU could open 2",
+        (),
+        (),
+    ),
+    Fault(
+        "Slurm does not hold jobs to their memory",
+        "memory-limit",
+        ("node1", "node2"),
+        "a job used three times its memory and was not ended",
+        (),
+        (),
+    ),
+    Fault(
+        "what jobs leave in /tmp stays",
+        "private-tmp",
+        ("node1", "node2"),
+        "a job's file is still there",
+        (),
+        tuple(f"{node}: rm -f /tmp/deploy-validate-*" for node in ("node1", "node2")),
+    ),
+)
+
+SPEED = (
+    Fault(
+        "a node is throttled to a twentieth of a CPU",
+        "speed",
+        ("node2",),
+        "typical",
+        ("podman: update --cpus 0.05 node2",),
+        ("podman: update --cpus 0 node2",),
+    ),
+)
+
+LIMIT = (
+    Fault(
+        "Slurm does not end jobs at their time limit",
+        "time-limit",
+        ("",),
+        "with one minute is RUNNING",
+        *_on_controller("slurm.conf", "sed -i '1iOverTimeLimit=UNLIMITED'"),
+    ),
+)
+
+GROUPS = {
+    "hosts": HOSTS,
+    "slurm": SLURM,
+    "database": DATABASE,
+    "accounting": ACCOUNTING,
+    "controller": CONTROLLER,
+    "jobs": JOBS,
+    "constraints": CONSTRAINTS,
+    "speed": SPEED,
+    "limit": LIMIT,
+}

@@ -1,0 +1,35 @@
+"""A site is rehearsed: its own names and groups on containers, its users' commands, and nothing left."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.lab_cluster import DEPLOY, run
+from tests.contract.content import ROOT
+
+pytestmark = pytest.mark.one_release
+
+SITE = ROOT / "inventory/sites/tcg-crest"
+NAME = f"test-rehearsal-{os.getpid()}"
+
+
+def test_a_site_of_three_machines(tmp_path: Path) -> None:
+    result = tmp_path / "result.json"
+    said = run(
+        *DEPLOY,
+        *("rehearse", str(SITE / "inventory.ini")),
+        *("--name", NAME, "--output", "plain", "--json", str(result)),
+        seconds=1200,
+    )
+    commands = {command["id"]: command for command in json.loads(result.read_text())["commands"]}
+    assert {name for name, command in commands.items() if command["verdict"] == "different"} == set()
+    assert "NodeName=gpu-node-02 " in commands["scontrol-show-nodes"]["output"]
+    assert set(commands["option-array"]["jobs"].values()) == {"COMPLETED"}
+    assert len(commands["option-array"]["jobs"]) == 3
+    assert commands["activate"]["verdict"] == "left out"
+    assert f"lab {NAME} is gone" in said.stderr
+    assert NAME not in run("podman", "ps", "--all", "--format", "{{.Names}}").stdout
+    assert NAME not in run("podman", "volume", "ls", "--format", "{{.Name}}").stdout
+    assert not (SITE / "secrets.yml").exists()

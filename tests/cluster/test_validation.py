@@ -1,0 +1,129 @@
+"""`deploy validate` on a healthy cluster, and with every fault of faults.py."""
+
+import json
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deploy.lab.state import container_name
+from tests.cluster.faults import GROUPS, Fault
+from tests.cluster.lab_cluster import DEPLOY, Cluster, run, wait_until
+
+pytestmark = pytest.mark.one_release
+NEEDS_PARTS_OF_OTHER_SITES = {"mounts", "plugins", "containers", "mpi"}
+BESIDE = (
+    *(
+        "-e",
+        '{"network_mounts_filesystems": [{"path": "/scratch", "type": "beegfs", "servers": ["10.0.0.1"]}]}',
+    ),
+    *("-e", '{"slurm_accounts_qos": [{"name": "ghost"}]}'),
+)
+"""What the inventory promises for the faults of the group hosts."""
+
+
+def validated(cluster: Cluster, *options: str, expect: int) -> dict[str, Any]:
+    """What `deploy validate --json` says, by check."""
+    said = run(
+        *DEPLOY, "validate", str(cluster.inventory), "--json", "-", *options, expect=expect, seconds=300
+    ).stdout
+    return {check["check"]: check for check in json.loads(said)["checks"]}
+
+
+def traces(cluster: Cluster) -> list[str]:
+    """What a validation could leave: jobs, reservations, files, accounts."""
+    jobs = cluster.on("ctl1", "squeue", "--all", "--noheader", "--user", "deploy-validate")
+    reservations = cluster.on("ctl1", "scontrol", "--oneliner", "show", "reservations")
+    files = [
+        cluster.on(
+            host, "find", "/tmp", "/home/deploy-validate", "-newermt", "-10 minutes", "-name", "*deploy*"
+        )
+        for host in ("login1", "node1", "node2")
+    ]
+    homes = cluster.on("login1", "ls", "-A", "/home/deploy-validate")
+    return [jobs, reservations, *files, homes, cluster.on("node1", "cat", "/etc/passwd")]
+
+
+def test_a_healthy_cluster_passes_and_nothing_is_left(cluster: Cluster, tmp_path: Path) -> None:
+    before = traces(cluster)
+    found = validated(
+        cluster, "--junit", str(tmp_path / "v.xml"), "--html", str(tmp_path / "v.html"), expect=0
+    )
+    outcomes = {name: check["outcome"] for name, check in found.items()}
+    assert {name for name, outcome in outcomes.items() if outcome != "passed"} == NEEDS_PARTS_OF_OTHER_SITES
+    assert {outcomes[name] for name in NEEDS_PARTS_OF_OTHER_SITES} == {"not applicable"}
+    assert 'failures="0"' in (tmp_path / "v.xml").read_text()
+    assert "deploy-validate" not in before[0]
+    wait_until("nothing is left", lambda: traces(cluster) == before, seconds=60)
+    assert (tmp_path / "v.html").read_text().count("<details") == len(found)
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_every_fault_is_found_where_it_is(cluster: Cluster, group: str) -> None:
+    faults = GROUPS[group]
+    with broken(cluster, faults):
+        found = validated(cluster, *chosen(faults), *(BESIDE if group == "hosts" else ()), expect=1)
+    for fault in faults:
+        failed = {
+            v["where"]: v["message"] for v in found[fault.check]["verdicts"] if v["outcome"] == "failed"
+        }
+        assert failed.keys() == {*fault.where}, (fault.what, failed)
+        assert all(fault.says in message for message in failed.values()), (fault.what, failed)
+
+
+def test_an_interrupted_validation_cleans_up(cluster: Cluster) -> None:
+    before = traces(cluster)
+    with subprocess.Popen(
+        [*DEPLOY, "validate", str(cluster.inventory), "--only", "time-limit"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as process:
+        for _ in range(120):
+            if cluster.on("ctl1", "squeue", "--all", "--noheader", "--user", "deploy-validate"):
+                break
+            cluster.on("ctl1", "sleep", "0.5")
+        process.terminate()
+        assert process.wait(60) == 130
+    for _ in range(60):
+        if traces(cluster) == before:
+            return
+        cluster.on("ctl1", "sleep", "1")
+    assert traces(cluster) == before
+
+
+def test_validation_after_all_faults_were_mended(cluster: Cluster) -> None:
+    found = validated(cluster, "--quick", expect=0)
+    assert not [name for name, check in found.items() if check["outcome"] == "failed"]
+
+
+def chosen(faults: tuple[Fault, ...]) -> list[str]:
+    """The options that ask for nothing but the checks of some faults."""
+    return [word for check in dict.fromkeys(fault.check for fault in faults) for word in ("--only", check)]
+
+
+@contextmanager
+def broken(cluster: Cluster, faults: tuple[Fault, ...]) -> Iterator[None]:
+    """Makes faults; mends them in any case, the last first."""
+    try:
+        for fault in faults:
+            for line in fault.breaks:
+                do(cluster, line)
+        yield
+    finally:
+        for fault in reversed(faults):
+            for line in fault.mends:
+                do(cluster, line)
+
+
+def do(cluster: Cluster, line: str) -> None:
+    """``HOST: SCRIPT``, or ``podman: COMMAND HOST``."""
+    host, _, script = line.partition(": ")
+    if host == "podman":
+        *words, name = script.split()
+        run("podman", *words, container_name(cluster.name, name))
+    else:
+        cluster.on(host, "sh", "-c", script)

@@ -1,0 +1,92 @@
+"""What runs on a login node, as far as it needs neither root nor Slurm."""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from deploy.run import as_users
+from deploy.run.as_users import Jobs, Typist, _plain, _unfit
+
+COMMAND = {"id": "one", "user": "root", "run": "true", "expect": {}}
+PARTITIONS = {
+    "partitions": [
+        {"partition": "a", "nodes": 2, "cpus": 2, "memory_mb": 1024},
+        {"partition": "b", "nodes": 1, "cpus": 64, "memory_mb": 512000},
+    ]
+}
+
+
+@pytest.fixture
+def terminal() -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    ours, theirs = os.openpty()
+    environment = {"PATH": os.environ["PATH"], "PS1": "$ ", "TERM": "dumb"}
+    with subprocess.Popen(
+        ["setsid", "--ctty", "bash", "--norc", "--noprofile", "-i"],
+        env=environment,
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+    ) as process:
+        os.close(theirs)
+        yield process, ours
+        process.kill()
+    os.close(ours)
+
+
+def typist(seconds: float = 20) -> Typist:
+    return Typist(COMMAND, "deploy-try-0", Jobs(), seconds)
+
+
+def test_lines_are_typed_at_prompts_also_of_a_shell_in_a_shell(
+    terminal: tuple[subprocess.Popen[bytes], int],
+) -> None:
+    lines = ["bash --norc", "echo inner $((1 + 1))", "exit", "sleep 1; echo outer", "exit 3"]
+    code, output, trouble = typist()._listen(*terminal, lines)
+    assert (code, trouble) == (3, "")
+    text = _plain(output)
+    assert text.index("\ninner 2\n") < text.index("\nouter\n")
+
+
+def test_a_shell_that_nobody_leaves_is_ended(terminal: tuple[subprocess.Popen[bytes], int]) -> None:
+    code, _, trouble = typist(1.5)._listen(*terminal, ["cat", "never typed"])
+    assert code is None
+    assert trouble == "it had not ended after 2 s, and showed no prompt for: never typed"
+
+
+def test_escapes_of_terminals_are_taken_away() -> None:
+    assert _plain(b"\x1b[?2004h$ ls\r\n\x1b[01;34mdata\x1b[0m\r\n") == "$ ls\ndata\n"
+
+
+@pytest.mark.parametrize(
+    ("needs", "said"),
+    [
+        ({}, ""),
+        ({"nodes": 2}, ""),
+        ({"cpus": 64, "memory_mb": 64000}, ""),
+        ({"nodes": 2, "cpus": 8}, "needs 2 nodes, 8 cpus"),
+    ],
+)
+def test_a_cluster_that_is_too_small(needs: dict[str, int], said: str) -> None:
+    assert _unfit({**COMMAND, "needs": needs}, PARTITIONS) == said
+
+
+def test_jobs_belong_to_the_directory_they_were_submitted_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = "7|RUNNING|/home/a/one\n8|COMPLETED|/home/a/one/logs\n9|RUNNING|/home/a/one-more\n"
+    monkeypatch.setattr(as_users, "_root", lambda *_: said)
+    assert Jobs().of("/home/a/one") == {"7": "RUNNING", "8": "COMPLETED"}
+
+
+def test_recorded_states_are_single_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = "7|CANCELLED by 2001\n8|COMPLETED\n9|FAILED\n"
+    asked: list[Any] = []
+
+    def answer(*words: str) -> str:
+        asked.append(words)
+        return said
+
+    monkeypatch.setattr(as_users, "_root", answer)
+    assert Jobs().recorded({"7": "", "8": ""}) == {"7": "CANCELLED", "8": "COMPLETED"}
+    assert "--jobs=7,8" in asked[0]

@@ -1,0 +1,350 @@
+import pytest
+
+from deploy.validate.verdict import Outcome
+from tests.unit.judge.statuses import answered, slurm_node
+from tests.unit.validate.clusters import NODES, USER, Change, Cluster, by_outcome, expect_fault
+
+
+def _says(what: str, old: str, new: str) -> Change:
+    return lambda cluster: cluster.says(what, old, new)
+
+
+def _is_silent(what: str) -> Change:
+    return lambda cluster: cluster.is_silent(what, "Unable to contact slurm controller")
+
+
+def _looks(host: str, key: str, value: object) -> Change:
+    return lambda cluster: cluster.looks[host]["configuration"].update({key: value})
+
+
+def _state(state: str, reason: str = "") -> Change:
+    def change(cluster: Cluster) -> None:
+        nodes = {"node1": slurm_node(), "node2": slurm_node(state, reason, by="root", ago=60.0)}
+        cluster.states["ctl1"] = answered("ctl1", slurm={"nodes": nodes})
+
+    return change
+
+
+def _partition(**promised: object) -> Change:
+    def change(cluster: Cluster) -> None:
+        batch = {"name": "batch", "default": True, "max_time": "7-00:00:00", "default_time": 60, **promised}
+        cluster.variables["slurmctld_partitions"] = [batch]
+
+    return change
+
+
+PLUGIN = "/usr/lib/slurm/spank_pyxis.so"
+
+
+def _plugins(cluster: Cluster) -> None:
+    for look in cluster.looks.values():
+        look["configuration"]["plugins"] = [{"path": PLUGIN, "exists": True}]
+
+
+def _no_plugin(cluster: Cluster) -> None:
+    _plugins(cluster)
+    cluster.looks["node1"]["configuration"]["plugins"] = [{"path": PLUGIN, "exists": False}]
+
+
+def _other_plugins(cluster: Cluster) -> None:
+    _plugins(cluster)
+    cluster.looks["node1"]["configuration"]["plugins"] = []
+
+
+AGAIN = "deploy cluster inventory.ini"
+WRONG: dict[str, tuple[str, Change, dict[str, str], str]] = {
+    "the controller is down": (
+        "controllers",
+        _says("ping", "is UP", "is DOWN"),
+        {"ctl1": "slurmctld is down"},
+        "journalctl -u slurmctld",
+    ),
+    "another controller": (
+        "controllers",
+        _says("ping", "ctl1", "head"),
+        {"ctl1": "Slurm does not know this controller"},
+        "systemctl status slurmctld",
+    ),
+    "ping says something else": (
+        "controllers",
+        _says("ping", "Slurmctld(primary) at ctl1 is UP", "hm"),
+        {"ctl1": "scontrol ping: it names no controller"},
+        "systemctl status slurmctld",
+    ),
+    "ping fails": (
+        "controllers",
+        _is_silent("ping"),
+        {"ctl1": "scontrol ping: Unable to contact slurm controller"},
+        "systemctl status slurmctld",
+    ),
+    "no database": (
+        "accounting-daemon",
+        _is_silent("associations"),
+        {"ctl1": "sacctmgr: Unable to contact slurm controller"},
+        "systemctl status slurmdbd mariadb",
+    ),
+    "fewer CPUs": (
+        "nodes",
+        _says("nodes", "node2 Arch=x86_64 CPUTot=4", "node2 Arch=x86_64 CPUTot=2"),
+        {"node2": "Slurm has 2 CPUs, the contract 4"},
+        AGAIN,
+    ),
+    "no CPUs told": (
+        "nodes",
+        _says("nodes", "node2 Arch=x86_64 CPUTot=4", "node2"),
+        {"node2": "Slurm has None CPUs, the contract 4"},
+        AGAIN,
+    ),
+    "GPUs without a type": (
+        "nodes",
+        _says("nodes", "gpu:a100:2(S:0-1)", "gpu:2"),
+        dict.fromkeys(NODES, "Slurm has 2 x gpu, the contract 2 x a100"),
+        AGAIN,
+    ),
+    "no GPUs": (
+        "nodes",
+        _says("nodes", "gpu:a100:2(S:0-1)", "(null)"),
+        dict.fromkeys(NODES, "Slurm has no GPUs, the contract 2 x a100"),
+        AGAIN,
+    ),
+    "a stranger": (
+        "nodes",
+        _says("nodes", "NodeName=node2", "NodeName=node9"),
+        {"node2": "Slurm does not know it", "node9": "Slurm has this node, the inventory has not"},
+        AGAIN,
+    ),
+    "drained": (
+        "node-state",
+        _state("IDLE+DRAIN", "bad disk"),
+        {"node2": "drained: bad disk (root, 60 s ago)"},
+        "scontrol update nodename=node2 state=resume",
+    ),
+    "down": (
+        "node-state",
+        _state("DOWN", "Not responding"),
+        {"node2": "Slurm says down: Not responding (root, 60 s ago)"},
+        "scontrol update nodename=node2 state=resume",
+    ),
+    "no partition": (
+        "partitions",
+        _says("partitions", "PartitionName=batch", "PartitionName=other"),
+        {"batch": "there is no partition batch"},
+        AGAIN,
+    ),
+    "other nodes": (
+        "partitions",
+        _says("partitions", "MaxTime=7-00:00:00 Nodes=node[1-2]", "MaxTime=7-00:00:00 Nodes=(null)"),
+        {"batch": "it has the nodes (null), not node[1-2]"},
+        AGAIN,
+    ),
+    "not the default": (
+        "partitions",
+        _says("partitions", "Default=YES", "Default=NO"),
+        {"batch": "it is not the default"},
+        AGAIN,
+    ),
+    "the default": (
+        "partitions",
+        _partition(default=False),
+        {"batch": "it is the default"},
+        AGAIN,
+    ),
+    "longer": (
+        "partitions",
+        _says("partitions", "MaxTime=7-00:00:00", "MaxTime=UNLIMITED"),
+        {"batch": "MaxTime is UNLIMITED, not 7-00:00:00"},
+        AGAIN,
+    ),
+    "another default time": (
+        "partitions",
+        _says("partitions", "DefaultTime=01:00:00", "DefaultTime=00:30:00"),
+        {"batch": "DefaultTime is 00:30:00, not 01:00:00"},
+        AGAIN,
+    ),
+    "open to all": (
+        "partitions",
+        _says("partitions", f"AllowAccounts={USER}", "AllowAccounts=ALL"),
+        {USER: f"AllowAccounts is ALL, not {USER}"},
+        AGAIN,
+    ),
+    "closed": (
+        "partitions",
+        _says("partitions", "AllowGroups=ALL AllowAccounts=ALL", "AllowGroups=staff AllowAccounts=ALL"),
+        {"batch": "AllowGroups is staff, not ALL"},
+        AGAIN,
+    ),
+    "not up": (
+        "partitions",
+        _says("partitions", "MaxTime=7-00:00:00 Nodes=node[1-2] State=UP", "MaxTime=7-0 State=DRAIN"),
+        {"batch": "it has the nodes None, not node[1-2]; it is DRAIN, not UP"},
+        AGAIN,
+    ),
+    "another QOS": ("partitions", _partition(qos="fast"), {"batch": "its QOS is N/A, not fast"}, AGAIN),
+    "more nodes": (
+        "partitions",
+        _partition(max_nodes=1),
+        {"batch": "MaxNodes is None, not 1"},
+        AGAIN,
+    ),
+    "no QOS": ("qos", _says("qos", f"{USER}\n", ""), {USER: f"there is no QOS {USER}"}, f"{AGAIN} --full"),
+    "no association": (
+        "associations",
+        _says("associations", "cluster|research|ann", "cluster|research|bob"),
+        {"ann": "ann may not charge research"},
+        f"{AGAIN} --full",
+    ),
+    "of another cluster": (
+        "associations",
+        _says("associations", "cluster|research|ann", "other|research|ann"),
+        {"ann": "ann may not charge research"},
+        f"{AGAIN} --full",
+    ),
+    "no slurm.conf": (
+        "configuration",
+        _looks("node1", "directory", None),
+        {"node1": "there is no slurm.conf"},
+        "systemctl restart slurmd   (on node1)",
+    ),
+    "another slurm.conf": (
+        "configuration",
+        _looks("node1", "hashes", {"slurm.conf": "x", "cgroup.conf": "b", "gres.conf": "y"}),
+        {"node1": "slurm.conf, gres.conf in /etc/slurm is not the controller's"},
+        "systemctl restart slurmd   (on node1)",
+    ),
+    "no plugin": (
+        "plugins",
+        _no_plugin,
+        {"node1": f"plugstack.conf loads {PLUGIN}, which is not there"},
+        "deploy cluster inventory.ini --limit node1 --full",
+    ),
+    "another plugstack.conf": (
+        "plugins",
+        _other_plugins,
+        {"node1": f"plugstack.conf does not load {PLUGIN}"},
+        "deploy cluster inventory.ini --limit node1 --full",
+    ),
+}
+
+
+@pytest.mark.parametrize(("check", "change", "messages", "hint"), WRONG.values(), ids=WRONG)
+def test_a_fault_is_found_where_it_is(
+    check: str, change: Change, messages: dict[str, str], hint: str
+) -> None:
+    expect_fault(check, change, messages, hint)
+
+
+@pytest.mark.parametrize(
+    ("check", "what"),
+    [
+        ("nodes", "nodes"),
+        ("node-state", "nodes"),
+        ("partitions", "partitions"),
+        ("qos", "qos"),
+        ("associations", "associations"),
+    ],
+)
+def test_a_command_that_fails_is_no_proof_of_anything(check: str, what: str) -> None:
+    cluster = Cluster()
+    cluster.is_silent(what, "connect failure")
+    cluster.states["ctl1"] = answered("ctl1", slurm={"error": "connect failure"})
+    (verdict,) = cluster.verdicts(check)
+    assert verdict.outcome is Outcome.NOT_MEASURED
+    assert verdict.message.endswith(": connect failure")
+
+
+@pytest.mark.parametrize(
+    ("what", "promised"),
+    [
+        ("MaxTime=7-00:00:00", {"max_time": "7-0"}),
+        ("MaxTime=7-00:00:00", {"max_time": 10080}),
+        ("MaxTime=UNLIMITED", {"max_time": "INFINITE"}),
+        ("MaxTime=UNLIMITED", {"max_time": -1}),
+        ("MaxTime=7-00:00:00", {"allow_accounts": []}),
+        ("MaxTime=7-00:00:00 MaxNodes=UNLIMITED", {"max_nodes": "unlimited"}),
+    ],
+)
+def test_the_same_in_other_words(what: str, promised: dict[str, object]) -> None:
+    cluster = Cluster()
+    cluster.says("partitions", "MaxTime=7-00:00:00", what)
+    _partition(**promised)(cluster)
+    assert by_outcome(cluster.verdicts("partitions"), Outcome.FAILED) == {}
+
+
+def test_the_second_controller_tells_when_the_first_is_down() -> None:
+    cluster = Cluster()
+    cluster.groups |= {"slurm-master": ("ctl1", "login1")}
+    cluster.looks["login1"]["slurm"] = cluster.looks["ctl1"]["slurm"]
+    cluster.says("ping", "ctl1 is UP", "ctl1 is DOWN\nSlurmctld(backup) at login1 is UP")
+    del cluster.looks["ctl1"]
+    assert by_outcome(cluster.verdicts("controllers"), Outcome.FAILED) == {"ctl1": "slurmctld is down"}
+    assert by_outcome(cluster.verdicts("controllers"), Outcome.PASSED) == {"login1": "is up"}
+    assert by_outcome(cluster.verdicts("nodes"), Outcome.PASSED).keys() == {*NODES}
+    assert by_outcome(cluster.verdicts("configuration"), Outcome.FAILED) == {}
+
+
+def test_a_controller_that_fails_is_not_asked_when_another_answers() -> None:
+    cluster = Cluster()
+    cluster.groups |= {"slurm-master": ("ctl1", "login1")}
+    cluster.looks["login1"]["slurm"] = {**cluster.looks["ctl1"]["slurm"]}
+    cluster.is_silent("nodes", "connect failure")
+    assert by_outcome(cluster.verdicts("nodes"), Outcome.PASSED).keys() == {*NODES}
+
+
+def test_what_the_inventory_does_not_declare_is_not_applicable() -> None:
+    without = Cluster(variables={"users_validation": {}, "slurm_accounts_users": []})
+    for check in ("associations", "qos"):
+        (verdict,) = without.verdicts(check)
+        assert verdict.outcome is Outcome.NOT_APPLICABLE
+
+
+def test_names_in_slurm_are_in_lower_case() -> None:
+    people = [{"name": "Ann", "accounts": ["Research"]}]
+    cluster = Cluster(variables={"slurm_accounts_users": people, "slurm_accounts_qos": [{"name": "NORMAL"}]})
+    assert by_outcome(cluster.verdicts("associations"), Outcome.FAILED) == {}
+    assert by_outcome(cluster.verdicts("qos"), Outcome.FAILED) == {}
+
+
+def test_plugins_of_a_healthy_site() -> None:
+    cluster = Cluster()
+    _plugins(cluster)
+    assert by_outcome(cluster.verdicts("plugins"), Outcome.PASSED) == dict.fromkeys(cluster.looks, "1 there")
+
+
+def test_a_site_with_containers_needs_a_plugin() -> None:
+    cluster = Cluster()
+    cluster.groups["slurm-container"] = NODES
+    assert by_outcome(cluster.verdicts("plugins"), Outcome.FAILED) == dict.fromkeys(
+        cluster.looks, "plugstack.conf loads nothing, although the site offers containers"
+    )
+
+
+def test_without_a_controller_there_is_nothing_to_compare_with() -> None:
+    cluster = Cluster()
+    del cluster.looks["ctl1"]
+    (verdict,) = cluster.verdicts("configuration")
+    assert verdict.outcome is Outcome.NOT_MEASURED
+
+
+@pytest.mark.parametrize(
+    ("server", "outcome"),
+    [
+        ("ctl1", Outcome.PASSED),
+        ("ctl9,ctl1:6817", Outcome.PASSED),
+        ("ctl9", Outcome.FAILED),
+        ("", Outcome.FAILED),
+    ],
+)
+def test_commands_may_fetch_the_files_each_time(server: str, outcome: Outcome) -> None:
+    cluster = Cluster()
+    none: dict[str, object] = {"directory": None, "hashes": {}, "plugins": [], "server": server}
+    cluster.looks["login1"]["configuration"] = none
+    assert by_outcome(cluster.verdicts("configuration"), outcome).keys() >= {"login1"}
+
+
+def test_plugins_of_a_host_without_files_are_not_measured() -> None:
+    cluster = Cluster()
+    _plugins(cluster)
+    cluster.looks["login1"]["configuration"] |= {"directory": None, "plugins": [], "server": "ctl1"}
+    verdicts = cluster.verdicts("plugins")
+    assert by_outcome(verdicts, Outcome.NOT_MEASURED).keys() == {"login1"}
+    assert by_outcome(verdicts, Outcome.FAILED) == {}

@@ -1,0 +1,175 @@
+"""The program that every host runs, on this one."""
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from deploy.validate.programs import host
+from tests.unit.roles.loading import load_module
+
+
+def test_commands_say_why_they_fail() -> None:
+    assert host.ask(("true",)) == {"code": 0, "out": "", "why": ""}
+    assert host.ask(("sh", "-c", "echo one; echo two >&2; echo --- >&2; exit 3")) == {
+        "code": 3,
+        "out": "one\n",
+        "why": "two",
+    }
+    assert host.ask(("sh", "-c", "echo one; exit 3"))["why"] == "one"
+    assert host.ask(("/nowhere/scontrol",)) == {
+        "code": None,
+        "out": "",
+        "why": "/nowhere/scontrol: No such file or directory",
+    }
+
+
+def test_a_command_that_waits_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host, "_SECONDS", 0.2)
+    assert host.ask(("sleep", "30")) == {"code": None, "out": "", "why": "no answer within 0.2 s"}
+
+
+def test_all_of_slurms_commands_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(host._ENVIRONMENT, "PATH", "/nowhere")
+    told = host.slurm()
+    assert told.keys() == host.SLURM_COMMANDS.keys()
+    assert told["qos"]["why"] == "sacctmgr: No such file or directory"
+
+
+def test_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host, "_CONF_DIRECTORIES", ("/nowhere", str(tmp_path)))
+    monkeypatch.setattr(host, "_ENVIRONMENT_FILE", str(tmp_path / "environment"))
+    assert host.configuration() == {"directory": None, "hashes": {}, "plugins": [], "server": ""}
+    (tmp_path / "environment").write_text('SLURM_CONF_SERVER=old\nSLURM_CONF_SERVER="ctl1,ctl2"\nA=b\n')
+    assert host.configuration()["server"] == "ctl1,ctl2"
+    (tmp_path / "slurm.conf").write_text("ClusterName=x\n")
+    (tmp_path / "plugstack.conf").write_text(
+        f"# required /no.so\nrequired {tmp_path}/slurm.conf x=1\noptional /nowhere/a.so # why\ninclude x/*\n"
+    )
+    found = host.configuration()
+    assert found["directory"] == str(tmp_path)
+    assert [*found["hashes"]] == ["slurm.conf", "plugstack.conf"]
+    assert found["plugins"] == [
+        {"path": f"{tmp_path}/slurm.conf", "exists": True},
+        {"path": "/nowhere/a.so", "exists": False},
+    ]
+
+
+def test_names_and_ways() -> None:
+    assert host.addresses(["127.0.0.1", "no.such.name.invalid"]) == {
+        "127.0.0.1": ["127.0.0.1"],
+        "no.such.name.invalid": [],
+    }
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        assert host.refusals([["open", "127.0.0.1", port]]) == {}
+    assert host.refusals([["shut", "127.0.0.1", port]]) == {f"shut:{port}": "Connection refused"}
+    assert host.refusals([]) == {}
+
+
+def test_mounts_and_space() -> None:
+    assert host.mounted(["/proc", "/nowhere", "/proc/"]) == {
+        "/proc": "proc",
+        "/nowhere": "",
+        "/proc/": "proc",
+    }
+    free, whole, *_ = host.space(["/proc/self", "/tmp", "/nowhere"])["/tmp"]
+    assert 0 <= free <= whole
+
+
+def test_what_jobs_left() -> None:
+    marker = f"left-{os.getpid()}"
+    path = Path("/tmp", marker)
+    path.touch()
+    try:
+        assert host.leftovers({"user": None, "marker": marker}) == {"leftovers": [str(path)]}
+        assert host.leftovers({"user": "no-such-user", "marker": ""}) == {"leftovers": []}
+    finally:
+        path.unlink()
+    assert any("pytest" in line for line in host.processes_of("root")) or os.getuid() != 0
+
+
+def test_without_munge_there_is_no_credential(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(host._ENVIRONMENT, "PATH", "/nowhere")
+    assert host.credential() == ""
+    assert host.unseal({"credentials": {"a": ""}})["undecoded"].keys() == {"a"}
+
+
+def test_credentials_that_can_be_decoded_are_not_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unmunge = tmp_path / "unmunge"
+    unmunge.write_text('#!/bin/sh\nread line; [ "$line" = good ] || { echo "unmunge: no" >&2; exit 1; }\n')
+    unmunge.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setitem(host._ENVIRONMENT, "PATH", f"{tmp_path}:{os.environ['PATH']}")
+    found = host.unseal({"credentials": {"a": "good\n", "b": "bad\n"}})
+    assert found == {"undecoded": {"b": "unmunge: no"}}
+
+
+module = load_module("playbooks/library/host_program.py")
+
+
+class _Ended(Exception):  # noqa: N818 - as Ansible ends
+    pass
+
+
+def call(monkeypatch: pytest.MonkeyPatch, **given: object) -> dict[str, object]:
+    """What the module says."""
+    said: dict[str, object] = {}
+
+    class Stub:
+        def __init__(self, **_: object) -> None:
+            self.params = {"argument": {}, "user": None, "seconds": 30, **given}
+
+        def exit_json(self, **result: object) -> None:
+            said.update(result)
+            raise _Ended
+
+        fail_json = exit_json
+
+    monkeypatch.setattr(module, "AnsibleModule", Stub)
+    with pytest.raises(_Ended):
+        module.main()
+    return said
+
+
+DOUBLE = "def double(a):\n    print('words')\n    return {'twice': 2 * a['number'], 'text': a['text']}\n"
+
+
+def test_a_program_gets_its_argument_and_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    argument = {"number": 2, "text": 'it\'s "é"\n'}
+    said = call(monkeypatch, program=DOUBLE, function="double", argument=argument)
+    assert said == {"changed": False, "deploy_answer": {"twice": 4, "text": 'it\'s "é"\n'}}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("def f(a):\n    raise SystemExit('it is over')\n", "it is over"),
+        ("def f(a):\n    raise ValueError('odd')\n", "ValueError: odd"),
+        ("import os\nos._exit(0)\n", "the program gave no answer"),
+    ],
+)
+def test_a_program_that_fails_says_why(monkeypatch: pytest.MonkeyPatch, text: str, message: str) -> None:
+    assert call(monkeypatch, program=text, function="f")["msg"] == message
+
+
+# Who ran it is gone by then; here it is this process.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_nobody_waits_for_ever(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    text = f"def f(a):\n    import sys\n    sys.stdin.read()\n    open({str(tmp_path / 'end')!r}, 'w')\n"
+    assert call(monkeypatch, program=text, function="f", seconds=1)["msg"] == "no answer within 1 s"
+    for _ in range(100):
+        if (tmp_path / "end").exists():
+            return
+        host.ask(("sleep", "0.1"))
+    pytest.fail("it did not notice that nobody waits")
+
+
+def test_a_user_who_is_not_there_is_named_however_long_the_program_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    said = call(monkeypatch, program="#" * 2_000_000, function="f", user="no-such-user")
+    assert "no-such-user" in str(said["msg"])

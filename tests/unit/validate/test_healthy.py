@@ -1,0 +1,133 @@
+"""A healthy cluster passes; what it has not does not count as passed."""
+
+import pytest
+
+from deploy.validate.catalog import CHECKS, chosen
+from deploy.validate.verdict import Outcome
+from tests.unit.judge.statuses import answered, slurm_node
+from tests.unit.validate.clusters import (
+    BUSY,
+    GROUPS,
+    HARDWARE,
+    NODES,
+    Cluster,
+    by_outcome,
+    outcomes,
+    plan,
+)
+
+ELSEWHERE = {"mounts", "plugins"}
+
+
+def test_a_healthy_cluster_passes_every_check() -> None:
+    found = dict(outcomes(Cluster()))
+    assert {name for name, outcome in found.items() if outcome is Outcome.NOT_APPLICABLE} == ELSEWHERE
+    assert {name for name, outcome in found.items() if outcome is Outcome.PASSED} == found.keys() - ELSEWHERE
+
+
+def test_a_cluster_that_nobody_reached_proves_nothing() -> None:
+    lost = Cluster(states={}, looks={}, credentials={}, jobs=None, leftovers={})
+    lost.silent["Run the validation's jobs", "login1"] = "No route to host"
+    found = dict(outcomes(lost))
+    assert {name for name, outcome in found.items() if outcome is Outcome.FAILED} == {
+        "reachable",
+        "controllers",
+        "accounting-daemon",
+        "job",
+    }
+    assert not {name for name, outcome in found.items() if outcome is Outcome.PASSED}
+    assert by_outcome(lost.verdicts("job"), Outcome.FAILED) == {
+        "login1": "the jobs could not be run: No route to host"
+    }
+
+
+def test_a_cluster_before_its_first_deployment_gets_clear_verdicts() -> None:
+    bare = Cluster(contract={}, credentials={}, jobs=None, leftovers={})
+    for look in bare.looks.values():
+        look["configuration"] = {"directory": None, "hashes": {}, "plugins": [], "server": ""}
+        look["credential"] = ""
+    why = "unmunge: No such file or directory"
+    bare.credentials = {name: {"undecoded": dict.fromkeys(bare.looks, why)} for name in bare.looks}
+    for what in bare.looks["ctl1"]["slurm"]:
+        bare.looks["ctl1"]["slurm"][what] = {
+            "code": None,
+            "out": "",
+            "why": "scontrol: No such file or directory",
+        }
+    bare.silent["Run the validation's jobs", "login1"] = "runuser: user deploy-validate does not exist"
+    found = dict(outcomes(bare))
+    assert {name for name, outcome in found.items() if outcome is Outcome.FAILED} >= {
+        "configuration",
+        "controllers",
+        "accounting-daemon",
+        "munge",
+        "job",
+    }
+    assert {
+        found[name] for name in ("nodes", "partitions", "qos", "associations", "gpu-binding", "array")
+    } == {Outcome.NOT_MEASURED}
+    assert by_outcome(bare.verdicts("configuration"), Outcome.FAILED) == dict.fromkeys(
+        bare.looks, "there is no slurm.conf"
+    )
+    assert by_outcome(bare.verdicts("controllers"), Outcome.FAILED) == {
+        "ctl1": "scontrol ping: scontrol: No such file or directory"
+    }
+
+
+@pytest.mark.parametrize("name", [check.name for check in CHECKS if check.kinds and check.name != "job"])
+def test_without_jobs_nothing_is_said_of_jobs(name: str) -> None:
+    without = Cluster(jobs=None, leftovers={})
+    (verdict,) = without.verdicts(name) or (None,)
+    assert verdict is None or verdict.outcome is Outcome.NOT_MEASURED
+
+
+def test_nodes_that_users_occupy_are_not_measured() -> None:
+    busy = Cluster()
+    busy.says("nodes", "State=IDLE", "State=MIXED+PLANNED")
+    for node in NODES:
+        for kind in ("probes", "memory", "container", "all_gpus"):
+            busy.done[kind][node] = BUSY
+        busy.done["single"][node] = [BUSY, BUSY]
+    for name in ("job", "memory-limit", "containers", "gpu-binding"):
+        assert by_outcome(busy.verdicts(name), Outcome.NOT_MEASURED) == dict.fromkeys(
+            NODES, "its resources belong to jobs of users at the moment"
+        )
+    assert dict(outcomes(busy))["speed"] is Outcome.NOT_MEASURED
+
+
+def test_a_free_node_that_slurm_calls_busy_failed() -> None:
+    odd = Cluster()
+    odd.done["probes"]["node1"] = BUSY
+    assert "Requested nodes are busy" in by_outcome(odd.verdicts("job"), Outcome.FAILED)["node1"]
+
+
+def test_a_site_of_one_machine() -> None:
+    groups: dict[str, tuple[str, ...]] = {name: ("node1",) for name in GROUPS if name != "slurm-login"}
+    one = Cluster(groups=groups, contract={"node1": HARDWARE}, leftovers={"node1": {"leftovers": []}})
+    one.states = {"node1": answered("node1", shortfalls=[], slurm={"nodes": {"node1": slurm_node()}})}
+    one.looks = {"node1": one.looks["ctl1"] | {"addresses": {"node1": ["10.0.0.11"]}}}
+    one.credentials = {"node1": {"undecoded": {}}}
+    for what, old, new in (
+        ("ping", "ctl1", "node1"),
+        ("nodes", "NodeName=node2", "NodeName=node1"),
+        ("partitions", "node[1-2]", "node1"),
+    ):
+        answer = one.looks["node1"]["slurm"][what]
+        answer["out"] = answer["out"].replace(old, new)
+    for kind in ("probes", "shared", "memory", "single", "all_gpus", "ssh", "container"):
+        del one.done[kind]["node2"]
+    del one.done["together"]["answers"][1]
+    one.plan = {**plan(), "nodes": ["node1"], "gpus": {"node1": 2}, "ssh_nodes": [], "container_nodes": []}
+    found = dict(outcomes(one))
+    assert {name for name, outcome in found.items() if outcome is Outcome.NOT_APPLICABLE} == {
+        *ELSEWHERE,
+        "ssh-gate",
+        "containers",
+    }
+    assert Outcome.FAILED not in found.values()
+    assert Outcome.NOT_MEASURED not in found.values()
+
+
+def test_the_choice_of_checks() -> None:
+    assert chosen([], []) == CHECKS
+    assert [check.name for check in chosen(["munge", "clock"], ["clock"])] == ["munge"]

@@ -1,0 +1,128 @@
+"""The checks on what real clusters said: two nodes with two simulated GPUs, Slurm 22.05 and 24.11."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deploy.judge.site_status import site_status
+from deploy.run.events import HostResult, Status
+from deploy.site.inventory import Host, Site
+from deploy.validate import slurm_text
+from deploy.validate.case import Case
+from deploy.validate.catalog import CHECKS, judged
+from deploy.validate.evidence import Evidence
+from deploy.validate.questions import Questions
+from deploy.validate.verdict import Outcome
+from tests.unit.judge.statuses import NOW
+from tests.unit.validate.clusters import GROUPS
+
+RECORDINGS = Path(__file__).parent / "recorded"
+RELEASES = ("22.05", "24.11")
+DECLARED = {
+    "slurmd_hardware": {"memory_mb": 1024, "gpus": [{"type": "a100", "count": 2}]},
+    "slurm_accounts_users": [{"name": name, "accounts": ["research"]} for name in ("alice", "bob")],
+}
+ELSEWHERE = {"mounts", "plugins", "containers", "mpi"}
+"""What the clusters did not have."""
+Recorded = dict[str, Any]
+
+
+def recorded(release: str) -> Recorded:
+    content: Recorded = json.loads((RECORDINGS / f"{release}.json").read_text(encoding="utf-8"))
+    return content
+
+
+def case(content: Recorded) -> Case:
+    hosts = {
+        name: Host(
+            name,
+            {"ansible_host": address, **DECLARED},
+            frozenset(group for group, members in GROUPS.items() if name in members),
+        )
+        for name, address in content["addresses"].items()
+    }
+    site = Site(Path("/site/inventory.ini"), hosts, GROUPS)
+    states = {
+        host: HostResult(NOW, host, "Validation", "", "Ask", "", Status.OK, 1.0, answer=answer)
+        for host, answer in content["states"].items()
+    }
+    keys = ("looks", "credentials", "jobs", "leftovers")
+    evidence = Evidence(states, **{key: content[key] for key in keys})
+    questions = Questions(content["marker"], content["nonce"], content["plan"])
+    status = site_status(
+        site, states, {}, {}, asked=list(hosts), limit=None, inventory="inventory.ini", at=NOW
+    )
+    return Case(site, content["contract"], questions, evidence, status)
+
+
+def failures(content: Recorded) -> dict[str, dict[str, str]]:
+    return {
+        check.check: {verdict.where: verdict.message for verdict in check.of(Outcome.FAILED)}
+        for check in judged(case(content), CHECKS)
+        if check.outcome is Outcome.FAILED
+    }
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_a_healthy_cluster_passes(release: str) -> None:
+    found = {check.check: check.outcome for check in judged(case(recorded(release)), CHECKS)}
+    assert failures(recorded(release)) == {}
+    assert {name for name, outcome in found.items() if outcome is not Outcome.PASSED} == ELSEWHERE
+    assert {found[name] for name in ELSEWHERE} == {Outcome.NOT_APPLICABLE}
+
+
+Change = Callable[[Recorded], object]
+
+
+def _says(what: str, old: str, new: str) -> Change:
+    def change(content: Recorded) -> None:
+        answer = content["looks"]["ctl1"]["slurm"][what]
+        assert old in answer["out"]
+        answer["out"] = answer["out"].replace(old, new)
+
+    return change
+
+
+def _row(key: str, value: str) -> Change:
+    def change(content: Recorded) -> None:
+        job = content["jobs"]["probes"]["node2"]["answers"][0]["job"]
+        next(row for row in content["jobs"]["accounting"] if row["JobID"] == job)[key] = value
+
+    return change
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize(
+    ("change", "check", "where"),
+    [
+        (_says("ping", "is UP", "is DOWN"), "controllers", "ctl1"),
+        (_says("nodes", "NodeName=node2", "NodeName=node3"), "nodes", "node3"),
+        (_says("nodes", "Gres=gpu:a100:2", "Gres=gpu:a100:1"), "nodes", "node1"),
+        (_says("nodes", "RealMemory=1024", "RealMemory=900"), "nodes", "node1"),
+        (_says("partitions", "PartitionName=batch", "PartitionName=b"), "partitions", "batch"),
+        (_says("partitions", "Nodes=node[1-2]", "Nodes=node1"), "partitions", "batch"),
+        (_says("qos", "deploy-validate", "other"), "qos", "deploy-validate"),
+        (_says("associations", "|research|alice|", "|research|eve|"), "associations", "alice"),
+        (_row("State", "CANCELLED by 0"), "accounting", "node2"),
+        (_row("AllocTRES", "cpu=0"), "cpu-binding", "node2"),
+    ],
+)
+def test_a_word_of_slurm_makes_the_difference(release: str, change: Change, check: str, where: str) -> None:
+    content = recorded(release)
+    change(content)
+    found = failures(content)
+    assert check in found
+    assert where in found[check]
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_records_of_nodes(release: str) -> None:
+    nodes = slurm_text.first_of(
+        slurm_text.records(recorded(release)["looks"]["ctl1"]["slurm"]["nodes"]["out"]), "NodeName"
+    )
+    assert [*nodes] == ["node1", "node2"]
+    assert nodes["node1"]["Version"].startswith(release)
+    assert slurm_text.gpus(nodes["node1"]["Gres"]) == {"a100": 2}
