@@ -212,6 +212,8 @@ def _exceptions(
         # The limit of a container cannot be raised.
         "rdma_memlock": "40",
         "nvidia_driver_source": "none",
+        # Its packages are Grafana's own, from outside.
+        "grafana_source": "none",
     }
     said |= {name: [str(network)] for name in _NETWORKS if name in host.variables}
     if MASTER in host.groups:

@@ -9,6 +9,7 @@ import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -79,7 +80,9 @@ class Journal:
         """
         runs = state_directory(site_directory) / "runs"
         started = time.time()
-        name = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(started)) + "-" + secrets.token_hex(2)
+        at = datetime.fromtimestamp(started, UTC)
+        # Runs are ordered by their names, and two may begin within a second.
+        name = at.strftime("%Y%m%dT%H%M%S.%fZ") + "-" + secrets.token_hex(2)
         path = runs / name
         path.mkdir(mode=0o700)
         for old in sorted(runs.iterdir())[:-_KEPT_RUNS]:

@@ -333,7 +333,8 @@ class Validation:
 
     def has_no_job(self, node: str) -> bool:
         """Whether the last of the own jobs leaves a node within a while."""
-        argv = ["squeue", "--noheader", "--format=%i", "--me", f"--nodelist={node}"]
+        # --all: the partition is hidden, and so are its jobs.
+        argv = ["squeue", "--all", "--noheader", "--format=%i", "--me", f"--nodelist={node}"]
         deadline = time.monotonic() + _WAIT_FOR_RESOURCES
         while time.monotonic() < deadline and not self.is_over.wait(0.3):
             done = self.run(argv, seconds=20)

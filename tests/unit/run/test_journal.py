@@ -57,6 +57,13 @@ def test_lost_files_are_survived(site: Path) -> None:
     assert (run.is_complete, run.started, list(run.events())) == (False, None, [])
 
 
+def test_runs_of_one_second_keep_their_order(site: Path) -> None:
+    made = [Journal.create(site, {}) for _ in range(8)]
+    for run in made:
+        run.finish()
+    assert [run.id for run in recorded_runs(site)] == [run.path.name for run in made]
+
+
 def test_it_is_private(site: Path) -> None:
     made = Journal.create(site, {})
     made.finish()

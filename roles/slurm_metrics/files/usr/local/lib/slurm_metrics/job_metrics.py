@@ -20,7 +20,7 @@ _FIELDS = (
 )
 # A reason may hold anything, so it comes last.
 ARGUMENTS = (
-    *("squeue", "--noheader", "--states=all"),
+    *("squeue", "--all", "--noheader", "--states=all"),
     "--Format=" + ",".join(f"{field}:|" for field in _FIELDS) + ",Reason:",
 )
 _ENDED = frozenset(

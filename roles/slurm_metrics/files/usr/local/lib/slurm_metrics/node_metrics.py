@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from families import Labels, gauge
 from prometheus_client import Metric
 
-ARGUMENTS = ("scontrol", "--details", "--oneliner", "show", "nodes")
+ARGUMENTS = ("scontrol", "--all", "--details", "--oneliner", "show", "nodes")
 STATES = (
     *("idle", "mixed", "allocated", "completing", "draining", "drained", "down", "maint", "reserved"),
     *("planned", "reboot", "powered_down", "failing", "unknown"),

@@ -9,7 +9,7 @@ from families import Labels, gauge
 from prometheus_client import Metric
 
 CONTROLLERS = ("scontrol", "ping")
-PARTITIONS = ("scontrol", "--oneliner", "show", "partitions")
+PARTITIONS = ("scontrol", "--all", "--oneliner", "show", "partitions")
 CONFIGURATION = ("scontrol", "show", "config")
 SHARES = (
     *("sshare", "--all", "--parsable2", "--noheader"),
