@@ -58,7 +58,7 @@ unit: venv ## Fast tests without network
 	$(BIN)/pytest tests/unit --numprocesses 2
 
 contract: venv ## Layers, argument_specs, scenarios
-	$(BIN)/pytest tests/contract
+	$(BIN)/pytest tests/contract --numprocesses 2
 
 prometheus-programs: .venv/prometheus/promtool ## Get promtool and Prometheus from the distribution, without installing them
 
@@ -70,7 +70,7 @@ prometheus-programs: .venv/prometheus/promtool ## Get promtool and Prometheus fr
 	mkdir -p $(CURDIR)/$(@D); cp unpacked/usr/bin/prometheus unpacked/usr/bin/promtool $(CURDIR)/$(@D)/
 
 integration: venv prometheus-programs ## Real ansible-runner and Prometheus on this machine
-	$(BIN)/pytest tests/integration
+	$(BIN)/pytest tests/integration --numprocesses 2 --dist loadfile
 
 molecule: venv system ## Each role in containers; OPTIONS=--every-release for every one on both Debian releases
 	$(BIN)/python molecule/run.py $(OPTIONS)
@@ -78,8 +78,12 @@ molecule: venv system ## Each role in containers; OPTIONS=--every-release for ev
 cluster: venv system ## Whole clusters in the lab, both Debian releases; OPTIONS=--every-release for every test on both
 	$(BIN)/pytest tests/cluster --numprocesses 2 $(OPTIONS)
 
-bench: venv system ## Benchmarks, as ratios side by side
-	$(BIN)/python -m tests.bench
+bench: venv system .venv/pyinfra/bin/pyinfra ## Benchmarks, as ratios side by side; OPTIONS='--nodes 10 --rounds 1'
+	$(BIN)/python -m tests.bench $(OPTIONS)
+
+.venv/pyinfra/bin/pyinfra: tests/bench/pyinfra.lock | venv
+	$(PYTHON) -m venv .venv/pyinfra
+	.venv/pyinfra/bin/python -m pip install --quiet --requirement tests/bench/pyinfra.lock
 
 clean-labs: ## Remove what interrupted tests left: labs named test-, bench- or demo, Molecule's machines
 	@command -v podman >/dev/null || exit 0; \

@@ -22,14 +22,12 @@ _AT_ONCE = 2
 _RELEASE = "trixie"
 ON_EVERY_RELEASE = frozenset(
     (
-        *("bootstrap", "environment_modules", "job_ssh", "log_server", "mariadb", "node_health", "scratch"),
-        *("slurm_accounts", "slurm_client", "slurm_packages", "slurmctld", "slurmd", "slurmdbd"),
-        *("cuda_toolkit", "nvidia_driver", "nvidia_repository", "openmpi", "pyxis", "slurm_metrics"),
-        *("firewall", "ml_stack", "munge", "nfs_server", "time_sync"),
+        *("bootstrap", "cuda_toolkit", "nvidia_driver", "nvidia_repository", "openmpi", "pyxis"),
+        *("slurm_packages", "firewall", "log_server", "munge", "nfs_server", "time_sync"),
     )
 )
-"""Roles that do different things on different releases, or whose daemons do, and those whose machines talk to
-each other; all others are tried on one."""
+"""Roles that do different things on different releases, and those whose machines talk to each other; all
+others are tried on one. Slurm's daemons run on both in the cluster tests."""
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from deploy.show.summary import task_title
 from deploy.show.text import diff_lines, failure_lines, message_lines
 
 _SHOWN_JOBS = 20
+_NODE = "nodename="
 
 
 def verdict(forecast: Forecast) -> str:
@@ -82,13 +83,22 @@ def _group(changes: list[Change], *, short: bool) -> Iterator[str]:
     hosts = _folded({change.result.host for change in changes})
     yield f"{_disturbed(first):<24} {hosts}: {task_title(first.result)}"
     if first.reasons:
-        yield f"    because of {', '.join(first.reasons)}"
+        yield f"    because of {', '.join(_reasons(first.reasons))}"
     jobs = {job.id: job for change in changes for job in change.jobs}
     if jobs:
         yield f"    jobs there: {_ids(jobs.values())}"
     if not short:
         yield from message_lines(first.result)
         yield from (f"    {line}" for line in diff_lines(first.result))
+
+
+def _reasons(parameters: Iterable[str]) -> Iterator[str]:
+    """The parameters that differ, the lines of nodes in one."""
+    listed = [*parameters]
+    nodes = [name.removeprefix(_NODE) for name in listed if name.startswith(_NODE)]
+    yield from (name for name in listed if not name.startswith(_NODE))
+    if nodes:
+        yield _NODE + _folded(nodes)
 
 
 def plan_lines(forecast: Forecast) -> list[str]:

@@ -11,7 +11,9 @@ from tests.bench.exporter import cpu_seconds_of_a_round, seconds_between_rounds
 from tests.bench.figures import Measured
 from tests.bench.floor import Recording, prepared, put_in_place, record
 from tests.bench.lab import BenchLab, Wish, fresh_lab
-from tests.bench.large import seconds_to_check
+from tests.bench.large import cpu_seconds_of_rerun, seconds_to_check
+from tests.bench.one_more import seconds_to_add_one
+from tests.bench.pyinfra import told
 from tests.bench.rerun import Rerun, deploy_cluster, in_turn, report
 from tests.bench.state import read_installed, read_state
 
@@ -32,6 +34,7 @@ class Campaign:
         """Everything, the first deployment first: the others need what it leaves."""
         self._large_sites()
         self._exporter()
+        self._one_more()
         recording = self._first_deployment(0)
         self._floor(0, recording)
         for number in range(1, self.rounds):
@@ -51,7 +54,7 @@ class Campaign:
             self._note(number, Measured.FIRST, time.monotonic() - started)
             recording = record(lab, read_installed(lab, before))
             if number == 0:
-                self._reruns(lab)
+                self._reruns(lab, recording)
             return recording
 
     def _floor(self, number: int, recording: Recording) -> None:
@@ -66,6 +69,9 @@ class Campaign:
             for measured, nodes in ((Measured.CHECK_1K, 1000), (Measured.CHECK_10K, 10_000)):
                 place = self.place / f"large{number}-{nodes}"
                 self._note(number, measured, seconds_to_check(place, nodes))
+            for measured, nodes in ((Measured.CPU_100, 100), (Measured.CPU_1K, 1000)):
+                place = self.place / f"rerun{number}-{nodes}"
+                self._note(number, measured, cpu_seconds_of_rerun(place, nodes))
 
     def _exporter(self) -> None:
         for number in range(self.rounds):
@@ -73,13 +79,24 @@ class Campaign:
             self._note(number, Measured.EXPORTER, cost)
             self._note(number, Measured.EXPORTER_PAUSE, seconds_between_rounds())
 
-    def _reruns(self, lab: BenchLab) -> None:
+    def _one_more(self) -> None:
+        for number in range(self.rounds):
+            for measured, nodes in ((Measured.ONE_TO_3, 3), (Measured.ONE_TO_9, 9)):
+                name = f"{self.prefix}-more{number}-{nodes}"
+                wish = Wish(nodes, self.wish.release)
+                self._note(
+                    number, measured, seconds_to_add_one(name, self.place / f"more{number}-{nodes}", wish)
+                )
+
+    def _reruns(self, lab: BenchLab, recording: Recording) -> None:
         rerun = Rerun(lab)
+        pyinfra = told(lab, recording.hosts, self.place / "pyinfra")
         ways = {
             Measured.RERUN: rerun.by_deploy,
             Measured.RERUN_FULL: rerun.by_full_deploy,
             Measured.RERUN_PLAIN: rerun.by_plain_ansible,
             Measured.RERUN_TUNED: rerun.by_tuned_ansible,
+            Measured.RERUN_PYINFRA: pyinfra.rerun,
         }
         for number in range(self.rounds):
             for measured, way in in_turn(ways, number):

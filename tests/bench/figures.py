@@ -14,10 +14,15 @@ class Measured(StrEnum):
     RERUN_FULL = "rerun: deploy cluster --full"
     RERUN_PLAIN = "rerun: ansible-playbook, default settings"
     RERUN_TUNED = "rerun: ansible-playbook, settings of deploy"
+    RERUN_PYINFRA = "rerun: pyinfra, the same packages and files"
+    ONE_TO_3 = "one node more: to 3"
+    ONE_TO_9 = "one node more: to 9"
     FIRST = "first deployment: deploy cluster, then a job"
     FLOOR = "first deployment: floor by plain ssh, then a job"
     CHECK_1K = "offline check: 1,000 nodes"
     CHECK_10K = "offline check: 10,000 nodes"
+    CPU_100 = "rerun: CPU of the controller, 100 simulated hosts"
+    CPU_1K = "rerun: CPU of the controller, 1,000 simulated hosts"
     EXPORTER = "Slurm exporter: CPU of a round, 1,000 nodes"
     EXPORTER_PAUSE = "Slurm exporter: from one round to the next"
 
@@ -33,10 +38,13 @@ class Goal:
 
 
 GOALS = (
-    Goal("rerun / plain Ansible", Measured.RERUN, Measured.RERUN_PLAIN, 0.40),
-    Goal("full rerun / Ansible with the same settings", Measured.RERUN_FULL, Measured.RERUN_TUNED, 1.08),
-    Goal("first deployment / floor", Measured.FIRST, Measured.FLOOR, 1.50),
+    Goal("rerun / plain Ansible", Measured.RERUN, Measured.RERUN_PLAIN, 0.03),
+    Goal("rerun / pyinfra", Measured.RERUN, Measured.RERUN_PYINFRA, 0.30),
+    Goal("full rerun / Ansible with the same settings", Measured.RERUN_FULL, Measured.RERUN_TUNED, 1.03),
+    Goal("first deployment / floor", Measured.FIRST, Measured.FLOOR, 1.30),
+    Goal("one node more: to 9 / to 3", Measured.ONE_TO_9, Measured.ONE_TO_3, 1.20),
     Goal("offline check: 10,000 nodes / 1,000 nodes", Measured.CHECK_10K, Measured.CHECK_1K, 10.0),
+    Goal("CPU of the controller: 1,000 hosts / 100 hosts", Measured.CPU_1K, Measured.CPU_100, 10.0),
     Goal("Slurm exporter: share of a core", Measured.EXPORTER, Measured.EXPORTER_PAUSE, 0.01),
 )
 

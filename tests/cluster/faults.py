@@ -9,6 +9,11 @@ from dataclasses import dataclass
 _CONF = "/etc/slurm"
 _CACHE = "/var/spool/slurmd/conf-cache"
 _RECONFIGURE = "scontrol reconfigure; sleep 2"
+_APART = (
+    r"s/^NodeName=node\[1-2\] NodeAddr=([0-9.]*)\[([0-9]+)-([0-9]+)\] (.*)$"
+    r"/NodeName=node1 NodeAddr=\1\2 \4\nNodeName=node2 NodeAddr=\1\3 \4/"
+)
+"""Gives each of the two nodes a line of its own."""
 
 
 @dataclass(frozen=True)
@@ -170,7 +175,9 @@ SLURM = (
         "nodes",
         ("node2",),
         "Slurm has 900 MiB, the contract 1024",
-        *_on_controller("slurm.conf", "sed -i '/^NodeName=node2/s/RealMemory=1024/RealMemory=900/'"),
+        *_on_controller(
+            "slurm.conf", f"sed -Ei -e '{_APART}' -e 's/^(NodeName=node2 .*RealMemory=)1024/\\1900/M'"
+        ),
     ),
 )
 

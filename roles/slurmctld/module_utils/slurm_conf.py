@@ -1,6 +1,7 @@
 """slurm.conf as data: its parameters, what differs between two of them, and what of that loses jobs."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 Conf = dict[str, str]
@@ -35,8 +36,37 @@ _DEFAULTS: Mapping[str, str] = {
 """What slurmd takes when the parameter is not written: writing it out is no change."""
 
 
+_BETWEEN_HOSTS = re.compile(r",(?![^\[]*\])")
+_RANGE = re.compile(r"([^\[]*)\[([^\]]*)\](.*)")
+_ADDRESS = re.compile(r"\bNodeAddr=(\S+)", re.IGNORECASE)
+
+
+def hosts_of(hostlist: str) -> Iterator[str]:
+    """The names or addresses of a hostlist, in its order: ``n[1-2],n07`` has n1, n2 and n07."""
+    for part in _BETWEEN_HOSTS.split(hostlist):
+        found = _RANGE.fullmatch(part)
+        if not found:
+            yield part
+            continue
+        for numbers in found[2].split(","):
+            first, _, last = numbers.partition("-")
+            for number in range(int(first), int(last or first) + 1):
+                yield from hosts_of(f"{found[1]}{number:0{len(first)}d}{found[3]}")
+
+
+def _nodes(hostlist: str, rest: str) -> Conf:
+    """What one line says of each of its nodes."""
+    names = [*hosts_of(hostlist)]
+    found = _ADDRESS.search(rest)
+    addresses = [*hosts_of(found[1])] if found else []
+    if not found or len(addresses) != len(names):
+        return {f"{_NODE}{name}": rest for name in names}
+    before, after = rest[: found.start(1)], rest[found.end(1) :]
+    return {f"{_NODE}{name}": f"{before}{address}{after}" for name, address in zip(names, addresses)}  # noqa: B905 - Python 3.9
+
+
 def parse_conf(text: str) -> Conf:
-    """The lines of a slurm.conf as lower-case key to value; node and partition lines by their name."""
+    """The lines of a slurm.conf as lower-case key to value; nodes one by one, partitions by their name."""
     conf: Conf = {}
     for raw in text.splitlines():
         line = raw.split("#", 1)[0].strip()
@@ -45,6 +75,9 @@ def parse_conf(text: str) -> Conf:
         key, value = line.split("=", 1)
         if key.lower() in {"nodename", "partitionname", "nodeset", "slurmctldhost"}:
             first, _, rest = value.partition(" ")
+            if key.lower() == "nodename":
+                conf |= _nodes(first, rest.strip())
+                continue
             conf[f"{key.lower()}={first}"] = rest.strip()
         else:
             conf[key.strip().lower()] = value.strip()
