@@ -4,7 +4,10 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page, expect, sync_playwright
+
+# A machine that runs two labs at once is slow.
+expect.set_options(timeout=30_000)
 
 
 @contextmanager
