@@ -10,7 +10,7 @@ LAB_PACKAGES := podman runc netavark aardvark-dns mmdebstrap uidmap iptables ope
 RELEASE ?= trixie
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help venv system demo demo-down test lint unit contract prometheus-programs integration molecule cluster bench clean clean-labs
+.PHONY: help venv system demo demo-down test lint unit contract prometheus-programs integration molecule browser cluster bench clean clean-labs
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -75,7 +75,14 @@ integration: venv prometheus-programs ## Real ansible-runner and Prometheus on t
 molecule: venv system ## Each role in containers; OPTIONS=--every-release for every one on both Debian releases
 	$(BIN)/python molecule/run.py $(OPTIONS)
 
-cluster: venv system ## Whole clusters in the lab, both Debian releases; OPTIONS=--every-release for every test on both
+browser: ## Install Chromium, in which a test opens the pages of Prometheus
+	@command -v chromium >/dev/null || { \
+	  echo "installing for a test: chromium"; \
+	  $(SUDO) apt-get update -qq; \
+	  $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -qq --no-install-recommends chromium >/dev/null; \
+	}
+
+cluster: venv system browser ## Whole clusters in the lab, both Debian releases; OPTIONS=--every-release for every test on both
 	$(BIN)/pytest tests/cluster --numprocesses 2 $(OPTIONS)
 
 bench: venv system .venv/pyinfra/bin/pyinfra ## Benchmarks, as ratios side by side; OPTIONS='--nodes 10 --rounds 1'

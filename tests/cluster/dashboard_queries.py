@@ -14,7 +14,10 @@ from typing import Any
 
 from deploy.monitoring.alerts import CHAPTERS
 from deploy.monitoring.dashboards import DASHBOARDS
+from deploy.monitoring.panel import Dashboard
 from deploy.monitoring.queries import filled
+
+_OPEN = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
 
 Ask = Callable[[str], list[Any]]
 """A query to its result's series; raises when Prometheus rejects the query."""
@@ -31,17 +34,22 @@ class Unanswered:
     """What a cluster must have for this panel; empty when every cluster has it, so that this is a fault."""
 
 
+def data(url: str, path: str, **parameters: object) -> Any:  # noqa: ANN401 - whatever Prometheus answers
+    """What the Prometheus at that address answers; ValueError when it rejects the question."""
+    question = urllib.parse.urlencode(parameters)
+    try:
+        with _OPEN(f"{url}/api/v1/{path}?{question}", timeout=30) as said:
+            return json.load(said)["data"]
+    except urllib.error.HTTPError as problem:
+        message = f"{question}: {problem.read().decode()}"
+        raise ValueError(message) from problem
+
+
 def ask(url: str) -> Ask:
     """Asks the Prometheus at that address."""
 
     def answer(expr: str) -> list[Any]:
-        query = urllib.parse.urlencode({"query": expr})
-        try:
-            with urllib.request.urlopen(f"{url}/api/v1/query?{query}", timeout=30) as said:  # noqa: S310
-                result: list[Any] = json.load(said)["data"]["result"]
-        except urllib.error.HTTPError as problem:
-            message = f"{expr}: {problem.read().decode()}"
-            raise ValueError(message) from problem
+        result: list[Any] = data(url, "query", query=expr)["result"]
         return result
 
     return answer
@@ -49,25 +57,34 @@ def ask(url: str) -> Ask:
 
 def unanswered(ask: Ask) -> list[Unanswered]:
     """The queries without data. A query that Prometheus rejects raises ValueError."""
-    job = next((one["metric"]["job_id"] for one in ask("topk(1, slurm_job_cpus)")), "0")
+    job = running_job(ask)
     return [found for found in _all(job) if not ask(found.expr)]
 
 
+def running_job(ask: Ask) -> str:
+    """A job that runs, if one does."""
+    return next((one["metric"]["job_id"] for one in ask("topk(1, slurm_job_cpus)")), "0")
+
+
+def as_asked(dashboard: Dashboard, expr: str, job: str) -> str:
+    """The query with everything chosen that can be chosen, and that job."""
+    single = {variable.name for variable in dashboard.variables if not variable.several}
+    several = {variable.name for variable in dashboard.variables if variable.several}
+    return filled(filled(expr, several), single, job)
+
+
 def _all(job: str) -> Iterator[Unanswered]:
-    """Every query, with everything chosen that can be chosen, and a job that runs."""
     for dashboard in DASHBOARDS:
-        single = {variable.name for variable in dashboard.variables if not variable.several}
-        several = {variable.name for variable in dashboard.variables if variable.several}
         for panel in dashboard.panels:
             for query in panel.queries:
-                expr = filled(filled(query.expr, several), single, job)
-                yield Unanswered(dashboard.uid, panel.title, expr, panel.needs)
+                yield Unanswered(
+                    dashboard.uid, panel.title, as_asked(dashboard, query.expr, job), panel.needs
+                )
 
 
 def broken_rules(url: str) -> Mapping[str, str]:
     """The rules of that Prometheus that fail, with why, and those of ours that it does not have."""
-    with urllib.request.urlopen(f"{url}/api/v1/rules", timeout=30) as said:  # noqa: S310
-        groups = json.load(said)["data"]["groups"]
+    groups = data(url, "rules")["groups"]
     rules = {rule["name"]: rule for group in groups for rule in group["rules"]}
     missing = {alert.name for chapter in CHAPTERS for alert in chapter.alerts} - rules.keys()
     failed = {name: rule["lastError"] for name, rule in rules.items() if rule.get("lastError")}

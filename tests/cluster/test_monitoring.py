@@ -1,13 +1,19 @@
-"""A cluster that is watched: all targets answer, a new node does at once, a fault is told and taken back."""
+"""A cluster that is watched: all targets answer, a new node does at once, a fault is told and taken back.
+
+Every panel of every dashboard has data while jobs run, and the pages of Prometheus show what they should.
+"""
 
 import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
+from tests.cluster.browser import browser_page
+from tests.cluster.dashboard_queries import Unanswered, ask, broken_rules, data, unanswered
+from tests.cluster.jobs import wait_for_job
 from tests.cluster.lab_cluster import Cluster, wait_until
 
 WEBHOOK = Path(__file__).parents[2] / "molecule/shared/webhook.py"
@@ -29,6 +35,19 @@ alertmanager_receivers:
     webhook_configs:
       - url: http://{webhook}:9999/
 """
+OFTEN = "slurm_metrics_interval: 10\nslurm_metrics_slow_interval: 20\n"
+# What simulated hardware does not tell; tests/integration/test_dashboards.py has it from recordings.
+REAL_HARDWARE = frozenset(
+    {
+        "a GPU",
+        "a GPU and dcgm-exporter",
+        "GPUs with NVLink",
+        "an NVIDIA driver",
+        "an InfiniBand card",
+        "sensors",
+        "NFS mounts",
+    }
+)
 
 
 @pytest.fixture(scope="module")
@@ -36,33 +55,57 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """A cluster with one node, whose alerts go to its login node."""
     made = Cluster("test-watched", tmp_path_factory.mktemp("watched"), "trixie")
     try:
-        made.up("--release", "trixie", "--nodes", "1", "--gpus", "0", "--monitoring")
-        found = re.search(r"^login1 .*ansible_host=(\S+)", made.inventory.read_text(), re.MULTILINE)
-        assert found
+        made.up("--release", "trixie", "--nodes", "1", "--gpus", "2", "--monitoring")
         program = WEBHOOK.read_text()
         run = ("systemd-run", "--unit=webhook", "python3", "-c", program, "0.0.0.0", "9999", NOTES)  # noqa: S104
         made.on("login1", *run)
         variables = made.directory / "group_vars/slurm-metric.yml"
-        variables.write_text(variables.read_text() + SETTINGS.format(webhook=found[1]))
+        variables.write_text(variables.read_text() + SETTINGS.format(webhook=address(made, "login1")))
         variables.chmod(0o600)  # receivers may have tokens in them
+        with (made.directory / "group_vars/slurm-master.yml").open("a") as variables_of_slurm:
+            variables_of_slurm.write(OFTEN)
         made.deploy()
         yield made
     finally:
         made.down()
 
 
-def asked(cluster: Cluster, path: str) -> Any:  # noqa: ANN401 - whatever Prometheus answers
-    """What Prometheus answers, asked on its host; nothing while it does not."""
-    address = cluster.on("ctl1", "hostname", "--all-ip-addresses").split()[0]
-    program = (
-        f"import urllib.request as u; print(u.urlopen('http://{address}:9090/api/v1/{path}').read().decode())"
+@pytest.fixture(scope="module")
+def busy(watched: Cluster) -> Iterator[Cluster]:
+    """Jobs of two users have ended, run and wait; node2 is drained, and its slurmd does not run."""
+    node2 = ("nodename=node2", "state=drain", "reason=test")
+    watched.on("ctl1", "scontrol", "update", *node2)
+    watched.on("node2", "systemctl", "stop", "slurmd")
+    ended, running, waiting = (
+        watched.as_user(f"sbatch --parsable --time=10 --output=/dev/null {options}", user=user).strip()
+        for user, options in (
+            ("bob", "--wrap=true"),
+            ("alice", "--gpus=1 --wrap='sleep 600'"),
+            ("bob", "--gpus=2 --wrap=true"),
+        )
     )
-    return json.loads(cluster.on("ctl1", "python3", "-c", program))["data"]
+    wait_for_job(watched, ended, "COMPLETED")
+    wait_for_job(watched, running, "RUNNING")
+    yield watched
+    watched.on("ctl1", "scancel", running, waiting)
+    watched.on("node2", "systemctl", "start", "slurmd")
+
+
+def address(cluster: Cluster, host: str) -> str:
+    """The address that the inventory has."""
+    found = re.search(rf"^{host} .*ansible_host=(\S+)", cluster.inventory.read_text(), re.MULTILINE)
+    assert found
+    return found[1]
+
+
+def page_of(cluster: Cluster, port: int) -> str:
+    """What an admin opens in a browser."""
+    return f"http://{address(cluster, 'ctl1')}:{port}"
 
 
 def targets(cluster: Cluster) -> dict[tuple[str, str], str]:
     """Job and instance of every target -> whether it answers."""
-    active = asked(cluster, "targets?state=active")["activeTargets"]
+    active = data(page_of(cluster, 9090), "targets", state="active")["activeTargets"]
     return {(target["labels"]["job"], target["labels"]["instance"]): target["health"] for target in active}
 
 
@@ -109,3 +152,70 @@ def test_a_stopped_daemon_is_told_and_taken_back(watched: Cluster) -> None:
     watched.on("node1", "systemctl", "start", "slurmd")
     wait_until("it is taken back", lambda: ("resolved", "SlurmdStopped", "node1") in told(watched), 60)
     assert {(name, host) for _, name, host in told(watched)} == {("SlurmdStopped", "node1")}
+
+
+def test_every_panel_of_every_dashboard_has_data(busy: Cluster) -> None:
+    answers = ask(page_of(busy, 9090))
+    silent: list[Unanswered] = []
+
+    def all_have() -> bool:
+        silent[:] = [one for one in unanswered(answers) if one.needs not in REAL_HARDWARE]
+        return not silent
+
+    try:
+        wait_until("all have data", all_have, 60)
+    except AssertionError:
+        assert silent == []
+
+
+def test_no_rule_fails(watched: Cluster) -> None:
+    assert broken_rules(page_of(watched, 9090)) == {}
+
+
+def test_the_page_of_prometheus_answers_a_query_and_lists_targets(watched: Cluster) -> None:
+    """The page that the distribution's package has; it asks and draws by itself, in the browser."""
+    with browser_page() as page:
+        page.goto(page_of(watched, 9090))
+        page.locator("textarea[name=expr]").fill('up{job="node"}')
+        page.get_by_role("button", name="Execute").click()
+        rows = page.locator(".console_table tbody tr", has_text="up{")
+        hosts = {instance for job, instance in targets(watched) if job == "node"}
+        expect(rows).to_have_count(len(hosts))
+        for host in hosts:
+            expect(rows.filter(has_text=f'instance="{host}"').locator("td").last).to_have_text("1")
+        page.get_by_role("tab", name="Graph").click()
+        expect(page.locator(".rickshaw_legend li")).to_have_count(len(hosts))
+        expect(page.locator(".rickshaw_graph svg path.path[stroke]")).to_have_count(len(hosts))
+        page.get_by_role("button", name="Status").click()
+        page.get_by_role("link", name="Targets").click()
+        shown = page.locator("tbody tr:visible")
+        for job, instance in targets(watched):
+            named = shown.filter(has_text=f'instance="{instance}"').filter(has_text=f'job="{job}"')
+            expect(named.locator(".state").first).to_have_text("up", ignore_case=True)
+        page.get_by_text("Unhealthy").click()
+        expect(shown).to_have_count(0)
+
+
+def test_pages_show_an_alert_while_it_fires(busy: Cluster) -> None:
+    """Alertmanager's package has no page of its own, and says so; what fires is read from it as data."""
+    wait_until("it is told", lambda: ("firing", "SlurmdStopped", "node2") in told(busy), 60)
+    with browser_page() as page:
+        page.goto(page_of(busy, 9090))
+        page.get_by_role("link", name="Alerts").click()
+        alert = page.locator("tr.alert_header.alert-danger", has_text="SlurmdStopped")
+        expect(alert).to_contain_text("(1 active)")
+        details = page.locator("tr.alert_header:has-text('SlurmdStopped') + tr")
+        expect(details).to_be_hidden()
+        alert.click()
+        expect(details.locator("table tr", has_text='instance="node2"')).to_contain_text(
+            "firing", ignore_case=True
+        )
+        page.goto(page_of(busy, 9093))
+        expect(page).to_have_title("Alertmanager")
+        expect(page.locator("body")).to_contain_text("amtool")
+        page.goto(f"{page_of(busy, 9093)}/api/v2/alerts")
+        told_here = json.loads(page.locator("pre").inner_text())
+        assert ("SlurmdStopped", "node2", "active") in {
+            (one["labels"]["alertname"], one["labels"]["instance"], one["status"]["state"])
+            for one in told_here
+        }

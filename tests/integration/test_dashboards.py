@@ -2,6 +2,7 @@
 
 import socket
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from deploy.monitoring.dashboards import DASHBOARDS
 from tests.cluster.dashboard_queries import Ask, ask, broken_rules, unanswered
 from tests.integration.prometheus_programs import RULES, program
 
@@ -108,6 +110,13 @@ def has_started(answers: Ask) -> bool:
 def test_every_panel_has_an_answer(prometheus: str) -> None:
     silent = [one for one in unanswered(ask(prometheus)) if one.needs not in MAY_BE_SILENT]
     assert silent == []
+
+
+def test_every_dashboard_is_drawn(prometheus: str, tmp_path: Path) -> None:
+    command = (sys.executable, "-m", "tests.pictures", prometheus, "--minutes", "1", "--directory", tmp_path)
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    names = {f"{dashboard.uid.removeprefix('deploy-')}.png" for dashboard in DASHBOARDS}
+    assert {path.name for path in tmp_path.iterdir()} == names
 
 
 def test_both_exporters_of_gpus_are_told_under_the_same_names_and_units(prometheus: str) -> None:
