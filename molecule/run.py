@@ -24,8 +24,8 @@ ON_EVERY_RELEASE = frozenset(
     (
         *("bootstrap", "environment_modules", "job_ssh", "log_server", "mariadb", "node_health", "scratch"),
         *("slurm_accounts", "slurm_client", "slurm_packages", "slurmctld", "slurmd", "slurmdbd"),
-        *("cuda_toolkit", "nvidia_driver", "nvidia_repository", "openmpi", "pyxis", "slurm_metrics"),
-        *("firewall", "ml_stack", "munge", "nfs_server", "time_sync"),
+        *("cuda_toolkit", "gpu_exporter", "nvidia_driver", "nvidia_repository", "openmpi", "pyxis"),
+        *("firewall", "ml_stack", "munge", "nfs_server", "slurm_metrics", "time_sync"),
     )
 )
 """Roles that do different things on different releases, or whose daemons do, and those whose machines talk to
