@@ -55,6 +55,7 @@ _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 _SECONDS = 60
 _SILENT = "--disable-pip-version-check"
 _DIGITS = 12
+_ELSEWHERE = "Name a mirror in bootstrap_mirror, or leave GPUs out with gpu_exporter_source: none"
 _LAST_LINES = 8
 
 Wheel = Mapping[str, str]
@@ -87,7 +88,7 @@ def fetch(wheel: Wheel, place: Path) -> Path:
     try:
         content = open_url(url, timeout=_SECONDS).read()
     except (OSError, ValueError) as problem:
-        message = f"{url}: {getattr(problem, 'reason', problem)}"
+        message = f"{url}: {getattr(problem, 'reason', problem)}. {_ELSEWHERE}"
         raise InstallError(message) from None
     found = hashlib.sha256(content).hexdigest()
     if found != wheel["sha256"]:
