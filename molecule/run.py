@@ -22,7 +22,7 @@ _AT_ONCE = 2
 _RELEASE = "trixie"
 ON_EVERY_RELEASE = frozenset(
     (
-        *("bootstrap", "cuda_toolkit", "nvidia_driver", "nvidia_repository", "openmpi", "pyxis"),
+        *("bootstrap", "cuda_toolkit", "gpu_exporter", "nvidia_driver", "nvidia_repository", "openmpi", "pyxis"),
         *("slurm_packages", "firewall", "log_server", "munge", "nfs_server", "time_sync"),
     )
 )

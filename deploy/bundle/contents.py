@@ -6,7 +6,7 @@ from typing import Any
 
 from deploy.plan.build import build_plan
 from deploy.plan.wiring import wired_variables
-from deploy.site.hardware import Hardware
+from deploy.site.hardware import Hardware, undiscovered
 from deploy.site.inventory import Host, Site
 from deploy.site.schema import options
 from deploy.site.versions import MIRROR
@@ -20,6 +20,8 @@ _ELSEWHERE = {
     "grafana": "Grafana: name a mirror in grafana_repository_uri, or leave it out with grafana_source: none",
     "ml_stack": "Python packages of ml_stack_environments: name an index that the hosts reach",
 }
+# A bundle is often made before anybody has seen the machines.
+_MAYBE = [{"type": "gpu", "count": 1}]
 
 
 @dataclass(frozen=True, order=True)
@@ -46,11 +48,12 @@ class Contents:
 def contents_of(site: Site, contract: Mapping[str, Hardware]) -> Contents:
     """What the hosts of a site fetch, from where it comes and not from the site's mirror."""
     original = replace(site, hosts={name: _without_mirror(host) for name, host in site.hosts.items()})
-    wired = wired_variables(original, contract)
+    supposed = {**{node.name: {"gpus": _MAYBE} for node in undiscovered(site, contract)}, **contract}
+    wired = wired_variables(original, supposed)
     packages: set[frozenset[str]] = set()
     downloads: set[Download] = set()
     left_out: set[str] = set()
-    steps = [(step.phase.roles, frozenset(step.hosts)) for step in build_plan(original).steps]
+    steps = [(step.phase.roles, frozenset(step.hosts)) for step in build_plan(original, supposed).steps]
     for host in original.cluster:
         roles = [role for roles, hosts in steps if host.name in hosts for role in roles]
         variables = {**wired.by_host[host.name], **host.variables}

@@ -143,14 +143,14 @@ class ClusterRun:
     ) -> "Work":
         """What is to be done: everything, but for what hosts were asked about and is as it was left."""
         unknown = {node.name for node in undiscovered(self.site, contract)}
-        plan = build_plan(self.site, limit=self.limit, unknown=unknown)
+        plan = build_plan(self.site, contract, limit=self.limit, unknown=unknown)
         repairs: dict[str, dict[str, Any]] = {}
         if not self.options.full and self.options.is_whole and not cancellation.is_asked:
             states, events = self._records.states(contract, plan.hosts)
             for event in events:
                 on_event(event)
             done = {name: state.converged for name, state in states.items()}
-            plan = build_plan(self.site, limit=self.limit, unknown=unknown, converged=done)
+            plan = build_plan(self.site, contract, limit=self.limit, unknown=unknown, converged=done)
             repairs = {name: state.repairs for name, state in states.items() if state.repairs}
         wiring = self.place / "wiring.json"
         write_wiring(wiring, self.site, plan, contract, repairs)

@@ -212,6 +212,7 @@ def _exceptions(
         # The limit of a container cannot be raised.
         "rdma_memlock": "40",
         "nvidia_driver_source": "none",
+        "gpu_exporter_source": "none",
         # Its packages are Grafana's own, from outside.
         "grafana_source": "none",
     }

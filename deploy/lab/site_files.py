@@ -89,7 +89,8 @@ CONTROLLER_CGROUP_V1_BOOKWORM = """\
 """
 
 NODE = """\
-# Lab: its GPUs are simulated, and its kernel is the one of this machine.
+# Lab: its GPUs are simulated, and its kernel is the one of this machine. Without a driver there is nothing
+# that an exporter of GPUs could ask, and none is installed.
 nvidia_driver_source: none
 slurmd_hardware:
   # Lab: a container sees the memory of its whole host; several nodes must not all promise it.

@@ -33,8 +33,8 @@ def _either(dcgm: str, nvitop: str, factor: str = "", *, nvitop_factor: str | No
 
 
 def _bit(value: int) -> str:
-    """Whether a bit is set in the reasons why clocks are held down (NVML's nvmlClocksThrottleReasons)."""
-    return f"floor(DCGM_FI_DEV_CLOCK_THROTTLE_REASONS / {value}) % 2"
+    """Whether a bit is set in the reasons why clocks are held down (NVML's nvmlClocksEventReasons)."""
+    return f"floor(DCGM_FI_DEV_CLOCKS_EVENT_REASONS / {value}) % 2"
 
 
 _SLOWDOWN = " + ".join(_bit(value) for value in (8, 32, 64, 128))

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from deploy.plan.catalog import PHASES, Phase
+from deploy.site.hardware import Hardware
 from deploy.site.inventory import Site
 
 
@@ -37,6 +38,7 @@ class Plan:
 
 def build_plan(
     site: Site,
+    contract: Mapping[str, Hardware] | None = None,
     *,
     limit: Collection[str] | None = None,
     unknown: Collection[str] = (),
@@ -44,6 +46,7 @@ def build_plan(
 ) -> Plan:
     """The plan for the whole site, or for the hosts of ``limit`` and what the cluster must learn of them.
 
+    ``contract`` is what is known of the nodes' hardware, beside what the inventory says.
     ``unknown`` are nodes without a hardware contract: Slurm is not told of them, slurmd not started there.
     ``converged`` are the phases, by host, that were verified and need not run.
     """
@@ -52,7 +55,7 @@ def build_plan(
     for phase in PHASES:
         hosts = tuple(
             host.name
-            for host in phase.hosts(site)
+            for host in phase.members(site, contract or {})
             if (limit is None or phase.cluster_wide or host.name in limit)
             and not (phase.needs_contract and host.name in unknown)
             and phase.name not in done.get(host.name, ())

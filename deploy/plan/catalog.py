@@ -1,10 +1,18 @@
 """The phases of a cluster, in order: which roles, and which hosts of a site take part."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from deploy.plan.gpu_wiring import has_container_toolkit, has_cuda, has_dcgm, has_managed_gpus, has_mig
+from deploy.plan.gpu_wiring import (
+    has_container_toolkit,
+    has_cuda,
+    has_dcgm,
+    has_gpu_exporter,
+    has_managed_gpus,
+    has_mig,
+)
 from deploy.plan.monitoring_wiring import has_grafana
+from deploy.site.hardware import Hardware, has_gpus
 from deploy.site.inventory import LOGS, NFS, RDMA, Host, Site
 from deploy.site.storage import hosts_with_quotas, nfs_clients
 
@@ -21,11 +29,17 @@ class Phase:
     """Whether a run limited to some hosts still needs this phase on its own hosts."""
     needs_contract: bool = False
     """Whether a host without a hardware contract must wait."""
+    needs_gpus: bool = False
+    """Whether only hosts take part that have GPUs by their hardware contract."""
 
     @property
     def group(self) -> str:
         """The generated inventory group that the play names."""
         return f"phase_{self.name}"
+
+    def members(self, site: Site, contract: Mapping[str, Hardware]) -> list[Host]:
+        """The hosts that take part, as far as their hardware is known."""
+        return [host for host in self.hosts(site) if not self.needs_gpus or has_gpus(host, contract)]
 
 
 def _slurm_hosts(site: Site) -> list[Host]:
@@ -87,6 +101,10 @@ def _portals(site: Site) -> list[Host]:
 
 def _watched(site: Site) -> Iterable[Host]:
     return site.cluster if site.metrics else ()
+
+
+def _watched_gpus(site: Site) -> list[Host]:
+    return [host for host in site.nodes if has_gpu_exporter(site, host)]
 
 
 PHASES: tuple[Phase, ...] = (
@@ -153,6 +171,13 @@ PHASES: tuple[Phase, ...] = (
     Phase("job_logins", "Logins on compute nodes", ("job_ssh",), _job_hosts),
     Phase("user_logins", "Logins on login nodes", ("login_limits", "motd"), lambda site: site.logins),
     Phase("node_exporter", "Numbers of hosts", ("node_exporter", "deploy_metrics"), _watched),
+    Phase(
+        "gpu_exporter",
+        "Numbers of GPUs",
+        ("nvidia_repository", "gpu_exporter"),
+        _watched_gpus,
+        needs_gpus=True,
+    ),
     Phase(
         "slurm_metrics",
         "Numbers of Slurm",

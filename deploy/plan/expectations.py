@@ -25,6 +25,7 @@ _NODE_NAME_OPTION = "-N"
 _KERNEL_NAME = 15
 _PROGRAMS: Mapping[str, str] = {
     "node_exporter": "prometheus-node-exporter",
+    "gpu_exporter": "nvitop-exporter",
     "slurm_metrics": "python3",
     "mysqld_exporter": "prometheus-mysqld-exporter",
     "blackbox_exporter": "prometheus-blackbox-exporter",
@@ -33,6 +34,8 @@ _PROGRAMS: Mapping[str, str] = {
     "grafana": "grafana",
 }
 """The programs of the monitoring's roles that listen."""
+_OTHER_PROGRAMS: Mapping[str, tuple[str, ...]] = {"gpu_exporter": ("dcgm-exporter",)}
+"""Those that a role may run in the place of the first."""
 
 
 def site_expectations(site: Site, entries: list[Variables]) -> Variables:
@@ -48,7 +51,7 @@ def site_expectations(site: Site, entries: list[Variables]) -> Variables:
 
 def host_expectations(site: Site, host: Host, contract: Mapping[str, Hardware]) -> Variables:
     """What only this host is held against."""
-    duties = _Duties(site, host)
+    duties = _Duties(site, host, contract)
     own = {
         "name": host.name,
         "hostname": duties.hostname,
@@ -85,6 +88,7 @@ class _Duties:
 
     site: Site
     host: Host
+    contract: Mapping[str, Hardware]
 
     @property
     def is_controller(self) -> bool:
@@ -142,11 +146,11 @@ class _Duties:
             yield from _ports("chronyd", 123, protocol="udp", also=("ntpd",))
         if self.is_node:
             yield from self._slurm_ports("slurmd", "SlurmdPort")
-        for role in listening_roles(self.site, self.host):
+        for role in listening_roles(self.site, self.host, self.contract):
             program, setting = _PROGRAMS[role], f"{role}_port"
             # The kernel cuts the names of processes.
-            cut = (program[:_KERNEL_NAME],)
-            yield from _ports(program, self.host.value(setting), setting=setting, also=cut)
+            also = (program[:_KERNEL_NAME], *_OTHER_PROGRAMS.get(role, ()))
+            yield from _ports(program, self.host.value(setting), setting=setting, also=also)
 
     def packages(self) -> Iterator[str]:
         """The packages without which a run would have to install some; named alike in all distributions."""

@@ -8,22 +8,30 @@ from deploy.site.inventory import NODE, Host, Site
 
 _FROM_NVIDIA = "nvidia"
 _NOT_OURS = frozenset({"none", "preinstalled"})
+_DCGM, _NVITOP = "dcgm", "nvitop"
+_BEFORE_EXPORTER = "3."
+"""The series of DCGM for which NVIDIA's repository has no exporter."""
 
 
 def gpu_variables(site: Site, host: Host) -> dict[str, Any]:
     """The repositories that the host's roles want, and who drains it before a reboot."""
     wired: dict[str, Any] = {}
-    if wanted := list(_repositories(host)):
+    if wanted := list(_repositories(site, host)):
         wired["nvidia_repository_wanted"] = wanted
+    if has_gpu_exporter(site, host):
+        wired["gpu_exporter_has_dcgm"] = _has_exporter_of_dcgm(host)
+        # NVIDIA's package brings what it needs.
+        wired |= {"gpu_exporter_packages": []} if _exporter(host) == _DCGM else {}
     if has_managed_gpus(host) or has_mig(host):
         wired |= {"reboot_controller": site.masters[0].name, "reboot_node": host.name}
     return wired
 
 
-def _repositories(host: Host) -> Iterator[str]:
+def _repositories(site: Site, host: Host) -> Iterator[str]:
     takes_driver = has_managed_gpus(host) and host.value("nvidia_driver_source") == _FROM_NVIDIA
     takes_cuda = has_cuda(host) and host.value("cuda_toolkit_source") == _FROM_NVIDIA
-    if takes_driver or takes_cuda or has_dcgm(host):
+    takes_exporter = has_gpu_exporter(site, host) and _exporter(host) == _DCGM
+    if takes_driver or takes_cuda or takes_exporter or has_dcgm(host):
         yield "cuda"
     if has_container_toolkit(host):
         yield "container"
@@ -37,6 +45,26 @@ def has_cuda(host: Host) -> bool:
 def has_dcgm(host: Host) -> bool:
     """Whether the site says which DCGM a host has."""
     return bool(host.value("dcgm_version"))
+
+
+def has_gpu_exporter(site: Site, host: Host) -> bool:
+    """Whether a compute node tells of its GPUs: somebody watches, and there is a driver to ask."""
+    return bool(site.metrics) and NODE in host.groups and _exporter(host) != "none"
+
+
+def _exporter(host: Host) -> str:
+    """Which exporter a host has; without a driver none has anything to tell."""
+    source = str(host.value("gpu_exporter_source"))
+    if source != "auto":
+        return source
+    if _has_exporter_of_dcgm(host):
+        return _DCGM
+    return "none" if host.value("nvidia_driver_source") == "none" else _NVITOP
+
+
+def _has_exporter_of_dcgm(host: Host) -> bool:
+    version = str(host.value("dcgm_version"))
+    return bool(version) and not version.startswith(_BEFORE_EXPORTER)
 
 
 def has_container_toolkit(host: Host) -> bool:

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from deploy.plan.access_wiring import ssh_port
+from deploy.plan.gpu_wiring import has_gpu_exporter
 from deploy.plan.slurm_ports import first_slurm_port
 from deploy.site.addresses import is_ip
+from deploy.site.hardware import Hardware, has_gpus
 from deploy.site.inventory import Host, Site
 
 Variables = dict[str, Any]
@@ -28,6 +30,7 @@ DATABASE_ACCOUNT: Variables = {"name": "prometheus", "privileges": "*.*:PROCESS,
 
 _JOBS = (
     _Job("node", "node_exporter", "node_exporter"),
+    _Job("gpu", "gpu_exporter", "gpu_exporter"),
     _Job("slurm", "slurm_metrics", "slurm_metrics"),
     _Job("mysqld", "mysqld_exporter", "mysqld_exporter"),
     _Job("prometheus", "monitoring", "prometheus"),
@@ -39,11 +42,12 @@ _PAGES = frozenset(_PORTALS) - {"blackbox_exporter"}
 """Those that people open."""
 
 
-def listening_roles(site: Site, host: Host) -> list[str]:
+def listening_roles(site: Site, host: Host, contract: Mapping[str, Hardware]) -> list[str]:
     """The roles of the monitoring whose daemons listen on a host; each has a variable with its port."""
     if not site.metrics:
         return []
     roles = ["node_exporter"]
+    roles += ["gpu_exporter"] if has_gpu_exporter(site, host) and has_gpus(host, contract) else []
     roles += ["slurm_metrics"] if host in site.masters[:1] else []
     roles += ["mysqld_exporter"] if host in site.masters else []
     if host in site.metrics:
@@ -56,11 +60,11 @@ def has_grafana(host: Host) -> bool:
     return bool(host.value("grafana_source") != "none")
 
 
-def monitoring_variables(site: Site, host: Host, cluster: str) -> Variables:
+def monitoring_variables(site: Site, host: Host, contract: Mapping[str, Hardware], cluster: str) -> Variables:
     """The variables of one host; ``cluster`` is the cluster's name."""
     if not site.metrics:
         return {}
-    listening = listening_roles(site, host)
+    listening = listening_roles(site, host, contract)
     # A host that is known by name alone has its address from elsewhere.
     address = host.cluster_address if is_ip(host.cluster_address) else ""
     wired: Variables = {f"{role}_listen_address": address for role in listening}

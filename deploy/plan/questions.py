@@ -23,6 +23,7 @@ _SERVICES: Mapping[str, str] = {
     "container_toolkit": "deploy-nvidia-cdi",
     "dcgm": "nvidia-dcgm",
     "node_exporter": "prometheus-node-exporter",
+    "gpu_exporter": "gpu_exporter",
     "slurm_metrics": "slurm_metrics",
     "mysqld_exporter": "prometheus-mysqld-exporter",
     "blackbox_exporter": "prometheus-blackbox-exporter",
@@ -44,19 +45,19 @@ def asked_hosts(site: Site, limit: Collection[str] | None = None) -> tuple[str, 
     )
 
 
-def services_by_host(site: Site) -> dict[str, tuple[str, ...]]:
+def services_by_host(site: Site, contract: Mapping[str, Hardware]) -> dict[str, tuple[str, ...]]:
     """The daemons that each host of the cluster should run, in the order of the phases."""
     services: dict[str, tuple[str, ...]] = {host.name: () for host in site.cluster}
     for phase in PHASES:
         own = tuple(_SERVICES[role] for role in phase.roles if role in _SERVICES)
-        for host in phase.hosts(site):
+        for host in phase.members(site, contract):
             services[host.name] += own
     return services
 
 
 def write_questions(path: Path, site: Site, asked: Collection[str], contract: Mapping[str, Hardware]) -> None:
     """Writes the inventory source: who is asked, and what. None of it needs root, which would take time."""
-    services = services_by_host(site)
+    services = services_by_host(site, contract)
     masters, nodes = ({host.name for host in hosts} for hosts in (site.masters, site.nodes))
     hosts: dict[str, dict[str, Any]] = {}
     for name in asked:

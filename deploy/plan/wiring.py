@@ -144,7 +144,7 @@ def shared_variables(site: Site, contract: Mapping[str, Hardware]) -> Mapping[st
         "phase_log_client": keeper_of_logs(site),
         "phase_proxy": {"proxy_direct": direct(site, _networks(site))},
         "phase_firewall": {"firewall_peers": peers(site)},
-        "phase_targets": scrape_targets(site, _members_of_phases(site)),
+        "phase_targets": scrape_targets(site, _members_of_phases(site, contract)),
         "phase_login": {"slurm_client_conf_servers": servers},
         "phase_plugin_build": exchange(site),
         "phase_plugin": exchange(site),
@@ -153,9 +153,10 @@ def shared_variables(site: Site, contract: Mapping[str, Hardware]) -> Mapping[st
 
 def _by_host(site: Site, contract: Mapping[str, Hardware], *, is_limited: bool) -> dict[str, Variables]:
     """Variables that differ between hosts."""
-    members = _members_of_phases(site)
+    members = _members_of_phases(site, contract)
     masters = [host.cluster_address for host in site.masters]
     networks = _networks(site)
+    cluster = str(_value(site, "slurmctld_cluster_name"))
 
     def variables(host: Host) -> Variables:
         components = [component for phase, component in _SLURM_COMPONENTS if host.name in members[phase]]
@@ -175,7 +176,7 @@ def _by_host(site: Site, contract: Mapping[str, Hardware], *, is_limited: bool) 
         wired |= software_variables(site, host, hardware_of(host, contract))
         wired |= host_storage(site, host)
         wired |= gpu_variables(site, host)
-        wired |= monitoring_variables(site, host, str(_value(site, "slurmctld_cluster_name")))
+        wired |= monitoring_variables(site, host, contract, cluster)
         phases = [phase for phase in PHASES if host.name in members[phase.name]]
         wired |= downloads(host, {role for phase in phases for role in phase.roles})
         wired["bootstrap_packages"] = _packages(host, phases, wired)
@@ -186,8 +187,8 @@ def _by_host(site: Site, contract: Mapping[str, Hardware], *, is_limited: bool) 
     return {host.name: variables(host) for host in site.cluster}
 
 
-def _members_of_phases(site: Site) -> dict[str, frozenset[str]]:
-    return {phase.name: frozenset(host.name for host in phase.hosts(site)) for phase in PHASES}
+def _members_of_phases(site: Site, contract: Mapping[str, Hardware]) -> dict[str, frozenset[str]]:
+    return {phase.name: frozenset(host.name for host in phase.members(site, contract)) for phase in PHASES}
 
 
 def _packages(host: Host, phases: Iterable[Phase], wired: Variables) -> list[str]:

@@ -70,6 +70,11 @@ def hardware_of(host: Host, contract: Mapping[str, Hardware]) -> dict[str, Any]:
     return {key: merged[key] for key in _KEYS if key in merged}
 
 
+def has_gpus(host: Host, contract: Mapping[str, Hardware]) -> bool:
+    """Whether a node's contract has GPUs."""
+    return bool(hardware_of(host, contract).get("gpus"))
+
+
 def undiscovered(site: Site, contract: Mapping[str, Hardware]) -> tuple[Host, ...]:
     """The nodes whose contract still lacks something that only the machine can tell."""
     needed = {"cpus", "memory_mb", "gpus"}

@@ -129,6 +129,16 @@ RULES: Mapping[str, Rule] = {
     "pyxis_source.sha256": Form(rf"|{_SHA256.pattern}", _SHA256.expected),
     "pyxis_source.url": Form(rf"|{_URL.pattern}", _URL.expected),
     "pyxis_source.version": Form(r"|\d[A-Za-z0-9.~]*", "a version, as in 0.24.0"),
+    "gpu_exporter_dcgm_address": Form(
+        r"\S+:\d{1,5}", "a host or an address with its port, as in localhost:5555"
+    ),
+    "gpu_exporter_dcgm_fields[].meaning": Form(r"[^\r\n,\"]+", "a line without commas and quotes"),
+    "gpu_exporter_dcgm_fields[].name": Form(r"DCGM_\w+", "a field of DCGM, as in DCGM_FI_PROF_SM_ACTIVE"),
+    "gpu_exporter_dcgm_version": Form(r"|\d+\.\d+\.\d+", "a version of NVIDIA's exporter, as in 4.8.2"),
+    "gpu_exporter_interval": _COUNT,
+    "gpu_exporter_job_directory": Form(r"|/[^\s\"]*", "an absolute path without spaces, or empty"),
+    "gpu_exporter_wheels[].sha256": _SHA256,
+    "gpu_exporter_wheels[].url": _URL,
     "hosts_file_address": Form(
         r"(\d{1,3}\.){3}\d{1,3}|[0-9a-fA-F:.]*:[0-9a-fA-F:.]*", "an IPv4 or IPv6 address"
     ),

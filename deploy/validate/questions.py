@@ -84,7 +84,7 @@ def write_questions(
 
 def _by_host(site: Site, contract: Mapping[str, Hardware]) -> dict[str, dict[str, Any]]:
     """The variables of every host: what it is asked."""
-    services = services_by_host(site)
+    services = services_by_host(site, contract)
     masters, nodes = ({host.name for host in hosts} for hosts in (site.masters, site.nodes))
     in_slurm = {host.name for host in members(site, "packages")}
     names, peers = _Names(site), _Peers(site)

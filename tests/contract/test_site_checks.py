@@ -16,6 +16,7 @@ from tests.unit.site.sites import INVENTORY, write_site
 _BY_DATA = {
     *("firewall", "log_client", "ml_stack", "nfs_client", "network_mounts", "openmpi", "proxy", "quotas"),
     *("alertmanager", "blackbox_exporter", "grafana", "mysqld_exporter", "prometheus", "scrape_targets"),
+    "gpu_exporter",
     "slurm_metrics",
     *("container_toolkit", "cuda_toolkit", "dcgm", "mig", "nvidia_repository", "rdma"),
 }

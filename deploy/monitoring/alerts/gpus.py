@@ -120,8 +120,8 @@ GPUS = Chapter(
                 "ssh HOST ipmitool sdr type 'power supply'",
             ),
             # 64 is the hardware's thermal slowdown; 4 is the power limit, which is no fault.
-            {f"{_DCGM}CLOCK_THROTTLE_REASONS{{{_GPU}}}": "68x60"},
-            {f"{_DCGM}CLOCK_THROTTLE_REASONS{{{_GPU}}}": "4x60"},
+            {f"{_DCGM}CLOCKS_EVENT_REASONS{{{_GPU}}}": "68x60"},
+            {f"{_DCGM}CLOCKS_EVENT_REASONS{{{_GPU}}}": "4x60"},
             _LABELS,
         ),
         Alert(

@@ -18,7 +18,7 @@ from typing import Any
 
 LAYOUT = Path("/etc/deploy/mig.json")
 NEEDS_REBOOT = 3
-_HOLDERS = ("nvidia-dcgm.service", "nvidia-persistenced.service")
+_HOLDERS = ("gpu_exporter.service", "nvidia-dcgm.service", "nvidia-persistenced.service")
 Run = Callable[..., str]
 
 

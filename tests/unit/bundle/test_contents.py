@@ -13,6 +13,7 @@ pyxis_source: {{version: "1", url: "https://example.org/a/pyxis.tar.gz", sha256:
 enroot_package_files:
   - {{url: "file:///srv/enroot.deb", sha256: "{DIGEST}"}}
 ml_stack_environments: [{{name: torch, packages: [torch]}}]
+gpu_exporter_source: none
 """
 
 
@@ -47,3 +48,12 @@ def test_what_no_bundle_can_hold_is_said(tmp_path: Path) -> None:
         "https://example.org/a/pyxis.tar.gz,",
         "what",
     ]
+
+
+def test_what_nodes_may_need_is_there_before_they_were_seen(tmp_path: Path) -> None:
+    unseen = {"group_vars/slurm-node.yml": ""}
+    site = read_site(write_site(tmp_path, files=unseen))
+    wheels = {Download(wheel["url"], wheel["sha256"]) for wheel in catalogue()["gpu_exporter_wheels"]}
+    assert wheels <= set(contents_of(site, {}).downloads)
+    seen = {name: {"cpus": 4, "memory_mb": 8000, "gpus": []} for name in ("node1", "node2")}
+    assert not wheels & set(contents_of(site, seen).downloads)

@@ -21,6 +21,7 @@ def expected(directory: Path, host: str, inventory: str = INVENTORY, **files: st
 
 
 NUMBERS = ("prometheus-node-exporter", 9100, "tcp")
+NUMBERS_OF_GPUS = ("nvitop-exporter", 9400, "tcp")
 
 
 def ports(expectation: dict[str, Any]) -> list[tuple[str, int, str]]:
@@ -58,7 +59,7 @@ def test_a_controller(tmp_path: Path) -> None:
 
 def test_a_compute_node(tmp_path: Path) -> None:
     node = expected(tmp_path, "node2")
-    assert ports(node) == [("slurmd", 6818, "tcp"), NUMBERS]
+    assert ports(node) == [("slurmd", 6818, "tcp"), NUMBERS, NUMBERS_OF_GPUS]
     assert "/var/spool/slurmd" in paths(node)
     assert "/var/lib/mysql" not in paths(node)
     assert node["hardware"] == {"cpus": 4, "memory_mb": 8000, "gpus": [{"type": "a100", "count": 2}]}
@@ -93,13 +94,13 @@ mariadb_parameters: {port: 7030}
     assert [port for _, port, _ in ports(controller)][:5] == [7000, 7001, 7020, 7030, 123]
     assert (controller["cluster"], controller["state_location"]) == ("big", "/srv/state")
     node = expected(tmp_path, "node1", slurm_master=variables)
-    assert ports(node) == [("slurmd", 7010, "tcp"), NUMBERS]
+    assert ports(node) == [("slurmd", 7010, "tcp"), NUMBERS, NUMBERS_OF_GPUS]
     assert "/srv/spool/" in paths(node)
 
 
 def test_a_port_that_is_a_template_is_not_checked(tmp_path: Path) -> None:
     node = expected(tmp_path, "node1", slurm_master='slurmctld_parameters: {SlurmdPort: "{{ site_port }}"}\n')
-    assert ports(node) == [NUMBERS]
+    assert ports(node) == [NUMBERS, NUMBERS_OF_GPUS]
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,10 @@ import pytest
 
 from deploy.plan.build import build_plan
 from deploy.plan.gpu_wiring import slurm_gpus
+from deploy.plan.questions import services_by_host
 from deploy.plan.wiring import wiring
 from deploy.site.inventory import Host, read_site
-from tests.unit.site.sites import write_site
+from tests.unit.site.sites import INVENTORY, write_site
 
 
 def wired(directory: Path, text: str) -> tuple[dict[str, tuple[str, ...]], dict[str, Any]]:
@@ -48,6 +49,7 @@ def test_a_node_that_is_said_to_have_no_gpus_gets_nothing(tmp_path: Path) -> Non
         ("nvidia_driver_source: nvidia", "gpu", ["cuda"]),
         ('cuda_toolkit_versions: ["12.4"]', "cuda", ["cuda"]),
         ("dcgm_version: 4.4.2", "dcgm", ["cuda"]),
+        ("gpu_exporter_source: dcgm", "gpu_exporter", ["cuda"]),
         ("container_toolkit_version: 1.18.1-1", "gpu_containers", ["container"]),
         ("{dcgm_version: 4.4.2, container_toolkit_version: 1.18.1-1}", "dcgm", ["cuda", "container"]),
     ],
@@ -83,3 +85,65 @@ def test_slurm_offers_the_instances_of_divided_gpus(tmp_path: Path) -> None:
 def test_a_layout_for_all_gpus() -> None:
     host = Host("n", {"mig_layout": [{"devices": ["7g.80gb"]}]}, frozenset({"slurm-node"}))
     assert slurm_gpus(host, [{"type": "a100", "count": 8}]) == [{"type": "7g.80gb", "count": 8}]
+
+
+@pytest.mark.parametrize(
+    ("text", "has_dcgm", "packages"),
+    [
+        ("", False, {"python3-venv"}),
+        ("dcgm_version: 4.4.2", True, set()),
+        # NVIDIA's exporter is for DCGM 4.
+        ("dcgm_version: 3.3.9", False, {"python3-venv"}),
+        ("{dcgm_version: 4.4.2, gpu_exporter_source: nvitop}", True, {"python3-venv"}),
+        ("gpu_exporter_source: dcgm", False, set()),
+        ("{dcgm_version: 4.4.2, nvidia_driver_source: none}", True, set()),
+        ("nvidia_driver_source: preinstalled", False, {"python3-venv"}),
+    ],
+)
+def test_which_exporter_tells_of_gpus(
+    tmp_path: Path, text: str, *, has_dcgm: bool, packages: set[str]
+) -> None:
+    phases, hosts = wired(tmp_path, f"{text}\n")
+    assert phases["gpu_exporter"] == ("node1", "node2")
+    assert hosts["node1"]["gpu_exporter_has_dcgm"] is has_dcgm
+    assert {"python3-venv"} & set(hosts["node1"]["bootstrap_packages"]) == packages
+    assert len(hosts["node1"]["gpu_exporter_wheels"]) == 6
+
+
+@pytest.mark.parametrize("text", ["nvidia_driver_source: none", "gpu_exporter_source: none"])
+def test_without_a_driver_or_a_wish_there_is_no_exporter(tmp_path: Path, text: str) -> None:
+    phases, hosts = wired(tmp_path, f"{text}\n")
+    assert "gpu_exporter" not in phases
+    assert not any(name.startswith("gpu_exporter") for name in hosts["node1"])
+
+
+def test_nobody_tells_where_nobody_watches(tmp_path: Path) -> None:
+    site = read_site(write_site(tmp_path, f"{INVENTORY}[slurm-metric]\n", files={}))
+    assert "gpu_exporter" not in {step.phase.name for step in build_plan(site).steps}
+    hosts = wiring(site, build_plan(site), {})["all"]["children"]["phase_check"]["hosts"]
+    assert "gpu_exporter_has_dcgm" not in hosts["node1"]
+
+
+def test_only_nodes_with_gpus_have_an_exporter_as_far_as_is_known(tmp_path: Path) -> None:
+    declared = {"group_vars/slurm-node.yml": "slurmd_hardware: {cpus: 4, memory_mb: 8000}\n"}
+    site = read_site(write_site(tmp_path, files=declared))
+    contract = {"node1": {"gpus": []}, "node2": {"gpus": [{"type": "h100", "count": 4}]}}
+
+    def has_exporter(contract: dict[str, Any]) -> list[list[str]]:
+        plan = build_plan(site, contract)
+        groups = wiring(site, plan, contract)["all"]["children"]
+        hosts = groups["phase_check"]["hosts"]
+        services = services_by_host(site, contract)
+        targets = groups["phase_targets"]["vars"]["scrape_targets_jobs"].get("gpu", [])
+        ports = {name: {entry["port"] for entry in hosts[name]["host_check_host"]["ports"]} for name in hosts}
+        return [
+            list(groups["phase_gpu_exporter"]["hosts"]),
+            [target["labels"]["instance"] for target in targets],
+            [name for name in services if "gpu_exporter" in services[name]],
+            [name for name in hosts if "gpu_exporter_wheels" in hosts[name]],
+            [name for name in hosts if "9400" in hosts[name]["firewall_guarded"][0]["ports"]],
+            [name for name in hosts if 9400 in ports[name]],
+        ]
+
+    assert has_exporter(contract) == [["node2"]] * 6
+    assert has_exporter({}) == [[]] * 6

@@ -7,7 +7,15 @@ from deploy.plan.wiring import wiring
 from deploy.site.inventory import Site, read_site
 from tests.unit.site.sites import INVENTORY, write_site
 
-MONITORING = {"node_exporter", "mysqld_exporter", "probes", "monitoring", "grafana", "targets"}
+MONITORING = {
+    "node_exporter",
+    "gpu_exporter",
+    "mysqld_exporter",
+    "probes",
+    "monitoring",
+    "grafana",
+    "targets",
+}
 
 
 def watched_by(tmp_path: Path, *hosts: str, files: dict[str, str] | None = None) -> Site:
@@ -57,6 +65,7 @@ def test_whom_prometheus_asks(tmp_path: Path) -> None:
             "node1": ["10.0.0.11:9100"],
             "node2": ["10.0.0.12:9100"],
         },
+        "gpu": {"node1": ["10.0.0.11:9400"], "node2": ["10.0.0.12:9400"]},
         "slurm": {"ctl1": ["10.0.0.1:9341"]},
         "mysqld": {"ctl1": ["10.0.0.1:9104"]},
         "prometheus": {"login1": ["10.0.0.2:9090"]},
@@ -84,6 +93,8 @@ def test_ports_and_addresses_are_those_of_the_host(tmp_path: Path) -> None:
 def test_daemons_listen_in_the_cluster_alone(tmp_path: Path) -> None:
     hosts = groups(watched_by(tmp_path, "login1"))["phase_check"]["hosts"]
     assert hosts["node1"]["node_exporter_listen_address"] == "10.0.0.11"
+    assert hosts["node1"]["gpu_exporter_listen_address"] == "10.0.0.11"
+    assert "gpu_exporter_listen_address" not in hosts["login1"]
     assert hosts["login1"]["prometheus_listen_address"] == "10.0.0.2"
     assert hosts["login1"]["prometheus_alertmanagers"] == ["10.0.0.2:9093"]
     assert hosts["login1"]["grafana_prometheus_url"] == "http://10.0.0.2:9090"
@@ -98,7 +109,7 @@ def test_a_host_that_is_known_by_name_listens_everywhere(tmp_path: Path) -> None
 
 def test_only_who_watches_reaches_exporters_and_admins_the_pages(tmp_path: Path) -> None:
     hosts = groups(watched_by(tmp_path, "login1"))["phase_check"]["hosts"]
-    assert hosts["node1"]["firewall_guarded"] == [{"ports": ["9100"], "from": ["10.0.0.2"]}]
+    assert hosts["node1"]["firewall_guarded"] == [{"ports": ["9100", "9400"], "from": ["10.0.0.2"]}]
     assert hosts["node1"]["firewall_pages"] == []
     assert hosts["login1"]["firewall_pages"] == ["9093", "3000", "9090"]
 

@@ -27,11 +27,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
 
 
 def test_every_host_should_run_the_daemons_of_its_phases(site: Site) -> None:
-    assert services_by_host(site) == {
+    assert services_by_host(site, {}) == {
         "ctl1": ("chrony", "munge", "mariadb", "slurmdbd", "slurmctld", NUMBERS, *WATCHING),
         "login1": ("chrony", "munge", "sackd", NUMBERS),
-        "node1": ("chrony", "munge", "slurmd", NUMBERS),
-        "node2": ("chrony", "munge", "slurmd", NUMBERS),
+        "node1": ("chrony", "munge", "slurmd", NUMBERS, "gpu_exporter"),
+        "node2": ("chrony", "munge", "slurmd", NUMBERS, "gpu_exporter"),
     }
 
 

@@ -37,6 +37,7 @@ def test_phases_and_their_hosts(tmp_path: Path) -> None:
         "job_logins": ("node1", "node2"),
         "user_logins": ("login1",),
         "node_exporter": ("ctl1", "login1", "node1", "node2"),
+        "gpu_exporter": ("node1", "node2"),
         "slurm_metrics": ("ctl1",),
         "mysqld_exporter": ("ctl1",),
         "probes": ("ctl1",),
@@ -62,6 +63,7 @@ def test_a_limited_run_adds_only_the_controllers_node_list(tmp_path: Path) -> No
         "ssh_server": ("node2",),
         "job_logins": ("node2",),
         "node_exporter": ("node2",),
+        "gpu_exporter": ("node2",),
         "targets": ("ctl1",),
     }
     full, limited = wired(site)["phase_controller"], wired(site, {"node2"})["phase_controller"]
@@ -189,7 +191,9 @@ def test_nodes_check_themselves_unless_the_site_says_otherwise(tmp_path: Path) -
 
 def test_the_first_login_node_builds_environments_and_all_hosts_search_them(tmp_path: Path) -> None:
     stack = "ml_stack_environments: [{name: torch, version: '2', requirements: [torch==2.9.1]}]\n"
-    files = {"group_vars/all.yml": f"{stack}ml_stack_directory: /software/ml\n"}
+    # nvitop-exporter's environment needs the same package.
+    settings = f"{stack}ml_stack_directory: /software/ml\ngpu_exporter_source: none\n"
+    files = {"group_vars/all.yml": settings}
     groups = wired(read_site(write_site(tmp_path, files=files)))
     hosts = groups["phase_check"]["hosts"]
     assert {name for name, host in hosts.items() if host["ml_stack_builds"]} == {"login1"}
