@@ -22,8 +22,9 @@ _AT_ONCE = 2
 _RELEASE = "trixie"
 ON_EVERY_RELEASE = frozenset(
     (
-        *("bootstrap", "cuda_toolkit", "gpu_exporter", "nvidia_driver", "nvidia_repository", "openmpi", "pyxis"),
-        *("slurm_packages", "firewall", "log_server", "munge", "nfs_server", "time_sync"),
+        *("bootstrap", "cuda_toolkit", "gpu_exporter", "nvidia_driver", "nvidia_repository"),
+        *("openmpi", "pyxis", "slurm_packages"),
+        *("firewall", "log_server", "munge", "nfs_server", "time_sync"),
     )
 )
 """Roles that do different things on different releases, and those whose machines talk to each other; all
