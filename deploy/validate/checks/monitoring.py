@@ -196,4 +196,4 @@ def portals(case: Case) -> Iterator[Verdict]:
     if shut:
         wrong[host] = "; ".join([*([wrong[host]] if host in wrong else []), *shut])
     names = list(dict.fromkeys([*said["doors"], *([host] if said["pages"] else [])]))
-    yield from each_host(names, wrong, "answers", "systemctl status ssh; nft list ruleset   (on {host})")
+    yield from each_host(names, wrong, "answers", "ss -tln; nft list ruleset   (on {host})")
