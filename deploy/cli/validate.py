@@ -34,11 +34,13 @@ from deploy.run.settings import Settings
 from deploy.show.validation import as_json, as_junit, lines
 from deploy.show.validation_page import as_html
 from deploy.site.hardware import read_contract
+from deploy.site.secrets import secrets_file
 from deploy.site.values import suggestion
 from deploy.validate.baseline import keep_baseline, read_baseline, with_regressions
 from deploy.validate.case import Case
 from deploy.validate.catalog import CHECKS, Check, chosen, judged
-from deploy.validate.evidence import gathered
+from deploy.validate.evidence import JOBS, Evidence, gathered
+from deploy.validate.programs.user import AT_WORK
 from deploy.validate.questions import write_questions
 from deploy.validate.thresholds import read_thresholds
 from deploy.validate.verdict import Validation
@@ -125,7 +127,12 @@ def validate_site(
         kinds = {kind for check in checks for kind in check.kinds} - ({"limit"} if is_quick else set())
         source = Path(place) / "questions.json"
         questions = write_questions(source, site, contract, kinds)
-        request = run_request("validate", source, site=site, options=options, settings=settings)
+        # How Prometheus is asked may name a secret of the site's.
+        path = secrets_file(site)
+        secrets = (path,) if site.metrics and path.exists() else None
+        request = run_request(
+            "validate", source, site=site, options=options, settings=settings, variable_files=secrets
+        )
         events: list[Event] = []
 
         def take(event: Event) -> None:
@@ -137,6 +144,7 @@ def validate_site(
             execute(request, take, cancellation, opened.ansible)
         refuse_silence(events, [host.name for host in site.cluster], site, ExitCode.BAD_INPUT)
         evidence = gathered(events)
+        _refuse_second(evidence)
         status = site_status(
             site,
             evidence.states,
@@ -155,6 +163,18 @@ def validate_site(
         if not ended.failed:
             keep_baseline(state, found)
         return ended
+
+
+def _refuse_second(evidence: Evidence) -> None:
+    """Two at once would cancel each other's jobs. The other one is of another copy of the site."""
+    for (task, host), why in evidence.silent.items():
+        if task == JOBS and AT_WORK in why:
+            raise error(
+                "validation-at-work",
+                "another validation of this cluster is at work; two at once would cancel each other's jobs",
+                where=host,
+                hint="wait until it has ended, a few minutes at most, and type the command again",
+            )
 
 
 def _chosen(only: list[str], skip: list[str]) -> tuple[Check, ...]:

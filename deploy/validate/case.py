@@ -49,6 +49,12 @@ class Case:
         """What slurmctld is configured with, as the role's variables say."""
         return shared_variables(self.site, self.contract)["phase_controller"]
 
+    @cached_property
+    def targets(self) -> Mapping[str, Any]:
+        """Whom Prometheus should ask, by job."""
+        found = shared_variables(self.site, self.contract)["phase_targets"]["scrape_targets_jobs"]
+        return dict(found)
+
     def told(self, what: str) -> str | None:
         """What a controller said to one of the commands; None when none said it."""
         answer = self.evidence.told(self.masters, what)

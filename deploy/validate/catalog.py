@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from deploy.run.message import clean, one_line
 from deploy.validate.case import Case
-from deploy.validate.checks import hosts, jobs, slurm
+from deploy.validate.checks import hosts, jobs, monitoring, slurm
 from deploy.validate.verdict import Judged, Verdict
 
 
@@ -33,6 +33,7 @@ CHECKS: tuple[Check, ...] = (
     Check("mounts", "shared file systems are mounted", hosts.mounts),
     Check("space", "users can write to /tmp, /var and their homes", hosts.space),
     Check("hardware", "no node has less than its contract", hosts.hardware),
+    Check("admin-logins", "admins log in on a compute node without a job there", hosts.admin_logins),
     Check("controllers", "every slurmctld answers", slurm.controllers),
     Check("accounting-daemon", "slurmdbd and its database answer", slurm.accounting_daemon),
     Check("configuration", "every host of Slurm has the controller's files", slurm.configuration),
@@ -74,6 +75,12 @@ CHECKS: tuple[Check, ...] = (
     Check("containers", "a job with an image sees the image", jobs.containers, kinds=("containers",)),
     Check("mpi", "an MPI program has all its ranks", jobs.mpi, kinds=("mpi",)),
     Check("nothing-left", "no process of a job outlives it", jobs.nothing_left, kinds=("probes",)),
+    Check("prometheus", "Prometheus answers and took its configuration", monitoring.prometheus),
+    Check("targets", "Prometheus asks all that it should, and all answer", monitoring.targets),
+    Check("alerts", "no alert fires", monitoring.alerts),
+    Check("alertmanager", "Alertmanager answers", monitoring.alertmanager),
+    Check("grafana", "Grafana answers and reaches Prometheus", monitoring.grafana),
+    Check("portals", "login nodes' sshd and the monitoring's pages answer", monitoring.portals),
 )
 
 

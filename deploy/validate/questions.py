@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from deploy.plan.access_wiring import access_of
 from deploy.plan.catalog import PHASES
 from deploy.plan.gpu_wiring import has_mig
 from deploy.plan.questions import services_by_host
@@ -17,6 +18,7 @@ from deploy.site.hardware import Hardware, hardware_of
 from deploy.site.inventory import Host, Site
 from deploy.site.storage import mount_paths
 from deploy.validate import programs
+from deploy.validate.monitoring_questions import monitoring_questions, watcher
 
 _CREDENTIALS = 100
 """More hosts than that do not decode each other's credentials all; the first controller's is among them."""
@@ -43,6 +45,12 @@ class Questions:
 def members(site: Site, phase: str) -> tuple[Host, ...]:
     """The hosts of a phase."""
     return tuple(next(p for p in PHASES if p.name == phase).hosts(site))
+
+
+def closed_nodes(site: Site) -> tuple[Host, ...]:
+    """The compute nodes that let in only admins, and users with a job there."""
+    hosts = members(site, "job_logins")
+    return tuple(host for host in hosts if host.value("job_ssh_admits") != "everyone")
 
 
 def write_questions(
@@ -72,6 +80,7 @@ def write_questions(
         "phase_validation": {"hosts": hosts},
         "phase_validation_jobs": {"hosts": jobs},
         "phase_validation_afterwards": {"hosts": afterwards},
+        "phase_validation_monitoring": {"hosts": {watcher(site).name: monitoring_questions(site)}},
     }
     shared = {
         "validation_programs": str(Path(programs.__file__).parent),
@@ -87,6 +96,7 @@ def _by_host(site: Site, contract: Mapping[str, Hardware]) -> dict[str, dict[str
     services = services_by_host(site, contract)
     masters, nodes = ({host.name for host in hosts} for hosts in (site.masters, site.nodes))
     in_slurm = {host.name for host in members(site, "packages")}
+    closed = {host.name for host in closed_nodes(site)}
     names, peers = _Names(site), _Peers(site)
 
     def variables(host: Host) -> dict[str, Any]:
@@ -105,6 +115,12 @@ def _by_host(site: Site, contract: Mapping[str, Hardware]) -> dict[str, dict[str
         }
         if host.name in nodes and (declared := hardware_of(host, contract)):
             asked["validation_contract"] = declared
+        if host.name in closed:
+            asked["validation_admins"] = {
+                "connecting": access_of(site, host).get("job_ssh_connecting_user", ""),
+                "users": host.value("job_ssh_admin_users"),
+                "groups": host.value("job_ssh_admin_groups"),
+            }
         return asked
 
     return {host.name: variables(host) for host in site.cluster}
@@ -161,7 +177,7 @@ def _plan(site: Site, contract: Mapping[str, Hardware]) -> dict[str, Any]:
         "nodes": list(hardware),
         "gpus": {name: count for name, count in gpus.items() if count and name not in divided},
         "divided": [name for name in hardware if name in divided],
-        "ssh_nodes": [host.name for host in members(site, "job_logins")],
+        "ssh_nodes": [host.name for host in closed_nodes(site)],
         "container_nodes": [host.name for host in site.containers if host.name in hardware],
         "has_mpi": bool(members(site, "mpi")),
     }

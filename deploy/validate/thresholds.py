@@ -4,12 +4,14 @@ from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from math import inf
 from pathlib import Path
+from typing import Any
 
 from deploy.errors import DeployError, Finding
 from deploy.site.origin import shown
 from deploy.site.plain_yaml import NotReadable, parse_mapping, read_text
 
 FILE_NAME = "validation.yml"
+_LISTS = frozenset({"alerts_that_may_fire"})
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,8 @@ class Thresholds:
     """So much of the bytes and files of a file system must be free for users."""
     regression_percent: float = 50.0
     """So much slower than in the last good validation is a regression."""
+    alerts_that_may_fire: tuple[str, ...] = ()
+    """Alerts that are no finding, by name."""
 
 
 def read_thresholds(directory: Path) -> Thresholds:
@@ -42,11 +46,17 @@ def read_thresholds(directory: Path) -> Thresholds:
             near = get_close_matches(str(name), known, 1)
             meant = f", did you mean {near[0]}?" if near else f"; there are {', '.join(known)}"
             wrong.append(_finding(str(path), f"{name} is not a threshold{meant}"))
+        elif name in _LISTS:
+            if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+                wrong.append(_finding(str(path), f"{name}: {value!r} is not a list of names"))
         elif isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < inf:
             wrong.append(_finding(str(path), f"{name}: {value!r} is not a number above zero"))
     if wrong:
         raise DeployError(*wrong)
-    return Thresholds(**{str(name): float(value) for name, value in content.items()})
+    given: dict[str, Any] = {
+        str(name): tuple(value) if name in _LISTS else float(value) for name, value in content.items()
+    }
+    return Thresholds(**given)
 
 
 def _finding(place: str, message: str) -> Finding:

@@ -24,10 +24,9 @@ def _checks() -> Iterator[tuple[str, ...]]:
 
 def _faults(root: Path) -> Iterator[tuple[str, ...]]:
     """What the tests break on a real cluster. They are no package that one could import from here."""
-    groups: dict[str, tuple[Any, ...]] = runpy.run_path(str(root / "tests" / "cluster" / "faults.py"))[
-        "GROUPS"
-    ]
-    for fault in (fault for faults in groups.values() for fault in faults):
+    found: dict[str, Any] = runpy.run_path(str(root / "tests" / "cluster" / "faults.py"))
+    groups = (*found["GROUPS"].values(), found["CONTAINERS"], *found["WATCHED"].values())
+    for fault in (fault for faults in groups for fault in faults):
         yield fault.what, f"`{fault.check}`", f"… {fault.says} …"
 
 

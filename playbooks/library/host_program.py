@@ -32,6 +32,10 @@ options:
     description: The function's argument.
     type: dict
     default: {}
+  secrets:
+    description: What of the argument nobody may read in a log; the function finds it below C(secrets) there.
+    type: dict
+    default: {}
   user:
     description: As whom it runs, in a login shell; left out, as root.
     type: str
@@ -58,11 +62,15 @@ def main() -> None:
         "program": {"type": "str", "required": True},
         "function": {"type": "str", "required": True},
         "argument": {"type": "dict", "default": {}},
+        "secrets": {"type": "dict", "default": {}, "no_log": True},
         "user": {"type": "str"},
         "seconds": {"type": "int", "default": 60},
     }
     module = AnsibleModule(argument_spec=arguments, supports_check_mode=True)
-    text = _program(module.params["program"], module.params["function"], module.params["argument"])
+    argument = dict(module.params["argument"])
+    if module.params["secrets"]:
+        argument["secrets"] = module.params["secrets"]
+    text = _program(module.params["program"], module.params["function"], argument)
     command = [sys.executable or "/usr/bin/python3", "-I", "-c", _READ, str(len(text))]
     if module.params["user"]:
         # A login shell's python3 may be a user's module; the system's is everywhere. su, unlike

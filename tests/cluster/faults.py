@@ -1,7 +1,7 @@
 """Faults of a cluster: how to make and mend each, and which check finds it.
 
 docs/validation.md has them as a table. A script runs as root in a shell on the host before the colon.
-Faults of a group are there at once.
+Faults of a group are there at once. GROUPS are of every cluster; other clusters have more.
 """
 
 from dataclasses import dataclass
@@ -107,6 +107,17 @@ HOSTS = (
         "slurm.conf in /run/slurm/conf is not the controller's",
         (f"node2: cp -p {_CACHE}/slurm.conf /root/; echo '# mine' >> {_CACHE}/slurm.conf",),
         (f"node2: mv /root/slurm.conf {_CACHE}/slurm.conf",),
+    ),
+    Fault(
+        "the gate of a node is shut for admins",
+        "admin-logins",
+        ("node2",),
+        "chief would be refused: Permission denied",
+        (
+            "node2: useradd --no-create-home --groups sudo chief; cp -p /etc/pam.d/sshd /root/",
+            "node2: sed -i '/^account.*ingroup/d' /etc/pam.d/sshd",
+        ),
+        ("node2: mv /root/sshd /etc/pam.d/sshd; userdel chief",),
     ),
     Fault(
         "a GPU's device is missing",
@@ -320,3 +331,72 @@ GROUPS = {
     "speed": SPEED,
     "limit": LIMIT,
 }
+
+CONTAINERS = (
+    Fault(
+        "the plugin of containers is silently ignored on a node",
+        "containers",
+        ("node2",),
+        "the job ran on the host instead of in its container",
+        (
+            f"ctl1: cp -p {_CONF}/plugstack.conf /root/",
+            f"ctl1: sed -i s/^required/optional/ {_CONF}/plugstack.conf; {_RECONFIGURE}",
+            "node2: mv /usr/lib/*/slurm-wlm/spank_pyxis.so /root/",
+        ),
+        (
+            "node2: mv /root/spank_pyxis.so /usr/lib/*/slurm-wlm/",
+            f"ctl1: mv /root/plugstack.conf {_CONF}/plugstack.conf; {_RECONFIGURE}",
+        ),
+    ),
+)
+"""Of a cluster with containers."""
+
+WATCHED = {
+    "hosts": (
+        Fault(
+            "an exporter is down",
+            "targets",
+            ("login1",),
+            "job node is down",
+            ("login1: systemctl stop prometheus-node-exporter",),
+            ("login1: systemctl start prometheus-node-exporter; sleep 5",),
+        ),
+        Fault(
+            "an alert fires",
+            "alerts",
+            ("node1",),
+            "SlurmdStopped since",
+            ("node1: systemctl stop slurmd; sleep 8",),
+            ("node1: systemctl start slurmd; sleep 8",),
+        ),
+    ),
+    "alertmanager": (
+        Fault(
+            "Alertmanager is down",
+            "alertmanager",
+            ("ctl1",),
+            "Connection refused",
+            ("ctl1: systemctl stop prometheus-alertmanager",),
+            ("ctl1: systemctl start prometheus-alertmanager; sleep 5",),
+        ),
+        Fault(
+            "a page that people open does not answer",
+            "portals",
+            ("ctl1",),
+            "Alertmanager: Connection refused",
+            (),
+            (),
+        ),
+    ),
+    "prometheus": (
+        Fault(
+            "Prometheus is down",
+            "prometheus",
+            ("ctl1",),
+            "Connection refused",
+            ("ctl1: systemctl stop prometheus",),
+            ("ctl1: systemctl start prometheus; sleep 5",),
+        ),
+    ),
+}
+"""Of a cluster with monitoring."""

@@ -8,7 +8,9 @@ import tarfile
 
 import pytest
 
+from tests.cluster.faults import CONTAINERS
 from tests.cluster.lab_cluster import Cluster
+from tests.cluster.validated import expect_found, validated
 from tests.contract.content import ROOT
 
 pytestmark = pytest.mark.one_release
@@ -21,7 +23,7 @@ cd /home && rm -rf enroot && mkdir -p enroot/DEBIAN enroot/usr/bin enroot/etc/en
 mkdir -p enroot/usr/share/enroot/hooks.d
 echo '#!/bin/sh' > enroot/usr/bin/enroot
 printf '%s\\n' 'Package: enroot' 'Version: 1' 'Architecture: all' 'Maintainer: x <x@y>' 'Description: x' \
-  > enroot/DEBIAN/control
+  'Depends: squashfs-tools' > enroot/DEBIAN/control
 dpkg-deb --root-owner-group --build enroot enroot.deb > /dev/null
 sha256sum enroot.deb
 """
@@ -75,6 +77,11 @@ def test_containers_are_there_on_every_node_and_from_everywhere(cluster: Cluster
     assert cluster.as_user("cd /; srun --quiet -w node1 echo plain") == "plain\n"
     # From the controller alone; the file is of the distribution.
     assert "spank" not in cluster.on("login1", "cat", "/etc/slurm/plugstack.conf", expect=None)
+
+
+def test_a_plugin_that_is_silently_ignored_is_found(cluster: Cluster) -> None:
+    validated(cluster, "--only", "containers", "--only", "plugins", expect=0)
+    expect_found(cluster, CONTAINERS)
 
 
 def test_containers_need_nothing_more(cluster: Cluster) -> None:

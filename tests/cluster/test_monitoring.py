@@ -13,8 +13,10 @@ from playwright.sync_api import expect
 
 from tests.cluster.browser import browser_page
 from tests.cluster.dashboard_queries import Unanswered, ask, broken_rules, data, unanswered
+from tests.cluster.faults import WATCHED
 from tests.cluster.jobs import wait_for_job
 from tests.cluster.lab_cluster import Cluster, wait_until
+from tests.cluster.validated import expect_found, validated
 
 WEBHOOK = Path(__file__).parents[2] / "molecule/shared/webhook.py"
 NOTES = "/srv/told"
@@ -152,6 +154,18 @@ def test_a_stopped_daemon_is_told_and_taken_back(watched: Cluster) -> None:
     watched.on("node1", "systemctl", "start", "slurmd")
     wait_until("it is taken back", lambda: ("resolved", "SlurmdStopped", "node1") in told(watched), 60)
     assert {(name, host) for _, name, host in told(watched)} == {("SlurmdStopped", "node1")}
+
+
+def test_a_watched_cluster_passes(watched: Cluster) -> None:
+    names = ("prometheus", "targets", "alerts", "alertmanager", "grafana", "portals")
+    found = validated(watched, *(word for name in names for word in ("--only", name)), expect=0)
+    outcomes = {name: check["outcome"] for name, check in found.items()}
+    assert outcomes == {**dict.fromkeys(names, "passed"), "grafana": "not applicable"}
+
+
+@pytest.mark.parametrize("group", WATCHED)
+def test_every_fault_is_found_where_it_is(watched: Cluster, group: str) -> None:
+    expect_found(watched, WATCHED[group])
 
 
 def test_every_panel_of_every_dashboard_has_data(busy: Cluster) -> None:

@@ -1,20 +1,20 @@
 """`deploy validate` on a healthy cluster, and with every fault of faults.py."""
 
-import json
+import shutil
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from deploy.lab.state import container_name
-from tests.cluster.faults import GROUPS, Fault
+from tests.cluster.faults import GROUPS
 from tests.cluster.lab_cluster import DEPLOY, Cluster, run, wait_until
+from tests.cluster.validated import expect_found, validated
 
 pytestmark = pytest.mark.one_release
-NEEDS_PARTS_OF_OTHER_SITES = {"mounts", "plugins", "containers", "mpi"}
+NEEDS_PARTS_OF_OTHER_SITES = {
+    *("mounts", "plugins", "containers", "mpi"),
+    *("prometheus", "targets", "alerts", "alertmanager", "grafana"),
+}
 BESIDE = (
     *(
         "-e",
@@ -23,14 +23,6 @@ BESIDE = (
     *("-e", '{"slurm_accounts_qos": [{"name": "ghost"}]}'),
 )
 """What the inventory promises for the faults of the group hosts."""
-
-
-def validated(cluster: Cluster, *options: str, expect: int) -> dict[str, Any]:
-    """What `deploy validate --json` says, by check."""
-    said = run(
-        *DEPLOY, "validate", str(cluster.inventory), "--json", "-", *options, expect=expect, seconds=300
-    ).stdout
-    return {check["check"]: check for check in json.loads(said)["checks"]}
 
 
 def traces(cluster: Cluster) -> list[str]:
@@ -63,18 +55,12 @@ def test_a_healthy_cluster_passes_and_nothing_is_left(cluster: Cluster, tmp_path
 
 @pytest.mark.parametrize("group", GROUPS)
 def test_every_fault_is_found_where_it_is(cluster: Cluster, group: str) -> None:
-    faults = GROUPS[group]
-    with broken(cluster, faults):
-        found = validated(cluster, *chosen(faults), *(BESIDE if group == "hosts" else ()), expect=1)
-    for fault in faults:
-        failed = {
-            v["where"]: v["message"] for v in found[fault.check]["verdicts"] if v["outcome"] == "failed"
-        }
-        assert failed.keys() == {*fault.where}, (fault.what, failed)
-        assert all(fault.says in message for message in failed.values()), (fault.what, failed)
+    expect_found(cluster, GROUPS[group], *(BESIDE if group == "hosts" else ()))
 
 
-def test_an_interrupted_validation_cleans_up(cluster: Cluster) -> None:
+def test_an_interrupted_validation_cleans_up_and_a_second_one_is_refused(
+    cluster: Cluster, tmp_path: Path
+) -> None:
     before = traces(cluster)
     with subprocess.Popen(
         [*DEPLOY, "validate", str(cluster.inventory), "--only", "time-limit"],
@@ -86,6 +72,11 @@ def test_an_interrupted_validation_cleans_up(cluster: Cluster) -> None:
             if cluster.on("ctl1", "squeue", "--all", "--noheader", "--user", "deploy-validate"):
                 break
             cluster.on("ctl1", "sleep", "0.5")
+        # From another copy of the site: in this one the first has the site's own lock.
+        copy = shutil.copytree(cluster.directory, tmp_path / "copy")
+        second = run(*DEPLOY, "validate", str(copy / "inventory.ini"), "--only", "job", expect=2)
+        assert "login1: another validation of this cluster is at work" in second.stderr
+        assert "[validation-at-work]" in second.stderr
         process.terminate()
         assert process.wait(60) == 130
     for _ in range(60):
@@ -98,32 +89,3 @@ def test_an_interrupted_validation_cleans_up(cluster: Cluster) -> None:
 def test_validation_after_all_faults_were_mended(cluster: Cluster) -> None:
     found = validated(cluster, "--quick", expect=0)
     assert not [name for name, check in found.items() if check["outcome"] == "failed"]
-
-
-def chosen(faults: tuple[Fault, ...]) -> list[str]:
-    """The options that ask for nothing but the checks of some faults."""
-    return [word for check in dict.fromkeys(fault.check for fault in faults) for word in ("--only", check)]
-
-
-@contextmanager
-def broken(cluster: Cluster, faults: tuple[Fault, ...]) -> Iterator[None]:
-    """Makes faults; mends them in any case, the last first."""
-    try:
-        for fault in faults:
-            for line in fault.breaks:
-                do(cluster, line)
-        yield
-    finally:
-        for fault in reversed(faults):
-            for line in fault.mends:
-                do(cluster, line)
-
-
-def do(cluster: Cluster, line: str) -> None:
-    """``HOST: SCRIPT``, or ``podman: COMMAND HOST``."""
-    host, _, script = line.partition(": ")
-    if host == "podman":
-        *words, name = script.split()
-        run("podman", *words, container_name(cluster.name, name))
-    else:
-        cluster.on(host, "sh", "-c", script)

@@ -10,6 +10,7 @@ from deploy.judge.site_status import JudgedHost
 from deploy.site.addresses import is_ip
 from deploy.site.storage import mount_paths
 from deploy.validate.case import Case, blamed, each_host
+from deploy.validate.questions import closed_nodes
 from deploy.validate.verdict import Verdict, failed, not_applicable, not_measured, passed
 
 _PERCENT = 100
@@ -155,6 +156,26 @@ def credentials(case: Case) -> Iterator[Verdict]:
         wrong[host] = f"munge of {host} and of {others} do not understand each other: {why}"
     hint = f"deploy cluster {case.inventory} --limit {{host}}; systemctl status munge   (on {{host}})"
     yield from each_host(makers, wrong, f"{len(makers)} hosts decode it", hint)
+
+
+def admin_logins(case: Case) -> Iterator[Verdict]:
+    """Admins log in on a compute node without a job there."""
+    closed = [node.name for node in closed_nodes(case.site)]
+    if not closed:
+        yield not_applicable("no compute node is closed to logins")
+    for node in closed:
+        answer = case.evidence.admins.get(node)
+        admins = dict(answer["admins"]) if answer else {}
+        refused = [f"{name} would be refused: {why}" for name, why in admins.items() if why]
+        if answer is None:
+            yield not_measured("PAM could not be asked there", node)
+        elif refused:
+            hint = f"deploy cluster {case.inventory} --limit {node} --full; cat /etc/pam.d/sshd   (on {node})"
+            yield failed("; ".join(refused), node, hint=hint)
+        elif admins:
+            yield passed(f"PAM lets in: {', '.join(admins)}", node)
+        else:
+            yield not_measured("no account there belongs to an admin", node)
 
 
 def speed(case: Case) -> Iterator[Verdict]:

@@ -5,6 +5,7 @@ Changes nothing. ``look``, ``unseal`` and ``leftovers`` are called, each with a 
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import os
 import pwd
@@ -14,6 +15,8 @@ import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+# Where Slurm looks for plugins that are named without a directory, unless slurm.conf says where.
+_PLUGIN_DIRECTORIES = ("/usr/lib/*/slurm-wlm", "/usr/lib/*/slurm", "/usr/lib64/slurm", "/usr/lib/slurm")
 # Where slurmd and sackd keep what they fetched, where clients do, where the controller has its own.
 _CONF_DIRECTORIES = ("/run/slurm/conf", "/run/slurm-conf", "/etc/slurm")
 _CONF_FILES = ("slurm.conf", "cgroup.conf", "gres.conf", "plugstack.conf", "job_container.conf")
@@ -72,7 +75,7 @@ def configuration() -> dict[str, Any]:
     place = next((path for path in _CONF_DIRECTORIES if os.path.exists(f"{path}/slurm.conf")), None)
     if place is None:
         return {"directory": None, "hashes": {}, "plugins": [], "server": server()}
-    hashes, plugins = {}, []
+    hashes, plugins, directories = {}, [], list(_PLUGIN_DIRECTORIES)
     for name in _CONF_FILES:
         try:
             with open(f"{place}/{name}", "rb") as file:
@@ -80,13 +83,15 @@ def configuration() -> dict[str, Any]:
         except OSError:
             continue
         hashes[name] = hashlib.sha256(text).hexdigest()
+        if name == "slurm.conf":
+            directories = plugin_directories(text.decode("utf-8", "replace")) or directories
         if name == "plugstack.conf":
             plugins = plugins_of(text.decode("utf-8", "replace"))
     return {
         "directory": place,
         "server": "",
         "hashes": hashes,
-        "plugins": [{"path": path, "exists": os.path.exists(path)} for path in plugins],
+        "plugins": [{"path": path, "exists": is_there(path, directories)} for path in plugins],
     }
 
 
@@ -101,9 +106,20 @@ def server() -> str:
 
 
 def plugins_of(text: str) -> list[str]:
-    """The files that plugstack.conf loads, by absolute path."""
+    """The files that plugstack.conf loads, as it names them."""
     words = (line.split("#")[0].split() for line in text.splitlines())
-    return [line[1] for line in words if len(line) > 1 and line[1].startswith("/")]
+    return [line[1] for line in words if len(line) > 1 and line[0] in ("required", "optional")]
+
+
+def plugin_directories(text: str) -> list[str]:
+    """Where slurm.conf says that plugins are; empty when it does not."""
+    found = re.findall(r"^\s*PluginDir\s*=\s*(\S+)", text, re.MULTILINE | re.IGNORECASE)
+    return str(found[-1]).split(":") if found else []
+
+
+def is_there(plugin: str, directories: list[str]) -> bool:
+    """Whether a plugin's file exists, by its path or in one of the directories, which may be patterns."""
+    return any(glob.glob(os.path.join(place, plugin)) for place in directories)
 
 
 def addresses(names: list[str]) -> dict[str, list[str]]:

@@ -41,6 +41,7 @@ _STEP_SECONDS = 60
 _KEPT = 2000
 _LOGINS = 4
 _NO_JOB = "no active jobs"
+AT_WORK = "another validation is at work on this host"
 _ROW = "JobID,JobName,User,Account,Partition,QOS,State,ExitCode,NodeList,AllocTRES,ElapsedRaw,Start,End"
 _ACTIVE = {"PENDING", "RUNNING", "COMPLETING", "CONFIGURING", "REQUEUED", "RESIZING", "SUSPENDED"}
 
@@ -419,7 +420,7 @@ def alone() -> socket.socket:
         held.bind(f"\0{_PREFIX}{os.getuid()}-{home.st_dev}-{home.st_ino}")
     except OSError:
         held.close()
-        sys.exit("another validation is at work on this host")
+        sys.exit(AT_WORK)
     return held
 
 

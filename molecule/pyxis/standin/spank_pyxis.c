@@ -1,5 +1,10 @@
-/* Stands in for the real plugin in tests: takes its first option, and says in the job where that arrived. */
+/* Stands in for the real plugin in tests: takes its first option, says in the job where that arrived, and shows
+ * the job the image's os-release where there is such an image; all else in the job is the host's. */
+#define _GNU_SOURCE
+#include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/mount.h>
 #include <unistd.h>
 #include <slurm/spank.h>
 
@@ -18,6 +23,21 @@ static struct spank_option option = {"container-image", "IMAGE", "the image of t
 int slurm_spank_init(spank_t spank, int count, char **arguments)
 {
 	return spank_option_register(spank, &option) == ESPANK_SUCCESS ? 0 : -1;
+}
+
+/* Runs in the job, on the node, as root; nobody else sees the mounts. */
+int slurm_spank_task_init_privileged(spank_t spank, int count, char **arguments)
+{
+	char command[512];
+
+	if (!image[0] || access(image, R_OK) != 0)
+		return 0;
+	snprintf(command, sizeof(command), "unsquashfs -quiet -no-progress -dest /mnt/image %s etc/os-release >&2", image);
+	if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+	    mount("none", "/mnt", "tmpfs", 0, "size=1m,mode=755") != 0 || system(command) != 0 ||
+	    mount("/mnt/image/etc/os-release", "/etc/os-release", NULL, MS_BIND, NULL) != 0)
+		return -1;
+	return 0;
 }
 
 /* Runs in the job, on the node, as the user. */

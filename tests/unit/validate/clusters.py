@@ -171,6 +171,36 @@ def looks() -> dict[str, dict[str, Any]]:
     return {name: deepcopy({**look, "slurm": slurm if name == "ctl1" else None}) for name in ADDRESSES}
 
 
+def reply(code: int | None = 200, data: object = None, why: str = "") -> dict[str, Any]:
+    """What deploy/validate/programs/monitoring.py says of a request."""
+    return {"code": code, "why": why, "data": data}
+
+
+def monitoring() -> dict[str, Any]:
+    """What the monitoring of a healthy cluster says."""
+    jobs = [*(("node", name) for name in ADDRESSES), ("slurm", "ctl1"), ("mysqld", "ctl1")]
+    jobs += [(job, "ctl1") for job in ("prometheus", "alertmanager", "blackbox", "blackbox")]
+    jobs += [("blackbox", "login1")]
+    targets = [{"job": job, "instance": name, "health": "up", "error": ""} for job, name in jobs]
+    return {
+        "prometheus": {
+            "url": "http://10.0.0.1:9090",
+            "ready": reply(),
+            "runtime": reply(data={"taken": True}),
+            "targets": reply(data=targets),
+            "alerts": reply(data=[]),
+        },
+        "alertmanager": {"url": "http://10.0.0.1:9093", "ready": reply()},
+        "grafana": {
+            "url": "http://10.0.0.1:3000",
+            "health": reply(data={"database": "ok"}),
+            "source": reply(data={"status": "OK", "message": "Successfully queried the Prometheus API."}),
+        },
+        "pages": {"Prometheus": reply(302), "Alertmanager": reply(), "Grafana": reply()},
+        "doors": {"login1": ""},
+    }
+
+
 def states() -> dict[str, HostResult]:
     """What node_status says of a healthy cluster."""
     slurm = {"nodes": {node: slurm_node() for node in NODES}}
@@ -214,6 +244,16 @@ class Cluster:
     silent: dict[tuple[str, str], str] = field(default_factory=dict)
     plan: dict[str, Any] | None = field(default_factory=plan)
     thresholds: Thresholds = field(default_factory=Thresholds)
+    admins: dict[str, Any] = field(
+        default_factory=lambda: {node: {"admins": {"admin": "", "chief": ""}} for node in NODES}
+    )
+    monitoring: dict[str, Any] | None = field(default_factory=monitoring)
+
+    @property
+    def watched(self) -> dict[str, Any]:
+        """What the monitoring says, where it says something."""
+        assert self.monitoring is not None
+        return self.monitoring
 
     @property
     def done(self) -> dict[str, Any]:
@@ -234,7 +274,11 @@ class Cluster:
     def case(self) -> Case:
         """What a check looks at."""
         made = site(self.variables, self.groups)
-        evidence = Evidence(self.states, self.looks, self.credentials, self.jobs, self.leftovers, self.silent)
+        evidence = Evidence(
+            *(self.states, self.looks, self.credentials, self.jobs, self.leftovers, self.silent),
+            admins=self.admins,
+            monitoring=self.monitoring,
+        )
         status = site_status(
             made, self.states, {}, {}, asked=list(made.hosts), limit=None, inventory="inventory.ini", at=NOW
         )

@@ -26,7 +26,7 @@ def test_a_healthy_cluster_passes_every_check() -> None:
 
 
 def test_a_cluster_that_nobody_reached_proves_nothing() -> None:
-    lost = Cluster(states={}, looks={}, credentials={}, jobs=None, leftovers={})
+    lost = Cluster(states={}, looks={}, credentials={}, jobs=None, leftovers={}, admins={}, monitoring=None)
     lost.silent["Run the validation's jobs", "login1"] = "No route to host"
     found = dict(outcomes(lost))
     assert {name for name, outcome in found.items() if outcome is Outcome.FAILED} == {
@@ -107,6 +107,10 @@ def test_a_site_of_one_machine() -> None:
     one.states = {"node1": answered("node1", shortfalls=[], slurm={"nodes": {"node1": slurm_node()}})}
     one.looks = {"node1": one.looks["ctl1"] | {"addresses": {"node1": ["10.0.0.11"]}}}
     one.credentials = {"node1": {"undecoded": {}}}
+    one.admins = {}
+    one.watched["doors"] = {"node1": ""}
+    for target in one.watched["prometheus"]["targets"]["data"]:
+        target["instance"] = "node1"
     for what, old, new in (
         ("ping", "ctl1", "node1"),
         ("nodes", "NodeName=node2", "NodeName=node1"),
@@ -123,6 +127,7 @@ def test_a_site_of_one_machine() -> None:
         *ELSEWHERE,
         "ssh-gate",
         "containers",
+        "admin-logins",
     }
     assert Outcome.FAILED not in found.values()
     assert Outcome.NOT_MEASURED not in found.values()

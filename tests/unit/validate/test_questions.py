@@ -142,3 +142,21 @@ def test_two_validations_have_names_of_their_own(tmp_path: Path) -> None:
     one, other = (asked(tmp_path, site())["questions"] for _ in range(2))
     assert one.marker != other.marker
     assert one.nonce != other.nonce
+
+
+def test_nodes_that_everybody_may_enter_are_not_tried(tmp_path: Path) -> None:
+    found = asked(tmp_path, site({"job_ssh_admits": "everyone"}))
+    assert found["questions"].plan["ssh_nodes"] == []
+    assert not [name for name, host in found["phase_validation"].items() if "validation_admins" in host]
+
+
+def test_whom_pam_is_asked_about(tmp_path: Path) -> None:
+    own = {"ansible_user": "ops", "job_ssh_admin_users": ["eve"], "job_ssh_admin_groups": ["wheel"]}
+    hosts = asked(tmp_path, site(own))["phase_validation"]
+    asked_about = {
+        name: host["validation_admins"] for name, host in hosts.items() if "validation_admins" in host
+    }
+    admins = {"connecting": "ops", "users": ["eve"], "groups": ["wheel"]}
+    assert asked_about == {"node1": admins, "node2": admins}
+    own = asked(tmp_path, site())["phase_validation"]["node1"]["validation_admins"]
+    assert own == {"connecting": "", "users": [], "groups": ["sudo"]}

@@ -25,8 +25,11 @@ DECLARED = {
     "slurmd_hardware": {"memory_mb": 1024, "gpus": [{"type": "a100", "count": 2}]},
     "slurm_accounts_users": [{"name": name, "accounts": ["research"]} for name in ("alice", "bob")],
 }
-ELSEWHERE = {"mounts", "plugins", "containers", "mpi"}
+UNWATCHED = {"prometheus", "targets", "alerts", "alertmanager", "grafana"}
+ELSEWHERE = {"mounts", "plugins", "containers", "mpi", *UNWATCHED}
 """What the clusters did not have."""
+LATER = {"admin-logins", "portals"}
+"""What was not asked yet when this was recorded."""
 Recorded = dict[str, Any]
 
 
@@ -44,7 +47,7 @@ def case(content: Recorded) -> Case:
         )
         for name, address in content["addresses"].items()
     }
-    site = Site(Path("/site/inventory.ini"), hosts, GROUPS)
+    site = Site(Path("/site/inventory.ini"), hosts, {**GROUPS, "slurm-metric": ()})
     states = {
         host: HostResult(NOW, host, "Validation", "", "Ask", "", Status.OK, 1.0, answer=answer)
         for host, answer in content["states"].items()
@@ -70,7 +73,8 @@ def failures(content: Recorded) -> dict[str, dict[str, str]]:
 def test_a_healthy_cluster_passes(release: str) -> None:
     found = {check.check: check.outcome for check in judged(case(recorded(release)), CHECKS)}
     assert failures(recorded(release)) == {}
-    assert {name for name, outcome in found.items() if outcome is not Outcome.PASSED} == ELSEWHERE
+    assert {name for name, outcome in found.items() if outcome is not Outcome.PASSED} == ELSEWHERE | LATER
+    assert {found[name] for name in LATER} == {Outcome.NOT_MEASURED}
     assert {found[name] for name in ELSEWHERE} == {Outcome.NOT_APPLICABLE}
 
 

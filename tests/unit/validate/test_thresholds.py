@@ -15,6 +15,8 @@ def test_without_a_file_ours_count(tmp_path: Path) -> None:
 def test_the_sites_own(tmp_path: Path) -> None:
     (tmp_path / "validation.yml").write_text("slow_node_ratio: 2\nfree_percent: 0.5\n")
     assert read_thresholds(tmp_path) == Thresholds(slow_node_ratio=2.0, free_percent=0.5)
+    (tmp_path / "validation.yml").write_text("alerts_that_may_fire: [HomeFull, DiskFull]\n")
+    assert read_thresholds(tmp_path) == Thresholds(alerts_that_may_fire=("HomeFull", "DiskFull"))
 
 
 @pytest.mark.parametrize(
@@ -33,6 +35,8 @@ def test_the_sites_own(tmp_path: Path) -> None:
         ("free_percent: yes\n", ["free_percent: True is not a number above zero"]),
         ("free_percent: .nan\n", ["free_percent: nan is not a number above zero"]),
         ("free_percent: .inf\n", ["free_percent: inf is not a number above zero"]),
+        ("alerts_that_may_fire: DiskFull\n", ["alerts_that_may_fire: 'DiskFull' is not a list of names"]),
+        ("alerts_that_may_fire: [1]\n", ["alerts_that_may_fire: [1] is not a list of names"]),
         ("1: 2\n", ["this file cannot be read: "]),
         ("- x\n", ["this file cannot be read: "]),
         ("a: [\n", ["this file cannot be read: "]),

@@ -46,14 +46,24 @@ def test_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "slurm.conf").write_text("ClusterName=x\n")
     (tmp_path / "plugstack.conf").write_text(
         f"# required /no.so\nrequired {tmp_path}/slurm.conf x=1\noptional /nowhere/a.so # why\ninclude x/*\n"
+        "required beside.so x=1\noptional gone.so\n"
     )
+    places = tmp_path / "lib" / "slurm-wlm"
+    places.mkdir(parents=True)
+    (places / "beside.so").touch()
+    monkeypatch.setattr(host, "_PLUGIN_DIRECTORIES", (f"{tmp_path}/*/slurm-wlm",))
     found = host.configuration()
     assert found["directory"] == str(tmp_path)
     assert [*found["hashes"]] == ["slurm.conf", "plugstack.conf"]
     assert found["plugins"] == [
         {"path": f"{tmp_path}/slurm.conf", "exists": True},
         {"path": "/nowhere/a.so", "exists": False},
+        {"path": "beside.so", "exists": True},
+        {"path": "gone.so", "exists": False},
     ]
+    (tmp_path / "slurm.conf").write_text(f"ClusterName=x\nPluginDir=/nowhere:{tmp_path}\n")
+    (tmp_path / "gone.so").touch()
+    assert [plugin["exists"] for plugin in host.configuration()["plugins"]] == [True, False, False, True]
 
 
 def test_names_and_ways() -> None:
@@ -121,7 +131,7 @@ def call(monkeypatch: pytest.MonkeyPatch, **given: object) -> dict[str, object]:
 
     class Stub:
         def __init__(self, **_: object) -> None:
-            self.params = {"argument": {}, "user": None, "seconds": 30, **given}
+            self.params = {"argument": {}, "secrets": {}, "user": None, "seconds": 30, **given}
 
         def exit_json(self, **result: object) -> None:
             said.update(result)
@@ -133,6 +143,13 @@ def call(monkeypatch: pytest.MonkeyPatch, **given: object) -> dict[str, object]:
     with pytest.raises(_Ended):
         module.main()
     return said
+
+
+def test_a_secret_reaches_the_program_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = "def tell(a):\n    return {'number': a['number'], 'length': len(a['secrets']['word'])}\n"
+    given = {"program": program, "function": "tell", "argument": {"number": 7}, "secrets": {"word": "abc"}}
+    assert call(monkeypatch, **given)["deploy_answer"] == {"number": 7, "length": 3}
+    assert given["argument"] == {"number": 7}
 
 
 DOUBLE = "def double(a):\n    print('words')\n    return {'twice': 2 * a['number'], 'text': a['text']}\n"

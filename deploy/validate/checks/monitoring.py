@@ -1,0 +1,199 @@
+"""What watches the cluster: that it answers, reaches whom it should, and has nothing to tell; the ways in."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from deploy.validate.case import Case, each_host
+from deploy.validate.evidence import MONITORING
+from deploy.validate.monitoring_questions import watcher
+from deploy.validate.verdict import Verdict, failed, not_applicable, not_measured, passed
+
+Judge = Callable[[Case], Iterator[Verdict]]
+Reply = Mapping[str, Any]
+Target = Mapping[str, str]
+_OK = 200
+_THERE = frozenset({200, 301, 302, 303, 307, 308, 401, 403})
+"""A page that asks who is there is there."""
+_REFUSED = frozenset({401, 403})
+_NOTICE = "info"
+"""The severity of what nobody need act on."""
+_SHOWN = 3
+
+
+def _where_watched(part: str) -> Callable[[Judge], Judge]:
+    """A check that says nothing of its own where there is no such part, or nobody could ask it."""
+
+    def wrapped(judge: Judge) -> Judge:
+        def judged(case: Case) -> Iterator[Verdict]:
+            if not case.site.metrics:
+                yield not_applicable("the cluster is not watched: slurm-metric has no host")
+            elif case.evidence.monitoring is None:
+                yield _nobody_asked(case)
+            elif not case.evidence.monitoring.get(part):
+                yield not_applicable("the site has no Grafana (grafana_source: none)")
+            else:
+                yield from judge(case)
+
+        judged.__doc__ = judge.__doc__
+        return judged
+
+    return wrapped
+
+
+def _nobody_asked(case: Case) -> Verdict:
+    host = watcher(case.site).name
+    silent = case.evidence.silent.get((MONITORING, host), "the host was not asked")
+    return not_measured(f"its host could not be asked: {silent}", host)
+
+
+def _said(case: Case, part: str) -> Mapping[str, Any]:
+    return dict((case.evidence.monitoring or {})[part])
+
+
+def _trouble(daemon: str, said: Mapping[str, Any], reply: Reply) -> str:
+    """Why a reply is no answer."""
+    if reply["code"] in _REFUSED:
+        return f"{daemon} at {said['url']} wants a password: {reply['why']}"
+    return f"{daemon} at {said['url']}: {reply['why']}"
+
+
+def _unit_hint(case: Case, unit: str) -> str:
+    return f"systemctl status {unit}; journalctl -u {unit} -e   (on {watcher(case.site).name})"
+
+
+def _hint(case: Case, reply: Reply, role: str, unit: str) -> str:
+    if reply["code"] in _REFUSED:
+        return f"{role}_web wants one: say it in prometheus_scrape_settings, job {role} (docs/monitoring.md)"
+    return _unit_hint(case, unit)
+
+
+@_where_watched("prometheus")
+def prometheus(case: Case) -> Iterator[Verdict]:
+    """Prometheus answers, and works with the configuration that it was given last."""
+    host, said = watcher(case.site).name, _said(case, "prometheus")
+    ready, runtime = said["ready"], said["runtime"]
+    if wrong := next((reply for reply in (ready, runtime) if reply["code"] != _OK), None):
+        hint = _hint(case, wrong, "prometheus", "prometheus")
+        yield failed(_trouble("Prometheus", said, wrong), host, hint=hint)
+    elif runtime["data"] is None:
+        yield not_measured(_trouble("Prometheus", said, runtime), host)
+    elif not runtime["data"]["taken"]:
+        yield failed(
+            "Prometheus works with an earlier configuration: it did not take its last one",
+            host,
+            hint=f"promtool check config /etc/prometheus/prometheus.yml   (on {host})",
+        )
+    else:
+        yield passed(f"answers at {said['url']}", host)
+
+
+@_where_watched("prometheus")
+def targets(case: Case) -> Iterator[Verdict]:
+    """Prometheus asks all that it should, and all that it asks answer."""
+    said = _said(case, "prometheus")
+    if said["targets"]["data"] is None:
+        yield not_measured(_trouble("Prometheus", said, said["targets"]), watcher(case.site).name)
+        return
+    asked: defaultdict[str, dict[str, Target]] = defaultdict(dict)
+    for target in said["targets"]["data"]:
+        known = asked[target["instance"]].get(target["job"])
+        # A host may have several targets of a job; the one that fails speaks for them.
+        if known is None or known["health"] == "up":
+            asked[target["instance"]][target["job"]] = target
+    for job, entries in case.targets.items():
+        for name in (str(entry["labels"]["instance"]) for entry in entries):
+            asked[name].setdefault(job, {"health": "missing", "error": "Prometheus does not ask it"})
+    for name, jobs in sorted(asked.items()):
+        yield _of_targets(case, name, jobs)
+
+
+def _of_targets(case: Case, name: str, jobs: Mapping[str, Target]) -> Verdict:
+    """What the targets of a host, by job, say of it."""
+    wrong = [
+        f"job {job} is {target['health']}: {target['error']}"
+        for job, target in sorted(jobs.items())
+        if target["health"] not in {"up", "unknown"}
+    ]
+    if wrong:
+        hint = f"systemctl status 'prometheus-*exporter*'   (on {name}); deploy cluster {case.inventory}"
+        return failed("; ".join(wrong), name, hint=hint)
+    if unknown := [job for job, target in sorted(jobs.items()) if target["health"] == "unknown"]:
+        return not_measured(f"Prometheus has not asked it yet: job {', '.join(unknown)}", name)
+    return passed(f"answers: {', '.join(sorted(jobs))}", name)
+
+
+@_where_watched("prometheus")
+def alerts(case: Case) -> Iterator[Verdict]:
+    """No alert fires."""
+    host, said = watcher(case.site).name, _said(case, "prometheus")
+    if said["alerts"]["data"] is None:
+        yield not_measured(_trouble("Prometheus", said, said["alerts"]), host)
+        return
+    may = case.thresholds.alerts_that_may_fire
+    firing: defaultdict[str, list[str]] = defaultdict(list)
+    names: set[str] = set()
+    passed_over: set[str] = set()
+    for alert in said["alerts"]["data"]:
+        if alert["name"] in may or alert["severity"] == _NOTICE:
+            passed_over.add(alert["name"])
+            continue
+        names.add(alert["name"])
+        since = alert["since"][:16].replace("T", " ")
+        firing[alert["instance"] or host].append(f"{alert['name']} since {since} UTC: {alert['summary']}")
+    hint = "docs/alerts.md says of each what it means; one that may fire is named in validation.yml"
+    for name, texts in sorted(firing.items()):
+        more = f"; and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else ""
+        yield failed("; ".join(texts[:_SHOWN]) + more, name, hint=hint)
+    if not firing:
+        beside = f"; passed over: {', '.join(sorted(passed_over))}" if passed_over else ""
+        yield passed(f"none fires{beside}", host)
+
+
+@_where_watched("alertmanager")
+def alertmanager(case: Case) -> Iterator[Verdict]:
+    """Alertmanager answers."""
+    host, said = watcher(case.site).name, _said(case, "alertmanager")
+    if said["ready"]["code"] == _OK:
+        yield passed(f"answers at {said['url']}", host)
+    else:
+        hint = _hint(case, said["ready"], "alertmanager", "prometheus-alertmanager")
+        yield failed(_trouble("Alertmanager", said, said["ready"]), host, hint=hint)
+
+
+@_where_watched("grafana")
+def grafana(case: Case) -> Iterator[Verdict]:
+    """Grafana answers, and reaches Prometheus."""
+    host, said = watcher(case.site).name, _said(case, "grafana")
+    health, source = said["health"], said["source"]
+    again = f"deploy cluster {case.inventory} --limit {host} --full"
+    if health["code"] is None or health["data"] is None:
+        yield failed(_trouble("Grafana", said, health), host, hint=_unit_hint(case, "grafana-server"))
+    elif health["data"]["database"] != "ok":
+        text = f"Grafana's own database is {health['data']['database']}"
+        yield failed(text, host, hint=_unit_hint(case, "grafana-server"))
+    elif source["code"] in _REFUSED:
+        yield failed(f"Grafana does not let its admin in: {source['why']}", host, hint=again)
+    elif source["code"] is None or source["data"] is None:
+        yield failed(_trouble("Grafana's source of data", said, source), host, hint=again)
+    elif source["code"] == _OK and source["data"]["status"] == "OK":
+        yield passed(f"answers at {said['url']} and reaches Prometheus", host)
+    else:
+        why = source["data"]["message"] or source["why"]
+        hint = f"grafana_prometheus_url, grafana_prometheus_settings; {_unit_hint(case, 'grafana-server')}"
+        yield failed(f"Grafana does not reach Prometheus: {why}", host, hint=hint)
+
+
+def portals(case: Case) -> Iterator[Verdict]:
+    """Where people come in somebody answers: sshd of the login nodes, the pages of the monitoring."""
+    said = case.evidence.monitoring
+    if said is None:
+        yield _nobody_asked(case)
+        return
+    host = watcher(case.site).name
+    wrong = {name: f"sshd: {why}" for name, why in said["doors"].items() if why}
+    shut = [f"{page}: {reply['why']}" for page, reply in said["pages"].items() if reply["code"] not in _THERE]
+    if shut:
+        wrong[host] = "; ".join([*([wrong[host]] if host in wrong else []), *shut])
+    names = list(dict.fromkeys([*said["doors"], *([host] if said["pages"] else [])]))
+    yield from each_host(names, wrong, "answers", "ss -tln; nft list ruleset   (on {host})")
