@@ -5,6 +5,7 @@ Changes nothing. ``look``, ``unseal`` and ``leftovers`` are called, each with a 
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import os
 import pwd
@@ -16,6 +17,7 @@ from typing import Any
 
 # Where slurmd and sackd keep what they fetched, where clients do, where the controller has its own.
 _CONF_DIRECTORIES = ("/run/slurm/conf", "/run/slurm-conf", "/etc/slurm")
+_PLUGIN_DIRECTORIES = ("/usr/lib/*/slurm-wlm", "/usr/lib/*/slurm", "/usr/lib64/slurm", "/usr/local/lib/slurm")
 _CONF_FILES = ("slurm.conf", "cgroup.conf", "gres.conf", "plugstack.conf", "job_container.conf")
 _ENVIRONMENT_FILE = "/etc/environment"
 _SECONDS = 10
@@ -81,7 +83,7 @@ def configuration() -> dict[str, Any]:
             continue
         hashes[name] = hashlib.sha256(text).hexdigest()
         if name == "plugstack.conf":
-            plugins = plugins_of(text.decode("utf-8", "replace"))
+            plugins = plugins_of(text.decode("utf-8", "replace"), plugin_directories(place))
     return {
         "directory": place,
         "server": "",
@@ -100,10 +102,25 @@ def server() -> str:
     return str(found[-1]).strip().strip("\"'") if found else ""
 
 
-def plugins_of(text: str) -> list[str]:
-    """The files that plugstack.conf loads, by absolute path."""
+def plugins_of(text: str, directories: list[str]) -> list[str]:
+    """The files that plugstack.conf loads, by absolute path; a mere name is one of Slurm's own directory."""
     words = (line.split("#")[0].split() for line in text.splitlines())
-    return [line[1] for line in words if len(line) > 1 and line[1].startswith("/")]
+    loaded = [line[1] for line in words if len(line) > 1 and line[0] in ("required", "optional")]
+    return [_found(name, directories) for name in loaded]
+
+
+def _found(name: str, directories: list[str]) -> str:
+    places = [os.path.join(directory, name) for directory in directories]
+    return next((path for path in places if os.path.exists(path)), places[0] if places else name)
+
+
+def plugin_directories(place: str) -> list[str]:
+    """Where Slurm looks for its plugins: where slurm.conf says so, else where packages put them."""
+    with open(f"{place}/slurm.conf", encoding="utf-8", errors="replace") as file:
+        said = re.findall(r"^\s*PluginDir\s*=\s*(\S+)", file.read(), re.MULTILINE | re.IGNORECASE)
+    if said:
+        return str(said[-1]).split(":")
+    return sorted(path for pattern in _PLUGIN_DIRECTORIES for path in glob.glob(pattern))
 
 
 def addresses(names: list[str]) -> dict[str, list[str]]:

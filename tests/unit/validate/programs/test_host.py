@@ -46,13 +46,20 @@ def test_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "slurm.conf").write_text("ClusterName=x\n")
     (tmp_path / "plugstack.conf").write_text(
         f"# required /no.so\nrequired {tmp_path}/slurm.conf x=1\noptional /nowhere/a.so # why\ninclude x/*\n"
+        "required here.so a=b\nrequired gone.so\n"
     )
+    (tmp_path / "plugins").mkdir()
+    (tmp_path / "plugins" / "here.so").touch()
+    with (tmp_path / "slurm.conf").open("a") as file:
+        file.write(f"PluginDir=/nowhere:{tmp_path}/plugins\n")
     found = host.configuration()
     assert found["directory"] == str(tmp_path)
     assert [*found["hashes"]] == ["slurm.conf", "plugstack.conf"]
     assert found["plugins"] == [
         {"path": f"{tmp_path}/slurm.conf", "exists": True},
         {"path": "/nowhere/a.so", "exists": False},
+        {"path": f"{tmp_path}/plugins/here.so", "exists": True},
+        {"path": "/nowhere/gone.so", "exists": False},
     ]
 
 
