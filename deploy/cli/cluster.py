@@ -1,6 +1,5 @@
 """``deploy cluster``: the verb."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -23,6 +22,7 @@ from deploy.cli.parameters import (
     User,
     VaultPasswordFile,
 )
+from deploy.cli.quick_validation import validate_quickly
 from deploy.errors import ExitCode
 
 
@@ -94,21 +94,5 @@ def cluster(
     summary = deploy_cluster(inventory, options, display, go_on if yes else ask_to_go_on)
     code = summary.exit_code
     if validates and code is ExitCode.OK and summary.changed and options.is_whole and not (limit or check):
-        code = _validate(inventory, options, as_data=output is Output.JSONL)
+        code = validate_quickly(inventory, options, as_data=output is Output.JSONL).exit_code
     raise typer.Exit(code)
-
-
-def _validate(inventory: Path, options: Options, *, as_data: bool) -> ExitCode:
-    """The quick validation of what was deployed, shown."""
-    # A run that finds nothing to do is over in a second, of which these imports would be a part.
-    from deploy.cli.validate import show, validate_site  # noqa: PLC0415
-    from deploy.show.validation import as_json  # noqa: PLC0415
-    from deploy.validate.catalog import CHECKS  # noqa: PLC0415
-
-    found = validate_site(inventory, options, CHECKS, is_quick=True)
-    if as_data:
-        typer.echo(json.dumps({"event": "validation", **as_json(found)}))
-    else:
-        typer.echo()
-        show(found)
-    return found.exit_code

@@ -1,4 +1,4 @@
-"""``deploy rehearse``: a site on local containers, with its own names, and what its users type there."""
+"""``deploy rehearse``: a site on local containers, validated, and what its users type there."""
 
 import re
 import signal
@@ -17,6 +17,7 @@ from deploy.cli.displays import Output, choose_display
 from deploy.cli.options import Options
 from deploy.cli.parameters import ExtraVariables, Inventory, VaultPasswordFile
 from deploy.cli.playbook_run import shown_path
+from deploy.cli.quick_validation import validate_quickly
 from deploy.cli.try_commands import CommandsFile, JsonFile, report, type_commands
 from deploy.errors import ExitCode
 from deploy.lab.down import take_down
@@ -25,6 +26,7 @@ from deploy.lab.rehearsed_site import Rehearsed, rehearsed, vaulted
 from deploy.lab.state import find_lab
 from deploy.lab.up import MOST_GPUS
 from deploy.run.cancellation import signals_cancel
+from deploy.show.validation import as_json
 from deploy.site.checks import check_site
 from deploy.site.inventory import Site, read_site
 from deploy.site.user_commands import default_file, read_user_commands
@@ -64,8 +66,9 @@ def rehearse(
 
     The machines are a lab with at most --nodes of each kind of host; a kind is what is in the same groups.
     Of the site its groups and variables are taken, and nothing of how its machines are reached: none of them
-    is connected to, and its secrets are not read. Afterwards all is removed, unless --keep is given.
-    Exit code 0: deployed, and all commands came out as expected.
+    is connected to, and its secrets are not read. Before users' commands the cluster is validated, quickly.
+    Afterwards all is removed, unless --keep is given.
+    Exit code 0: deployed, nothing failed in the validation, and all commands came out as expected.
 
     Examples:
       deploy rehearse inventory.ini
@@ -98,8 +101,9 @@ def _perform(
 ) -> ExitCode:
     options = Options()
     summary = deploy_cluster(inventory, options, choose_display(output, options), go_on)
-    if summary.exit_code is not ExitCode.OK or not content["commands"]:
+    if summary.exit_code is not ExitCode.OK:
         return summary.exit_code
+    found = validate_quickly(inventory, options, as_data=output is Output.JSONL)
     with signals_cancel() as cancellation:
         trial = type_commands(
             read_site(inventory),
@@ -112,8 +116,9 @@ def _perform(
         )
     if cancellation.is_asked:
         raise KeyboardInterrupt
-    report(replace(trial, about=trial.about | {"inventory": shown_path(site.inventory)}), json_file)
-    return trial.exit_code
+    about = {"inventory": shown_path(site.inventory), "validation": as_json(found)}
+    report(replace(trial, about=trial.about | about), json_file)
+    return max(found.exit_code, trial.exit_code)
 
 
 @contextmanager

@@ -165,10 +165,11 @@ def with_images(commands: Iterable[Command], site: Site, session: Session) -> li
 
 
 def report(trial: Trial, json_file: Path | None) -> None:
-    """Shows the table, and writes the file for programs."""
-    typer.echo()
-    for text in table(trial.outcomes):
-        typer.echo(text)
+    """Shows the table of what was typed, and writes the file for programs."""
+    if trial.outcomes:
+        typer.echo()
+        for text in table(trial.outcomes):
+            typer.echo(text)
     if json_file:
         text = json.dumps(as_json(trial.about, trial.outcomes), indent=1) + "\n"
         try:

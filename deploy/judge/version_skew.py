@@ -20,6 +20,7 @@ _RELEASES: tuple[Release, ...] = (
     (24, 11),
     (25, 5),
     (25, 11),
+    (26, 5),
 )
 """Slurm's major releases in order."""
 _THREE_SINCE: Release = (24, 11)

@@ -16,7 +16,7 @@ from ClusterShell.NodeSet import NodeSet
 from deploy.plan.access_wiring import access_of, direct, peers
 from deploy.plan.build import Plan
 from deploy.plan.catalog import PHASES, Phase
-from deploy.plan.container_wiring import exchange, plugin_lines
+from deploy.plan.container_wiring import exchange, plugin_lines, task_prolog
 from deploy.plan.expectations import host_expectations, site_expectations
 from deploy.plan.gpu_wiring import gpu_variables, has_mig, slurm_gpus
 from deploy.plan.logs_wiring import keeper_of_logs
@@ -131,7 +131,7 @@ def shared_variables(site: Site, contract: Mapping[str, Hardware]) -> Mapping[st
             "slurmctld_controllers": controllers,
             "slurmctld_database_host": servers[0],
             "slurmctld_nodes": [_node(host, contract) for host in site.nodes if host.name in known],
-            "slurmctld_task_prolog": TASK_PROLOG,
+            "slurmctld_task_prolog": task_prolog(site, TASK_PROLOG),
             "slurmctld_added_partitions": validation_partitions(site),
             "slurmctld_partition_nodes": partition_nodes,
         },

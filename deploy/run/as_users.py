@@ -39,7 +39,7 @@ _ENDED = frozenset(
     | {"TIMEOUT"}
 )
 _ESCAPES = re.compile(rb"\x1b(\[[0-9;?]*[A-Za-z]|\][^\x07]*\x07|[=>()][0-9A-B]?)")
-_PROMPT = re.compile(rb"[$#>] $")
+_PROMPT = re.compile(rb"([$#>]|\[y/N\]) $")
 _QUIET_SECONDS = 0.4
 _JOBS_EVERY = 1.0
 _POLITE_SECONDS = 5

@@ -10,6 +10,7 @@ from typing import Any
 
 _MOST_LINES = 12
 _PIPE = "&#124;"
+_CHECKED = ("failed", "passed", "not measured", "not applicable")
 
 
 def outputs(root: Path) -> Iterator[tuple[Path, str]]:
@@ -28,13 +29,23 @@ def _page(site: str, result: Mapping[str, Any]) -> str:
             f"Made by `docs/generate.py` from `{site}.json`, the result of",
             f"`deploy rehearse inventory/sites/{site}/inventory.ini` on {result['at'][:10]}:",
             f"containers with {result['system']} and {result['slurm']}, simulated GPUs.",
-            f"{len(commands)} commands: {said}.\n",
+            f"{len(commands)} commands: {said}.",
+            _validation(result["validation"]),
+            "",
             "| Command | Typed | Expected | Seen, or why not |",
             "|---|---|---|---|",
             *(_row(command) for command in commands),
             "",
         ]
     )
+
+
+def _validation(found: Mapping[str, Any]) -> str:
+    """What the quick validation came to, in a line."""
+    outcomes = [check["outcome"] for check in found["checks"]]
+    said = ", ".join(f"{number} {kind}" for kind in _CHECKED if (number := outcomes.count(kind)))
+    names = ", ".join(f"`{check['check']}`" for check in found["checks"] if check["outcome"] == "failed")
+    return f"Validated before that: {said}{f'; what failed: {names}' if names else ''}."
 
 
 def _row(command: Mapping[str, Any]) -> str:

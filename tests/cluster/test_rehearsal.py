@@ -1,4 +1,4 @@
-"""A site is rehearsed: its own names and groups on containers, its users' commands, and nothing left."""
+"""A site is rehearsed: its own names and groups on containers, validated, its users' commands, and nothing left."""
 
 import json
 import os
@@ -23,7 +23,12 @@ def test_a_site_of_three_machines(tmp_path: Path) -> None:
         *("--name", NAME, "--output", "plain", "--json", str(result)),
         seconds=1200,
     )
-    commands = {command["id"]: command for command in json.loads(result.read_text())["commands"]}
+    content = json.loads(result.read_text())
+    assert {
+        check["check"] for check in content["validation"]["checks"] if check["outcome"] == "failed"
+    } == set()
+    assert "\npassed: 0 failed, " in said.stdout
+    commands = {command["id"]: command for command in content["commands"]}
     assert {name for name, command in commands.items() if command["verdict"] == "different"} == set()
     assert "NodeName=gpu-node-02 " in commands["scontrol-show-nodes"]["output"]
     assert set(commands["option-array"]["jobs"].values()) == {"COMPLETED"}

@@ -16,7 +16,15 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 # Where Slurm looks for plugins that are named without a directory, unless slurm.conf says where.
-_PLUGIN_DIRECTORIES = ("/usr/lib/*/slurm-wlm", "/usr/lib/*/slurm", "/usr/lib64/slurm", "/usr/lib/slurm")
+_PLUGIN_DIRECTORIES = (
+    *(
+        "/usr/lib/*/slurm-wlm",
+        "/usr/lib/*/slurm",
+        "/usr/lib64/slurm",
+        "/usr/lib/slurm",
+        "/usr/local/lib/slurm",
+    ),
+)
 # Where slurmd and sackd keep what they fetched, where clients do, where the controller has its own.
 _CONF_DIRECTORIES = ("/run/slurm/conf", "/run/slurm-conf", "/etc/slurm")
 _CONF_FILES = ("slurm.conf", "cgroup.conf", "gres.conf", "plugstack.conf", "job_container.conf")

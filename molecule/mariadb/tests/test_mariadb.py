@@ -32,6 +32,8 @@ def test_settings_are_in_force(on: On, machine: str) -> None:
     assert ask(on, machine, f"SELECT {settings}, @@max_allowed_packet, @@max_connections") == [
         f"{160 << 20}\t{256 << 20}\t900\t{64 << 20}\t77"
     ]
+    # On where nothing is said (11.8), and slurmdbd ends at the first conflict.
+    assert ask(on, machine, "SELECT @@innodb_snapshot_isolation") == ["0"]
 
 
 def test_only_the_machine_itself_is_listened_to(on: On, machine: str) -> None:

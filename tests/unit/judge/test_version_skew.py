@@ -23,6 +23,8 @@ def test_release_of_a_package_version(text: str, expected: tuple[int, int] | Non
         ((23, 11), (22, 5), True),
         ((23, 11), (21, 8), False),
         ((22, 5), (24, 11), False),
+        ((26, 5), (24, 11), True),
+        ((26, 5), (23, 11), False),
         ((31, 5), (25, 11), True),
     ],
 )

@@ -41,6 +41,13 @@ def test_a_site_without_the_group_has_none_of_it(tmp_path: Path) -> None:
     assert "slurmctld_plugstack" not in groups["phase_check"]["hosts"]["ctl1"]
 
 
+def test_nothing_runs_before_a_task_that_is_in_its_container(tmp_path: Path) -> None:
+    assert wired(tmp_path)["phase_controller"]["vars"]["slurmctld_task_prolog"] == ""
+    site = read_site(write_site(tmp_path))
+    groups = wiring(site, build_plan(site), {})["all"]["children"]
+    assert groups["phase_controller"]["vars"]["slurmctld_task_prolog"] == "/usr/local/lib/slurm-task-prolog"
+
+
 def test_the_plugins_line_joins_those_of_the_site(tmp_path: Path) -> None:
     text = "slurmctld_plugstack: [optional other.so]\npyxis_options: {execute_entrypoint: true}\n"
     host = wired(tmp_path, text)["phase_check"]["hosts"]["ctl1"]

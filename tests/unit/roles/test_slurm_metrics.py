@@ -19,7 +19,7 @@ from tests.unit.roles.loading import ROOT, load_module
 
 PROGRAM = ROOT / "roles/slurm_metrics/files/usr/local/lib/slurm_metrics"
 RECORDED = Path(__file__).parent / "slurm_metrics"
-RELEASES = ["22.05", "24.11"]
+RELEASES = ["22.05", "24.11", "26.05"]
 FILES = {
     "controllers": "controllers.txt",
     "nodes": "nodes.txt",
@@ -95,7 +95,7 @@ def parsed(program: Module, release: str) -> dict[str, dict[tuple[str, ...], flo
     return samples(
         family
         for command in listed
-        for family in command.parse(recorded(release, command.name), 1795306000.0)
+        for family in command.parse(recorded(release, command.name), 1795323000.0)
     )
 
 

@@ -1,4 +1,4 @@
-"""The checks on what real clusters said: two nodes with two simulated GPUs, Slurm 22.05 and 24.11."""
+"""The checks on what real clusters said: two nodes with two simulated GPUs, Slurm 22.05 to 26.05."""
 
 import json
 from collections.abc import Callable
@@ -20,7 +20,7 @@ from tests.unit.judge.statuses import NOW
 from tests.unit.validate.clusters import GROUPS
 
 RECORDINGS = Path(__file__).parent / "recorded"
-RELEASES = ("22.05", "24.11")
+RELEASES = ("22.05", "24.11", "26.05")
 DECLARED = {
     "slurmd_hardware": {"memory_mb": 1024, "gpus": [{"type": "a100", "count": 2}]},
     "slurm_accounts_users": [{"name": name, "accounts": ["research"]} for name in ("alice", "bob")],
