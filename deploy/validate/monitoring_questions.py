@@ -1,9 +1,11 @@
 """Whom the host that watches is asked about, and how each wants to be asked."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from deploy.plan.access_wiring import ssh_port
 from deploy.plan.monitoring_wiring import has_grafana, listening_roles, monitoring_variables
+from deploy.site.hardware import Hardware
 from deploy.site.inventory import Host, Site
 
 _LOCALHOST = "127.0.0.1"
@@ -24,14 +26,14 @@ def watcher(site: Site) -> Host:
     return (*site.metrics, *site.masters)[0]
 
 
-def monitoring_questions(site: Site) -> dict[str, Any]:
+def monitoring_questions(site: Site, contract: Mapping[str, Hardware]) -> dict[str, Any]:
     """The variables of the host that asks; what the site may write as a template Ansible reads."""
     host = watcher(site)
     doors = [[login.name, login.cluster_address, ssh_port(login)] for login in site.logins]
     asked: dict[str, Any] = {"doors": doors}
     secrets: dict[str, Any] = {}
     if site.metrics:
-        wired = monitoring_variables(site, host, "")
+        wired = monitoring_variables(site, host, contract, "")
         for role in ("prometheus", "alertmanager"):
             asked[role] = {
                 **_place(host, role, str(wired[f"{role}_listen_address"])),
@@ -43,7 +45,7 @@ def monitoring_questions(site: Site) -> dict[str, Any]:
             secrets[role] = {
                 name: value for part in _settings(role, _SECRETS).values() for name, value in part.items()
             }
-        if has_grafana(host) and "grafana" in listening_roles(site, host):
+        if has_grafana(host) and "grafana" in listening_roles(site, host, contract):
             is_below = "(grafana_settings | default({})).server.serve_from_sub_path | default(false)"
             asked["grafana"] = {
                 **_place(host, "grafana", str(wired["grafana_listen_address"])),

@@ -80,7 +80,7 @@ def write_questions(
         "phase_validation": {"hosts": hosts},
         "phase_validation_jobs": {"hosts": jobs},
         "phase_validation_afterwards": {"hosts": afterwards},
-        "phase_validation_monitoring": {"hosts": {watcher(site).name: monitoring_questions(site)}},
+        "phase_validation_monitoring": {"hosts": {watcher(site).name: monitoring_questions(site, contract)}},
     }
     shared = {
         "validation_programs": str(Path(programs.__file__).parent),

@@ -1,4 +1,4 @@
-"""A site is rehearsed: its own names and groups on containers, validated, its users' commands, and nothing left."""
+"""A site is rehearsed: its own names and groups on containers, a verdict, what users type; nothing left."""
 
 import json
 import os

@@ -45,6 +45,8 @@ SLURM = {
     ),
 }
 VARIABLES: dict[str, Any] = {
+    # The recorded Prometheus asks none.
+    "gpu_exporter_source": "none",
     "slurm_accounts_users": [{"name": "ann", "accounts": ["research"]}],
     "slurmctld_partitions": [
         {"name": "batch", "default": True, "max_time": "7-00:00:00", "default_time": "01:00:00"}

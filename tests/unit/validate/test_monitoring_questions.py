@@ -24,7 +24,7 @@ def trusted(value: Any) -> Any:  # noqa: ANN401 - whatever JSON holds
 def read(variables: dict[str, Any], groups: dict[str, tuple[str, ...]] | None = None) -> dict[str, Any]:
     """The variables once Ansible read them."""
     templar = Templar(loader=DataLoader(), variables=trusted(variables))
-    found: dict[str, Any] = templar.template(trusted(monitoring_questions(site(variables, groups))))
+    found: dict[str, Any] = templar.template(trusted(monitoring_questions(site(variables, groups), {})))
     return found
 
 
@@ -103,4 +103,4 @@ def test_who_is_asked_about_what(
 ) -> None:
     made = site(variables, groups)
     assert watcher(made).name == who
-    assert monitoring_questions(made)["validation_monitoring"].keys() == asked
+    assert monitoring_questions(made, {})["validation_monitoring"].keys() == asked
