@@ -1,6 +1,5 @@
 """``deploy cluster``: the verb."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer

@@ -32,8 +32,8 @@ def plugin_lines(site: Site, host: Host, *, is_limited: bool) -> Variables:
 def task_prolog(site: Site, program: str) -> str:
     """What Slurm runs before each task; nothing on a site with containers.
 
-    The task is in its container by then, where Slurm 24.11 and later need their own libraries to run a program:
-    no container would start (https://github.com/NVIDIA/pyxis/issues/163).
+    The task is in its container by then, where Slurm 24.11 and later need their own libraries to run a
+    program: no container would start (https://github.com/NVIDIA/pyxis/issues/163).
     """
     return "" if site.containers else program
 
