@@ -50,6 +50,11 @@ def test_lines_are_typed_at_prompts_also_of_a_shell_in_a_shell(
     assert text.index("\ninner 2\n") < text.index("\nouter\n")
 
 
+def test_a_question_is_answered(terminal: tuple[subprocess.Popen[bytes], int]) -> None:
+    lines = ["read -p 'Really? [y/N] ' word; test $word = y && exit 7", "y"]
+    assert typist()._listen(*terminal, lines)[0] == 7
+
+
 def test_a_shell_that_nobody_leaves_is_ended(terminal: tuple[subprocess.Popen[bytes], int]) -> None:
     code, _, trouble = typist(1.5)._listen(*terminal, ["cat", "never typed"])
     assert code is None
