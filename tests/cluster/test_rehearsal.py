@@ -1,8 +1,4 @@
-<<<<<<< HEAD
 """A site is rehearsed: its own names and groups on containers, a verdict, what users type; nothing left."""
-=======
-"""A site is rehearsed: its own names and groups on containers, validated and used, and nothing left."""
->>>>>>> h-slurm26
 
 import json
 import os
@@ -28,14 +24,9 @@ def test_a_site_of_three_machines(tmp_path: Path) -> None:
         seconds=1200,
     )
     content = json.loads(result.read_text())
-<<<<<<< HEAD
     assert {
         check["check"] for check in content["validation"]["checks"] if check["outcome"] == "failed"
     } == set()
-=======
-    outcomes = {check["check"]: check["outcome"] for check in content["validation"]["checks"]}
-    assert {name for name, outcome in outcomes.items() if outcome == "failed"} == set()
->>>>>>> h-slurm26
     assert "\npassed: 0 failed, " in said.stdout
     commands = {command["id"]: command for command in content["commands"]}
     assert {name for name, command in commands.items() if command["verdict"] == "different"} == set()
