@@ -13,6 +13,7 @@ LOOK = "Look at the hosts"
 CREDENTIALS = "Decode everybody's credential"
 JOBS = "Run the validation's jobs"
 LEFTOVERS = "Look for what jobs left"
+COMPLAINTS = "Look for what the hardware complained of"
 """The tasks of playbooks/validate.yml."""
 
 
@@ -29,6 +30,7 @@ class Evidence:
     jobs: Answer | None = None
     leftovers: Mapping[str, Answer] = field(default_factory=dict)
     silent: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    complaints: Mapping[str, Answer] = field(default_factory=dict)
 
     def told(self, masters: Iterable[str], what: str) -> Answer | None:
         """What the first controller that answers says of Slurm; None when none does.
@@ -60,5 +62,6 @@ def gathered(events: Iterable[Event]) -> Evidence:
         credentials=answers(CREDENTIALS),
         jobs=next(iter(answers(JOBS).values()), None),
         leftovers=answers(LEFTOVERS),
+        complaints=answers(COMPLAINTS),
         silent={(r.task, r.host): r.message for r in results if r.answer is None and r.is_trouble},
     )
