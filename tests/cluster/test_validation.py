@@ -15,6 +15,8 @@ from tests.cluster.lab_cluster import DEPLOY, Cluster, run, wait_until
 
 pytestmark = pytest.mark.one_release
 NEEDS_PARTS_OF_OTHER_SITES = {"mounts", "plugins", "containers", "mpi"}
+NEEDS_PROGRAMS = {"nccl", "nccl-bandwidth", "nvbandwidth", "dcgm", "training"}
+"""Those that a lab does not install; that they are missing must be said."""
 BESIDE = (
     *(
         "-e",
@@ -53,8 +55,10 @@ def test_a_healthy_cluster_passes_and_nothing_is_left(cluster: Cluster, tmp_path
         cluster, "--junit", str(tmp_path / "v.xml"), "--html", str(tmp_path / "v.html"), expect=0
     )
     outcomes = {name: check["outcome"] for name, check in found.items()}
-    assert {name for name, outcome in outcomes.items() if outcome != "passed"} == NEEDS_PARTS_OF_OTHER_SITES
-    assert {outcomes[name] for name in NEEDS_PARTS_OF_OTHER_SITES} == {"not applicable"}
+    elsewhere = NEEDS_PARTS_OF_OTHER_SITES | NEEDS_PROGRAMS
+    assert {name for name, outcome in outcomes.items() if outcome != "passed"} == elsewhere
+    assert {outcomes[name] for name in elsewhere} == {"not applicable"}
+    assert all("install" in found[name]["verdicts"][0]["message"] for name in NEEDS_PROGRAMS)
     assert 'failures="0"' in (tmp_path / "v.xml").read_text()
     assert "deploy-validate" not in before[0]
     wait_until("nothing is left", lambda: traces(cluster) == before, seconds=60)
@@ -72,6 +76,25 @@ def test_every_fault_is_found_where_it_is(cluster: Cluster, group: str) -> None:
         }
         assert failed.keys() == {*fault.where}, (fault.what, failed)
         assert all(fault.says in message for message in failed.values()), (fault.what, failed)
+
+
+def test_a_burn_in_loads_idle_nodes_and_leaves_those_of_users_alone(cluster: Cluster) -> None:
+    before = traces(cluster)
+    job = cluster.on(
+        "ctl1", "sbatch", "--parsable", "--nodelist=node2", "--chdir=/tmp", "--wrap=sleep 300"
+    ).strip()
+    try:
+        wait_until("a job runs", lambda: "R" in cluster.on("ctl1", "squeue", "-ho%t", f"-j{job}"), seconds=30)
+        found = validated(cluster, "--only", "burn-in", "--burn-in", "0.005", expect=1)
+    finally:
+        cluster.on("ctl1", "scancel", job)
+    verdicts = {verdict["where"]: verdict for verdict in found["burn-in"]["verdicts"]}
+    assert {verdict["outcome"] for verdict in verdicts.values()} == {"not measured"}
+    # Its CPUs did their work; for its simulated GPUs there is none.
+    assert verdicts["node1"]["value"] > 0
+    assert "GPUs had nothing to do" in verdicts["node1"]["message"]
+    assert verdicts["node2"]["message"] == "it was never idle: jobs of users have it"
+    wait_until("nothing is left", lambda: traces(cluster) == before, seconds=60)
 
 
 def test_an_interrupted_validation_cleans_up(cluster: Cluster) -> None:

@@ -1,6 +1,7 @@
 """What a burn-in found: load for hours, every result checked, nodes of a type held against each other."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from deploy.validate.case import Case, without_jobs
@@ -52,7 +53,8 @@ def burn_in(case: Case) -> Iterator[Verdict]:
                 f"{took}, {_said(rates[node])}, every result right{_unwatched(case, node)}", node, **more
             )
         else:
-            yield not_measured(f"{took}: {why}", node)
+            verdict = not_measured(f"{took}, {_said(rates[node]) or 'nothing finished'}: {why}", node)
+            yield replace(verdict, **more)
 
 
 def _said(rates: Mapping[str, float]) -> str:
