@@ -11,6 +11,7 @@ import pytest
 
 from deploy.lab.state import container_name
 from tests.cluster.faults import GROUPS, Fault
+from tests.cluster.jobs import submit, wait_for_job
 from tests.cluster.lab_cluster import DEPLOY, Cluster, run, wait_until
 
 pytestmark = pytest.mark.one_release
@@ -80,12 +81,10 @@ def test_every_fault_is_found_where_it_is(cluster: Cluster, group: str) -> None:
 
 def test_a_burn_in_loads_idle_nodes_and_leaves_those_of_users_alone(cluster: Cluster) -> None:
     before = traces(cluster)
-    job = cluster.on(
-        "ctl1", "sbatch", "--parsable", "--nodelist=node2", "--chdir=/tmp", "--wrap=sleep 300"
-    ).strip()
+    job = submit(cluster, "--nodelist=node2", "sleep 300")
     try:
-        wait_until("a job runs", lambda: "R" in cluster.on("ctl1", "squeue", "-ho%t", f"-j{job}"), seconds=30)
-        found = validated(cluster, "--only", "burn-in", "--burn-in", "0.005", expect=1)
+        wait_for_job(cluster, job, "RUNNING")
+        found = validated(cluster, "--only", "burn-in", "--burn-in", "0.01", expect=1)
     finally:
         cluster.on("ctl1", "scancel", job)
     verdicts = {verdict["where"]: verdict for verdict in found["burn-in"]["verdicts"]}

@@ -40,12 +40,7 @@ def burn_in(case: Case) -> Iterator[Verdict]:
         if wrong:
             yield failed("; ".join(wrong[:_FEW]), node, hint=hint, **more)
         elif not record["rounds"]:
-            trouble = [
-                text
-                for text in case.jobs.get("trouble") or []
-                if text.startswith(("sinfo", f"burn-in on {node}:"))
-            ]
-            yield not_measured(trouble[0] if trouble else "it was never idle: jobs of users have it", node)
+            yield not_measured(_untouched(case, node, record), node)
         elif worked < _ENOUGH * found["seconds"]:
             yield not_measured(f"{took}, without a fault; then jobs of users had it", node)
         elif not (why := _unloaded(record)):
@@ -55,6 +50,17 @@ def burn_in(case: Case) -> Iterator[Verdict]:
         else:
             verdict = not_measured(f"{took}, {_said(rates[node]) or 'nothing finished'}: {why}", node)
             yield replace(verdict, **more)
+
+
+def _untouched(case: Case, node: str, record: Mapping[str, Any]) -> str:
+    """Why a node was not loaded at all."""
+    told = (case.jobs or {}).get("trouble") or []
+    trouble = [text for text in told if text.startswith(("sinfo", f"burn-in on {node}:"))]
+    if trouble:
+        return str(trouble[0])
+    if record["waited"]:
+        return "it was idle, but its job did not begin within a minute"
+    return "it was never idle: jobs of users have it"
 
 
 def _said(rates: Mapping[str, float]) -> str:

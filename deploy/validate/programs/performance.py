@@ -32,7 +32,8 @@ _NVBANDWIDTH = ("host_to_device_memcpy_ce", "device_to_host_memcpy_ce", "device_
 ROUND_SECONDS = 480
 """Jobs of the validation's partition may stay ten minutes, so a burn-in is many jobs, one after the other."""
 _SHORTEST_ROUND = 10
-_TO_BEGIN, _TO_END = 30, 90
+_POLL = 3
+_TO_BEGIN, _TO_END = 60, 90
 _RATE = re.compile(r"^(\d+(?:\.\d+)?)")
 _RANK = re.compile(r"^#\s+Rank\s+(\d+)\s.*?\son\s+(\S+)\s+device\s+\d+\s+\[[^\]]*\]\s+(.+?)\s*$")
 _WRONG = re.compile(r"^#\s*Out of bounds values\s*:\s*(\d+)\s+(\w+)")
@@ -268,7 +269,7 @@ class Measurements:
         while not self.validation.is_over.is_set() and (left := deadline - time.time()) >= _SHORTEST_ROUND:
             free = [node for node in self.idle() if node in nodes]
             if not free:
-                self.validation.is_over.wait(min(15, left))
+                self.validation.is_over.wait(_POLL)
                 continue
             turn += 1
             self._round(turn, free, min(ROUND_SECONDS, left), nodes)

@@ -129,3 +129,15 @@ def test_a_kernel_that_was_not_asked_is_said() -> None:
     assert found["node1"].endswith("every result right (its kernel's log was not read: no journal)")
     assert found["node2"].endswith("(its kernel's log was not read: it could not be asked)")
     assert "HPL 2000 GFLOP/s, GPU 0 250 TFLOP/s" in found["node1"]
+
+
+def test_why_a_node_was_not_loaded() -> None:
+    cluster = Cluster()
+    nodes = cluster.done["burn_in"]["nodes"]
+    nodes["node1"] = {"rounds": [], "jobs": [], "waited": 1}
+    nodes["node2"] = {"rounds": [], "jobs": [], "waited": 0}
+    cluster.done["trouble"] = ["sbatch: other", "burn-in on node2: Invalid account"]
+    assert by_outcome(cluster.verdicts("burn-in"), Outcome.NOT_MEASURED) == {
+        "node1": "it was idle, but its job did not begin within a minute",
+        "node2": "burn-in on node2: Invalid account",
+    }
