@@ -109,12 +109,20 @@ def iterated() -> float:
     return value
 
 
+def filled(megabytes: int) -> bytearray:
+    """So much memory with known contents; never twice of it at once."""
+    held = bytearray()
+    for _ in range(megabytes):
+        held += _BLOCK
+    return held
+
+
 def own_work(deadline: float, megabytes: int, right: float, pipe: Any) -> None:  # noqa: ANN401 - a connection
     """Of one CPU: computes and reads memory again and again; tells how often, and what was wrong."""
     digest = hashlib.sha256()
     for _ in range(megabytes):
         digest.update(_BLOCK)
-    expected, held = digest.hexdigest(), bytearray(_BLOCK * megabytes)
+    expected, held = digest.hexdigest(), filled(megabytes)
     pieces, wrong = 0, []
     began = time.time()
     while time.time() < deadline:
@@ -123,7 +131,7 @@ def own_work(deadline: float, megabytes: int, right: float, pipe: Any) -> None: 
             wrong.append(f"arithmetic gave {value!r} instead of {right!r}")
         if hashlib.sha256(held).hexdigest() != expected:
             wrong.append(f"{megabytes} MiB of memory are not what was written")
-            held[:] = _BLOCK * megabytes
+            held = filled(megabytes)
         pieces += 1
     pipe.send({"pieces": pieces, "seconds": time.time() - began, "wrong": wrong[:3]})
 
@@ -249,7 +257,8 @@ def last(text: str) -> str:
 def cpu_load(given: dict[str, Any]) -> dict[str, Any]:
     """HPL where it is there; else the own load."""
     os.makedirs(given["directory"], exist_ok=True)
-    memory = min(float(given["memory_mb"]) or free_megabytes(), free_megabytes())
+    granted = 0.8 * float(os.environ.get("SLURM_MEM_PER_NODE") or 0)
+    memory = min(size for size in (float(given["memory_mb"]), granted, free_megabytes()) if size > 0)
     for way in given["hpl"]:
         if is_there(way):
             answer = hpl(way, given["seconds"], memory, given["directory"])

@@ -68,15 +68,13 @@ def test_memory_that_is_not_what_was_written(monkeypatch: pytest.MonkeyPatch) ->
         def send(self, answer: dict[str, Any]) -> None:
             self.answer = answer
 
-    pipe = Pipe()
-    real = load.bytearray if hasattr(load, "bytearray") else bytearray
-
-    def spoilt(content: bytes) -> bytearray:
-        held = real(content)
+    def spoilt(megabytes: int) -> bytearray:
+        held = filled(megabytes)
         held[12345] ^= 1
         return held
 
-    monkeypatch.setattr(load, "bytearray", spoilt, raising=False)
+    pipe, filled = Pipe(), load.filled
+    monkeypatch.setattr(load, "filled", spoilt)
     load.own_work(time.time() + 0.1, 2, load.RIGHT, pipe)
     assert pipe.answer["wrong"][0] == "2 MiB of memory are not what was written"
 
