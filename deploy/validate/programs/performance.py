@@ -33,7 +33,7 @@ ROUND_SECONDS = 480
 """Jobs of the validation's partition may stay ten minutes, so a burn-in is many jobs, one after the other."""
 _SHORTEST_ROUND = 10
 _POLL = 3
-_TO_BEGIN, _TO_END = 60, 90
+_TO_SETTLE, _TO_BEGIN, _TO_END = 20, 60, 90
 _RATE = re.compile(r"^(\d+(?:\.\d+)?)")
 _RANK = re.compile(r"^#\s+Rank\s+(\d+)\s.*?\son\s+(\S+)\s+device\s+\d+\s+\[[^\]]*\]\s+(.+?)\s*$")
 _WRONG = re.compile(r"^#\s*Out of bounds values\s*:\s*(\d+)\s+(\w+)")
@@ -265,18 +265,22 @@ class Measurements:
         nodes: dict[str, dict[str, Any]] = {
             node: {"rounds": [], "jobs": [], "waited": 0} for node in self.validation.plan["nodes"]
         }
-        turn = 0
+        turn, settled = 0, began + _TO_SETTLE
         while not self.validation.is_over.is_set() and (left := deadline - time.time()) >= _SHORTEST_ROUND:
-            free = [node for node in self.idle() if node in nodes]
-            if not free:
+            states = self.node_states()
+            free = [node for node in nodes if states.get(node) == "idle"]
+            # A round waits for the nodes that are about to be free, its own last ones among them.
+            is_early = "completing" in states.values() and time.time() < settled
+            if is_early or not free:
                 self.validation.is_over.wait(_POLL)
                 continue
             turn += 1
             self._round(turn, free, min(ROUND_SECONDS, left), nodes)
+            settled = time.time() + _TO_SETTLE
         return {"seconds": seconds, "took": time.time() - began, "nodes": nodes}
 
-    def idle(self) -> list[str]:
-        """The nodes on which no job runs."""
+    def node_states(self) -> dict[str, str]:
+        """What Slurm says of every node in a word; nothing when it does not answer."""
         # A partition that is named is shown, hidden or not.
         argv = [
             "sinfo",
@@ -288,9 +292,9 @@ class Measurements:
         done = self.validation.run(argv, seconds=30)
         if done["code"] != 0:
             self.validation.trouble.append(f"sinfo: {done['said'].strip()}")
-            return []
+            return {}
         words = [line.split() for line in done["said"].splitlines()]
-        return [line[0] for line in words if len(line) == 2 and line[1] == "idle"]  # noqa: PLR2004
+        return {line[0]: line[1] for line in words if len(line) == 2}  # noqa: PLR2004
 
     def _round(self, turn: int, free: list[str], seconds: float, nodes: dict[str, dict[str, Any]]) -> None:
         place = self.validation.directory

@@ -67,7 +67,7 @@ class Jobs:
                 "gpu_kinds": dict.fromkeys(nodes, "a100x2"),
                 "memory_mb": dict.fromkeys(nodes, 1000),
                 "port": 20001,
-                "burn_in_seconds": 11.0,
+                "burn_in_seconds": 14.0,
             },
         }
         self.speed = 47.0
@@ -86,7 +86,8 @@ class Jobs:
         assert seconds > 0
         self.started.append(argv)
         if argv[0] == "sinfo":
-            lines = [f"{node} {'idle' if node in self.idle else 'mixed'}" for node in self.plan["nodes"]]
+            busy = "completing" if len(self.started) == 1 else "mixed"
+            lines = [f"{node} {'idle' if node in self.idle else busy}" for node in self.plan["nodes"]]
             return {"code": 0, "seconds": 0.1, "said": "\n".join(lines), "answers": []}
         if argv[0] == "squeue":
             said = "\n".join(f"{job} {state}" for job, state in self.states.items())
@@ -165,10 +166,12 @@ def test_a_burn_in_goes_in_rounds_over_idle_nodes(tmp_path: Path, monkeypatch: p
     clock = iter(range(10_000))
     monkeypatch.setattr("time.time", lambda: next(clock) / 2)
     found = measured(jobs, NODES)["burn_in"]
-    assert found["seconds"] == 11
-    assert [answer["node"] for answer in found["nodes"]["n1"]["rounds"]] == ["n1"]
+    assert found["seconds"] == 14
+    assert [argv[0] for argv in jobs.started][:3] == ["sinfo", "sinfo", "sbatch"]
+    assert {answer["node"] for answer in found["nodes"]["n1"]["rounds"]} == {"n1"}
     assert found["nodes"]["n2"] == {"rounds": [], "jobs": [], "waited": 0}
-    assert (found["nodes"]["n3"]["rounds"], jobs.trouble) == ([], ["burn-in on n3: Invalid node name"])
+    assert found["nodes"]["n3"]["rounds"] == []
+    assert {*jobs.trouble} == {"burn-in on n3: Invalid node name"}
 
 
 def test_a_job_of_a_burn_in_that_does_not_begin_is_cancelled(
