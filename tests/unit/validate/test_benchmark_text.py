@@ -9,7 +9,7 @@ RECORDED = Path(__file__).parent / "recorded"
 
 
 def test_the_copies_of_a_gpu() -> None:
-    found = nvbandwidth((RECORDED / "nvbandwidth-0.7.json").read_text())
+    found = nvbandwidth((RECORDED / "nvbandwidth.json").read_text())
     assert found["wrong"] == []
     assert found["copies"] == {
         "host_to_device_memcpy_ce": {"0": 12.3964},
