@@ -20,9 +20,9 @@ def validate_quickly(
     # A run that finds nothing to do is over in a second, of which these imports would be a part.
     from deploy.cli.validate import show, validate_site  # noqa: PLC0415
     from deploy.show.validation import as_json  # noqa: PLC0415
-    from deploy.validate.catalog import chosen  # noqa: PLC0415
+    from deploy.validate.catalog import chosen, ordinary  # noqa: PLC0415
 
-    found = validate_site(inventory, options, chosen([], without), is_quick=True)
+    found = validate_site(inventory, options, ordinary(chosen([], without)), is_quick=True)
     if as_data:
         typer.echo(json.dumps({"event": "validation", **as_json(found)}))
     else:

@@ -38,14 +38,16 @@ from deploy.site.secrets import secrets_file
 from deploy.site.values import suggestion
 from deploy.validate.baseline import keep_baseline, read_baseline, with_regressions
 from deploy.validate.case import Case
-from deploy.validate.catalog import CHECKS, Check, chosen, judged
+from deploy.validate.catalog import CHECKS, LOAD, SLOW, Check, chosen, judged, ordinary
 from deploy.validate.evidence import JOBS, Evidence, gathered
+from deploy.validate.occupied import announced
 from deploy.validate.programs.user import AT_WORK
 from deploy.validate.questions import write_questions
 from deploy.validate.thresholds import read_thresholds
 from deploy.validate.verdict import Validation
 
 _LOCK = "validation"
+_HOUR, _MOST_HOURS = 3600, 168
 
 
 def validate(
@@ -59,6 +61,12 @@ def validate(
     ] = None,
     skip: Annotated[
         list[str] | None, typer.Option(metavar="CHECK", help="Not this check; may be repeated.")
+    ] = None,
+    burn_in: Annotated[
+        float | None,
+        typer.Option(
+            metavar="HOURS", help="Load on every node that nobody uses, for that long; 0.5 will do."
+        ),
     ] = None,
     as_json_file: Annotated[
         Path | None,
@@ -76,15 +84,17 @@ def validate(
 ) -> None:
     """Measure the cluster as its users see it, and judge it against what the inventory promises.
 
-    Jobs run as a user of their own (users_validation) in a hidden partition, wait for nobody, take at most a
-    CPU and a little memory at a time, and push no job of users away. Nothing is changed and nothing is left
-    behind. What a site does not have is not applicable, and what users' jobs occupy is not measured: neither
-    counts as passed. Exit code 0: nothing failed; 1: something did; 2: the site is wrong.
+    Jobs run as a user of their own (users_validation) in a hidden partition, wait for nobody, and push no job
+    of users away; most take a CPU and a little memory, those that measure take nodes that nobody uses.
+    Nothing is changed and nothing is left behind. What a site does not have is not applicable, and what
+    users' jobs occupy is not measured: neither counts as passed. Exit code 0: nothing failed; 1: something
+    did; 2: the site is wrong.
 
     Examples:
       deploy validate inventory.ini
       deploy validate inventory.ini --quick --html validation.html
       deploy validate inventory.ini --only gpu-binding --only munge
+      deploy validate inventory.ini --only burn-in --burn-in 12
 
     """
     options = Options(
@@ -96,10 +106,10 @@ def validate(
         connection_password=ask_password("SSH", is_wanted=ask_pass),
         become_password=ask_password("sudo", is_wanted=ask_become_pass),
     )
-    checks = _chosen(only or [], skip or [])
+    checks = _chosen(only or [], skip or [], burn_in)
     for path in (as_json_file, junit, html):
         _refuse_unwritable(path)
-    found = validate_site(inventory, options, checks, is_quick=quick)
+    found = validate_site(inventory, options, checks, is_quick=quick, burn_in_hours=burn_in or 0.0)
     if as_json_file is not None:
         _write(as_json_file, json.dumps(as_json(found), indent=1) + "\n")
     if junit is not None:
@@ -112,7 +122,12 @@ def validate(
 
 
 def validate_site(
-    inventory: Path, options: Options, checks: Collection[Check], *, is_quick: bool
+    inventory: Path,
+    options: Options,
+    checks: Collection[Check],
+    *,
+    is_quick: bool,
+    burn_in_hours: float = 0.0,
 ) -> Validation:
     """Asks, runs the jobs, judges. Raises DeployError when the site is wrong or cannot be asked."""
     settings = Settings(forks=options.forks)
@@ -124,9 +139,11 @@ def validate_site(
     ):
         site, contract = opened.site, read_contract(opened.site)
         thresholds = read_thresholds(site.directory)
-        kinds = {kind for check in checks for kind in check.kinds} - ({"limit"} if is_quick else set())
+        kinds = {kind for check in checks for kind in check.kinds} - (SLOW if is_quick else set())
         source = Path(place) / "questions.json"
-        questions = write_questions(source, site, contract, kinds)
+        questions = write_questions(
+            source, site, contract, kinds, thresholds=thresholds, burn_in_seconds=burn_in_hours * _HOUR
+        )
         # How Prometheus is asked may name a secret of the site's.
         path = secrets_file(site)
         secrets = (path,) if site.metrics and path.exists() else None
@@ -139,6 +156,10 @@ def validate_site(
             events.append(event)
             if isinstance(event, TaskStarted):
                 _say(event.task)
+                if event.task == JOBS and LOAD in kinds:
+                    told = gathered(events).told([host.name for host in site.masters], "nodes")
+                    for line in announced(site, str((told or {}).get("out", "")), burn_in_hours):
+                        typer.echo(line, err=True)
 
         with signals_cancel() as cancellation:
             execute(request, take, cancellation, opened.ansible)
@@ -177,14 +198,21 @@ def _refuse_second(evidence: Evidence) -> None:
             )
 
 
-def _chosen(only: list[str], skip: list[str]) -> tuple[Check, ...]:
+def _chosen(only: list[str], skip: list[str], hours: float | None = None) -> tuple[Check, ...]:
+    if hours is not None and not 0 < hours <= _MOST_HOURS:
+        hint = "name hours, as in --burn-in 12 or --burn-in 0.5"
+        why = f"{hours:g} is not a number of hours above 0, and at most {_MOST_HOURS}"
+        raise error("invalid-option", why, where="--burn-in", hint=hint)
+    if hours is None and LOAD in only:
+        raise error("invalid-option", "for how long?", where="--only burn-in", hint="add --burn-in HOURS")
     names = [check.name for check in CHECKS]
     for option, given in (("--only", only), ("--skip", skip)):
         for name in given:
             if name not in names:
                 hint = suggestion(name, dict.fromkeys(names))
                 raise error("invalid-option", f"there is no check {name}", where=option, hint=hint)
-    if not (left := chosen(only, skip)):
+    left = chosen(only, skip) if hours is not None else ordinary(chosen(only, skip))
+    if not left:
         raise error(
             "invalid-option",
             "no check is left",

@@ -9,12 +9,13 @@ from deploy.validate.thresholds import Thresholds
 from deploy.validate.verdict import Judged, Outcome, Verdict
 
 Measurements = Mapping[str, Mapping[str, float]]
-"""Values by check and host; less is better."""
+"""Values by check and host."""
 
 _FILE = "validation.json"
-_COMPARED = frozenset({"speed"})
+_COMPARED = frozenset({"speed", "nccl-bandwidth", "nvbandwidth", "burn-in"})
 """How long a job takes to start depends on who else is there; how long a piece of work takes does not."""
 _PERCENT = 100
+_LEAST = 1e-9
 
 
 def read_baseline(state: Path) -> Measurements:
@@ -48,9 +49,10 @@ def with_regressions(
         before = baseline.get(check, {}).get(verdict.where)
         if verdict.outcome is not Outcome.PASSED or verdict.value is None or not before:
             return verdict
-        if verdict.value <= before * worst:
+        slower = before / max(verdict.value, _LEAST) if verdict.is_rate else verdict.value / before
+        if slower <= worst:
             return verdict
-        percent = _PERCENT * (verdict.value / before - 1)
+        percent = _PERCENT * (slower - 1)
         message = f"{verdict.message}: {percent:.0f} % slower than in the last good validation"
         hint = f"what changed since? If it is meant to be so, remove .deploy/{_FILE}"
         return replace(verdict, outcome=Outcome.FAILED, message=message, hint=hint)

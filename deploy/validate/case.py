@@ -99,17 +99,25 @@ class Case:
         """By node, the row of a job that was ended for its memory."""
         return {row["NodeList"]: row for row in self.rows if row["State"].startswith("OUT_OF_ME")}
 
+    def type_of(self, node: str) -> str:
+        """Nodes with the same contract are of one type."""
+        return str(sorted((key, str(value)) for key, value in self.contract.get(node, {}).items()))
+
     def is_taken(self, node: str, run: Run) -> bool:
         """Whether a job did not start because the node belongs to other jobs at the moment."""
-        if run["code"] == 0 or run["answers"]:
-            return False
         state = self.slurm_nodes.get(node, {}).get("State", "")
-        is_busy = bool(_TAKEN & {*state.replace("*", "").split("+")})
-        return is_busy and any(words in run["said"] for words in _REFUSED_FOR_NOW)
+        return bool(_TAKEN & {*state.replace("*", "").split("+")}) and is_refused(run)
 
     def value(self, name: str) -> Any:  # noqa: ANN401 - a variable is whatever its role says
         """A variable of the controller."""
         return self.site.masters[0].value(name)
+
+
+def is_refused(run: Run) -> bool:
+    """Whether a job did not start because there was no room for it at the moment."""
+    if run["code"] == 0 or run["answers"]:
+        return False
+    return any(words in run["said"] for words in _REFUSED_FOR_NOW)
 
 
 def last_line(run: Run) -> str:

@@ -5,8 +5,13 @@ from dataclasses import dataclass, replace
 
 from deploy.run.message import clean, one_line
 from deploy.validate.case import Case
-from deploy.validate.checks import hosts, jobs, monitoring, slurm
+from deploy.validate.checks import burn_in, hosts, jobs, monitoring, performance, slurm
 from deploy.validate.verdict import Judged, Verdict
+
+SLOW = frozenset({"limit", "nccl", "nvbandwidth", "dcgm", "training"})
+"""Kinds of jobs that take more than a minute."""
+LOAD = "burn-in"
+"""The kind that runs for as long as one says, when one says it."""
 
 
 @dataclass(frozen=True)
@@ -14,7 +19,7 @@ class Check:
     """One check: its name, what it proves, and the kinds of jobs that it looks at.
 
     ``kinds`` are ``probes`` (one on every node, which all others need, too), ``array``, ``together``,
-    ``memory``, ``gpus``, ``ssh``, ``mpi``, ``containers`` and ``limit``, which takes more than a minute.
+    ``memory``, ``gpus``, ``ssh``, ``mpi``, ``containers``; SLOW and LOAD are further ones.
     """
 
     name: str
@@ -74,6 +79,32 @@ CHECKS: tuple[Check, ...] = (
     Check("ssh-gate", "users log in on a node only with a job there", jobs.ssh_gate, kinds=("ssh",)),
     Check("containers", "a job with an image sees the image", jobs.containers, kinds=("containers",)),
     Check("mpi", "an MPI program has all its ranks", jobs.mpi, kinds=("mpi",)),
+    Check("nccl", "NCCL's all-reduce has all its ranks and right results", performance.nccl, kinds=("nccl",)),
+    Check(
+        "nccl-bandwidth",
+        "NCCL's all-reduce is as fast as it should be on these GPUs and this fabric",
+        performance.nccl_bandwidth,
+        kinds=("nccl",),
+    ),
+    Check(
+        "nvbandwidth",
+        "every GPU copies as fast as those of its type",
+        performance.nvbandwidth,
+        kinds=("nvbandwidth",),
+    ),
+    Check("dcgm", "DCGM's diagnostics of every GPU pass", performance.dcgm, kinds=("dcgm",)),
+    Check(
+        "training",
+        "PyTorch trains on every node and over all of them",
+        performance.training,
+        kinds=("training",),
+    ),
+    Check(
+        "burn-in",
+        "under load all results are right, no hardware reports errors, no node is slower than its like",
+        burn_in.burn_in,
+        kinds=(LOAD,),
+    ),
     Check("nothing-left", "no process of a job outlives it", jobs.nothing_left, kinds=("probes",)),
     Check("prometheus", "Prometheus answers and took its configuration", monitoring.prometheus),
     Check("targets", "Prometheus asks all that it should, and all answer", monitoring.targets),
@@ -82,6 +113,11 @@ CHECKS: tuple[Check, ...] = (
     Check("grafana", "Grafana answers and reaches Prometheus", monitoring.grafana),
     Check("portals", "login nodes' sshd and the monitoring's pages answer", monitoring.portals),
 )
+
+
+def ordinary(checks: Collection[Check]) -> tuple[Check, ...]:
+    """The checks that run without being asked for."""
+    return tuple(check for check in checks if LOAD not in check.kinds)
 
 
 def chosen(only: Collection[str], skip: Collection[str]) -> tuple[Check, ...]:

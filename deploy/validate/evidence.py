@@ -15,6 +15,7 @@ JOBS = "Run the validation's jobs"
 LEFTOVERS = "Look for what jobs left"
 ADMINS = "Ask PAM about admins"
 MONITORING = "Ask the monitoring"
+COMPLAINTS = "Look for what the hardware complained of"
 """The tasks of playbooks/validate.yml."""
 
 
@@ -31,6 +32,7 @@ class Evidence:
     jobs: Answer | None = None
     leftovers: Mapping[str, Answer] = field(default_factory=dict)
     silent: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    complaints: Mapping[str, Answer] = field(default_factory=dict)
     admins: Mapping[str, Answer] = field(default_factory=dict)
     monitoring: Answer | None = None
 
@@ -66,5 +68,6 @@ def gathered(events: Iterable[Event]) -> Evidence:
         leftovers=answers(LEFTOVERS),
         admins=answers(ADMINS),
         monitoring=next(iter(answers(MONITORING).values()), None),
+        complaints=answers(COMPLAINTS),
         silent={(r.task, r.host): r.message for r in results if r.answer is None and r.is_trouble},
     )

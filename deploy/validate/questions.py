@@ -2,6 +2,7 @@
 
 import json
 import secrets
+import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,9 @@ from deploy.site.hardware import Hardware, hardware_of
 from deploy.site.inventory import Host, Site
 from deploy.site.storage import mount_paths
 from deploy.validate import programs
+from deploy.validate.benchmarks import module_with_torch
 from deploy.validate.monitoring_questions import monitoring_questions, watcher
+from deploy.validate.thresholds import Thresholds
 
 _CREDENTIALS = 100
 """More hosts than that do not decode each other's credentials all; the first controller's is among them."""
@@ -28,6 +31,10 @@ _NEIGHBOURS = 16
 """To so many other nodes a node's ways are tried; job steps reach their nodes through each other."""
 _LIMIT_SECONDS = 120
 _SECONDS, _SECONDS_PER_NODE = 240, 3
+_MEASURED = frozenset({"nccl", "nvbandwidth", "dcgm", "training", "burn-in"})
+_MEASURING_SECONDS, _MEASURING_SECONDS_PER_NODE = 1800, 60
+_PORTS = range(20_000, 30_000)
+_MEMORY_SHARE = 0.8
 
 Item = TypeVar("Item")
 
@@ -54,7 +61,13 @@ def closed_nodes(site: Site) -> tuple[Host, ...]:
 
 
 def write_questions(
-    path: Path, site: Site, contract: Mapping[str, Hardware], kinds: Collection[str]
+    path: Path,
+    site: Site,
+    contract: Mapping[str, Hardware],
+    kinds: Collection[str],
+    *,
+    thresholds: Thresholds | None = None,
+    burn_in_seconds: float = 0,
 ) -> Questions:
     """Writes the inventory source; returns what the answers are held against."""
     number = secrets.token_hex(4)
@@ -64,6 +77,11 @@ def write_questions(
     if user and kinds:
         own = {"partition": user, "marker": marker, "nonce": nonce, "kinds": sorted(kinds)}
         plan = {**own, **_plan(site, contract)}
+        if _MEASURED & {*kinds}:
+            plan["performance"] = {
+                **_measurements(site, contract, thresholds or Thresholds()),
+                "burn_in_seconds": burn_in_seconds,
+            }
     hosts = _by_host(site, contract)
     jobs: dict[str, Any] = {}
     afterwards: dict[str, Any] = {}
@@ -72,7 +90,7 @@ def write_questions(
             site.logins[0].name: {
                 "validation_plan": plan,
                 "validation_user": user,
-                "validation_seconds": _SECONDS + _SECONDS_PER_NODE * len(site.nodes),
+                "validation_seconds": _seconds(site, kinds, burn_in_seconds),
             }
         }
         afterwards = {node.name: None for node in site.nodes}
@@ -86,6 +104,8 @@ def write_questions(
         "validation_programs": str(Path(programs.__file__).parent),
         "validation_makers": [host.name for host in members(site, "packages")[:_CREDENTIALS]],
         "validation_leftovers": {"user": user, "marker": marker},
+        "validation_began": int(time.time()),
+        "validation_has_load": "burn-in" in kinds,
     }
     path.write_text(json.dumps({"all": {"children": children, "vars": shared}}), encoding="utf-8")
     return Questions(marker, nonce, plan)
@@ -165,6 +185,36 @@ def _around(everybody: Sequence[Item], first: int, count: int) -> list[Item]:
     """So many of a ring, from one place on; each once at most."""
     following = everybody[first : first + count]
     return [*following, *everybody[: min(first, count - len(following))]]
+
+
+def _seconds(site: Site, kinds: Collection[str], burn_in_seconds: float) -> int:
+    """For how long one waits for the jobs."""
+    seconds = _SECONDS + _SECONDS_PER_NODE * len(site.nodes)
+    if _MEASURED & {*kinds}:
+        seconds += _MEASURING_SECONDS + _MEASURING_SECONDS_PER_NODE * len(site.nodes) + int(burn_in_seconds)
+    return seconds
+
+
+def _measurements(site: Site, contract: Mapping[str, Hardware], thresholds: Thresholds) -> dict[str, Any]:
+    """What the jobs that measure must know of the site."""
+    hardware = {node.name: hardware_of(node, contract) for node in site.nodes}
+    wanted = thresholds.benchmarks.plan(thresholds.bus_bandwidth_percent)
+    if "python" not in thresholds.benchmarks.own:
+        modules = [*module_with_torch(site.logins[0].value("ml_stack_environments"))]
+        wanted["tools"]["python"]["modules"] = modules[-1:]
+    return {
+        **wanted,
+        "gpu_kinds": {name: kind_of_gpus(has) for name, has in hardware.items()},
+        "memory_mb": {
+            name: _MEMORY_SHARE * float(has.get("memory_mb") or 0) for name, has in hardware.items()
+        },
+        "port": secrets.choice(_PORTS),
+    }
+
+
+def kind_of_gpus(hardware: Mapping[str, Any]) -> str:
+    """The GPUs of a node in a word, as in a100x4."""
+    return "+".join(f"{gpu['type']}x{gpu['count']}" for gpu in hardware.get("gpus") or [])
 
 
 def _plan(site: Site, contract: Mapping[str, Hardware]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """What measurements are held against: numbers of ours, or of the site's own ``validation.yml``."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from math import inf
 from pathlib import Path
@@ -9,6 +9,7 @@ from typing import Any
 from deploy.errors import DeployError, Finding
 from deploy.site.origin import shown
 from deploy.site.plain_yaml import NotReadable, parse_mapping, read_text
+from deploy.validate.benchmarks import KEYS, Benchmarks, read_benchmarks
 
 FILE_NAME = "validation.yml"
 _LISTS = frozenset({"alerts_that_may_fire"})
@@ -26,6 +27,14 @@ class Thresholds:
     """So much slower than in the last good validation is a regression."""
     alerts_that_may_fire: tuple[str, ...] = ()
     """Alerts that are no finding, by name."""
+    outlier_deviations: float = 6.0
+    """So many standard deviations, as the median distance tells them, make a node of its type an outlier."""
+    outlier_percent: float = 10.0
+    """What is nearer to the median than this is no outlier, however equal the others are."""
+    bus_bandwidth_percent: float = 90.0
+    """So much of the bus bandwidth that NCCL reaches on such GPUs and such a fabric must be there."""
+    benchmarks: Benchmarks = field(default_factory=Benchmarks)
+    """The programs that measure, and what NCCL should reach."""
 
 
 def read_thresholds(directory: Path) -> Thresholds:
@@ -39,9 +48,12 @@ def read_thresholds(directory: Path) -> Thresholds:
         raise DeployError(
             _finding(problem.place(path), f"this file cannot be read: {problem.reason}")
         ) from None
-    known = [field.name for field in fields(Thresholds)]
+    known = [one.name for one in fields(Thresholds) if one.name != "benchmarks"]
     wrong = []
-    for name, value in content.items():
+    benchmarks, problems = read_benchmarks(content)
+    wrong += [_finding(str(path), problem) for problem in problems]
+    numbers = {name: value for name, value in content.items() if name not in KEYS}
+    for name, value in numbers.items():
         if name not in known:
             near = get_close_matches(str(name), known, 1)
             meant = f", did you mean {near[0]}?" if near else f"; there are {', '.join(known)}"
@@ -54,9 +66,9 @@ def read_thresholds(directory: Path) -> Thresholds:
     if wrong:
         raise DeployError(*wrong)
     given: dict[str, Any] = {
-        str(name): tuple(value) if name in _LISTS else float(value) for name, value in content.items()
+        str(name): tuple(value) if name in _LISTS else float(value) for name, value in numbers.items()
     }
-    return Thresholds(**given)
+    return Thresholds(**given, benchmarks=benchmarks)
 
 
 def _finding(place: str, message: str) -> Finding:

@@ -21,7 +21,7 @@ class Verdict:
 
     ``message`` says what was seen, and why it is so where it is not as expected; ``expected`` what was
     promised, and by whom; ``hint`` the next thing to type. A measurement has a ``value`` and its ``unit``;
-    less is better.
+    less is better, but for a rate.
     """
 
     outcome: Outcome
@@ -31,14 +31,15 @@ class Verdict:
     hint: str = ""
     value: float | None = None
     unit: str = ""
+    is_rate: bool = False
 
 
-def passed(message: str, where: str = "", **more: float | str) -> Verdict:
+def passed(message: str, where: str = "", **more: float | str | bool) -> Verdict:
     """It was measured, and is as promised."""
     return Verdict(Outcome.PASSED, message, where, **more)  # type: ignore[arg-type]
 
 
-def failed(message: str, where: str = "", **more: float | str) -> Verdict:
+def failed(message: str, where: str = "", **more: float | str | bool) -> Verdict:
     """It was measured, and is not as promised."""
     return Verdict(Outcome.FAILED, message, where, **more)  # type: ignore[arg-type]
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.faults import GROUPS
+from tests.cluster.jobs import submit, wait_for_job
 from tests.cluster.lab_cluster import DEPLOY, Cluster, run, wait_until
 from tests.cluster.validated import expect_found, validated
 
@@ -15,6 +16,8 @@ NEEDS_PARTS_OF_OTHER_SITES = {
     *("mounts", "plugins", "containers", "mpi"),
     *("prometheus", "targets", "alerts", "alertmanager", "grafana"),
 }
+NEEDS_PROGRAMS = {"nccl", "nccl-bandwidth", "nvbandwidth", "dcgm", "training"}
+"""Those that a lab does not install; that they are missing must be said."""
 BESIDE = (
     *(
         "-e",
@@ -45,8 +48,10 @@ def test_a_healthy_cluster_passes_and_nothing_is_left(cluster: Cluster, tmp_path
         cluster, "--junit", str(tmp_path / "v.xml"), "--html", str(tmp_path / "v.html"), expect=0
     )
     outcomes = {name: check["outcome"] for name, check in found.items()}
-    assert {name for name, outcome in outcomes.items() if outcome != "passed"} == NEEDS_PARTS_OF_OTHER_SITES
-    assert {outcomes[name] for name in NEEDS_PARTS_OF_OTHER_SITES} == {"not applicable"}
+    elsewhere = NEEDS_PARTS_OF_OTHER_SITES | NEEDS_PROGRAMS
+    assert {name for name, outcome in outcomes.items() if outcome != "passed"} == elsewhere
+    assert {outcomes[name] for name in elsewhere} == {"not applicable"}
+    assert all("install" in found[name]["verdicts"][0]["message"] for name in NEEDS_PROGRAMS)
     assert 'failures="0"' in (tmp_path / "v.xml").read_text()
     assert "deploy-validate" not in before[0]
     wait_until("nothing is left", lambda: traces(cluster) == before, seconds=60)
@@ -56,6 +61,23 @@ def test_a_healthy_cluster_passes_and_nothing_is_left(cluster: Cluster, tmp_path
 @pytest.mark.parametrize("group", GROUPS)
 def test_every_fault_is_found_where_it_is(cluster: Cluster, group: str) -> None:
     expect_found(cluster, GROUPS[group], *(BESIDE if group == "hosts" else ()))
+
+
+def test_a_burn_in_loads_idle_nodes_and_leaves_those_of_users_alone(cluster: Cluster) -> None:
+    before = traces(cluster)
+    job = submit(cluster, "--nodelist=node2", "sleep 300")
+    try:
+        wait_for_job(cluster, job, "RUNNING")
+        found = validated(cluster, "--only", "burn-in", "--burn-in", "0.01", expect=1)
+    finally:
+        cluster.on("ctl1", "scancel", job)
+    verdicts = {verdict["where"]: verdict for verdict in found["burn-in"]["verdicts"]}
+    assert {verdict["outcome"] for verdict in verdicts.values()} == {"not measured"}
+    # Its CPUs did their work; for its simulated GPUs there is none.
+    assert verdicts["node1"]["value"] > 0
+    assert "GPUs had nothing to do" in verdicts["node1"]["message"]
+    assert verdicts["node2"]["message"] == "it was never idle: jobs of users have it"
+    wait_until("nothing is left", lambda: traces(cluster) == before, seconds=60)
 
 
 def test_an_interrupted_validation_cleans_up_and_a_second_one_is_refused(

@@ -10,10 +10,13 @@ from deploy.judge.site_status import JudgedHost
 from deploy.site.addresses import is_ip
 from deploy.site.storage import mount_paths
 from deploy.validate.case import Case, blamed, each_host
+from deploy.validate.outliers import spread_limit
 from deploy.validate.questions import closed_nodes
 from deploy.validate.verdict import Verdict, failed, not_applicable, not_measured, passed
 
 _PERCENT = 100
+_BESIDE_OTHERS_PERCENT = 30
+"""Jobs of users on the same node take some of its speed."""
 
 
 def reachable(case: Case) -> Iterator[Verdict]:
@@ -183,11 +186,13 @@ def speed(case: Case) -> Iterator[Verdict]:
     kinds: dict[str, dict[str, float]] = {}
     for node, run in case.runs("probes").items():
         if run["answers"]:
-            kind = str(sorted((k, str(v)) for k, v in case.contract.get(node, {}).items()))
-            kinds.setdefault(kind, {})[node] = float(run["answers"][0]["work_seconds"])
+            kinds.setdefault(case.type_of(node), {})[node] = float(run["answers"][0]["work_seconds"])
     for found in kinds.values():
         typical = median_low(found.values())
         limit = typical * case.thresholds.slow_node_ratio
+        spread = spread_limit(found, case.thresholds.outlier_deviations, _BESIDE_OTHERS_PERCENT)
+        if spread is not None:
+            limit = min(limit, typical + spread)
         for node, seconds in found.items():
             said = f"{seconds * 1000:.0f} ms for a piece of work, typical {typical * 1000:.0f} ms"
             more: dict[str, float | str] = {

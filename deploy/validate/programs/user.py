@@ -8,8 +8,8 @@ whoever started it goes away, that is the end. ``validate`` is called with the p
      "together": run, "array": job id, "limit": {...}, "ssh": {node: {...}}, "mpi": run,
      "container": {node: run}, "accounting": [row], "shared": {node: text}, "trouble": [text]}
 
-where a run is ``{"code", "seconds", "said", "answers"}``: an exit code (null after a time-out), what else was
-printed, and the answers of the probe.
+and with that what performance.py returns. A run is ``{"code", "seconds", "said", "answers"}``: an exit code
+(null after a time-out), what else was printed, and the answers of the probe.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ _MEMORY_MB = 100
 _WAIT_FOR_RESOURCES = 20
 _STEP_SECONDS = 60
 _KEPT = 2000
+_MEASURED = ("nccl", "nvbandwidth", "dcgm", "training", "burn-in")
 _LOGINS = 4
 _NO_JOB = "no active jobs"
 AT_WORK = "another validation is at work on this host"
@@ -192,9 +193,18 @@ class Validation:
         # Last: wherever one of the other jobs runs, a login is let in.
         if self.has("ssh"):
             answer["ssh"] = self.ssh([node for node in plan["ssh_nodes"] if node in fit])
+        answer |= self.measurements(fit)
         answer["accounting"] = self.accounting()
         answer["trouble"] = self.trouble
         return answer
+
+    def measurements(self, nodes: list[str]) -> dict[str, Any]:
+        """What programs/performance.py measures, where it is asked for."""
+        if not any(self.has(kind) for kind in _MEASURED):
+            return {}
+        program: dict[str, Any] = {"__name__": "performance"}
+        exec(compile(self.plan["measure"], "performance", "exec"), program)  # noqa: S102 - deploy's own
+        return dict(program["measured"](self, nodes))
 
     def has(self, kind: str) -> bool:
         """Whether a kind of job is asked for, and nobody has asked to stop."""

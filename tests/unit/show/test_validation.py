@@ -76,6 +76,7 @@ def test_data_for_programs() -> None:
         "hint": "",
         "value": 0.2,
         "unit": "s",
+        "is_rate": False,
     }
 
 

@@ -16,6 +16,7 @@ from deploy.validate.questions import Questions
 from deploy.validate.thresholds import Thresholds
 from deploy.validate.verdict import Outcome, Verdict
 from tests.unit.judge.statuses import NOW, answered, slurm_node
+from tests.unit.validate.measurements import PLAN, measured
 
 ADDRESSES = {"ctl1": "10.0.0.1", "login1": "10.0.0.2", "node1": "10.0.0.11", "node2": "10.0.0.12"}
 GROUPS = {
@@ -143,6 +144,7 @@ def jobs() -> dict[str, Any]:
         },
         "mpi": {**run(*({"rank": n, "ranks": 4, "host": NODES[n // 2]} for n in range(4))), "expected": 4},
         "container": {node: run(said=f"NAME=x\nNONCE={NONCE}") for node in NODES},
+        **measured(NODES),
         "limit": {"job": "61", "why": "", "states": ["TIMEOUT"], "seconds": 75.0},
         "accounting": [
             *(row(number, node) for number, node in enumerate(NODES, 11)),
@@ -226,6 +228,7 @@ def plan() -> dict[str, Any]:
         "ssh_nodes": list(NODES),
         "container_nodes": list(NODES),
         "has_mpi": True,
+        "performance": PLAN,
     }
 
 
@@ -244,6 +247,9 @@ class Cluster:
     jobs: dict[str, Any] | None = field(default_factory=jobs)
     leftovers: dict[str, Any] = field(default_factory=lambda: {node: {"leftovers": []} for node in NODES})
     silent: dict[tuple[str, str], str] = field(default_factory=dict)
+    complaints: dict[str, Any] = field(
+        default_factory=lambda: {node: {"lines": [], "count": 0, "why": ""} for node in NODES}
+    )
     plan: dict[str, Any] | None = field(default_factory=plan)
     thresholds: Thresholds = field(default_factory=Thresholds)
     admins: dict[str, Any] = field(
@@ -276,10 +282,9 @@ class Cluster:
     def case(self) -> Case:
         """What a check looks at."""
         made = site(self.variables, self.groups)
+        asked = (self.states, self.looks, self.credentials, self.jobs, self.leftovers, self.silent)
         evidence = Evidence(
-            *(self.states, self.looks, self.credentials, self.jobs, self.leftovers, self.silent),
-            admins=self.admins,
-            monitoring=self.monitoring,
+            *asked, complaints=self.complaints, admins=self.admins, monitoring=self.monitoring
         )
         status = site_status(
             made, self.states, {}, {}, asked=list(made.hosts), limit=None, inventory="inventory.ini", at=NOW

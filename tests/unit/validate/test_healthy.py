@@ -15,6 +15,7 @@ from tests.unit.validate.clusters import (
     outcomes,
     plan,
 )
+from tests.unit.validate.measurements import measured
 
 ELSEWHERE = {"mounts", "plugins"}
 
@@ -121,6 +122,9 @@ def test_a_site_of_one_machine() -> None:
     for kind in ("probes", "shared", "memory", "single", "all_gpus", "ssh", "container"):
         del one.done[kind]["node2"]
     del one.done["together"]["answers"][1]
+    one.done.update(measured(("node1",)))
+    for kind in ("nccl", "training"):
+        del one.done[kind]["a100x2"]["together"]
     one.plan = {**plan(), "nodes": ["node1"], "gpus": {"node1": 2}, "ssh_nodes": [], "container_nodes": []}
     found = dict(outcomes(one))
     assert {name for name, outcome in found.items() if outcome is Outcome.NOT_APPLICABLE} == {

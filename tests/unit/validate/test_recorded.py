@@ -25,11 +25,12 @@ DECLARED = {
     "slurmd_hardware": {"memory_mb": 1024, "gpus": [{"type": "a100", "count": 2}]},
     "slurm_accounts_users": [{"name": name, "accounts": ["research"]} for name in ("alice", "bob")],
 }
+MEASURED = {"nccl", "nccl-bandwidth", "nvbandwidth", "dcgm", "training", "burn-in"}
 UNWATCHED = {"prometheus", "targets", "alerts", "alertmanager", "grafana"}
 ELSEWHERE = {"mounts", "plugins", "containers", "mpi", *UNWATCHED}
 """What the clusters did not have."""
-LATER = {"admin-logins", "portals"}
-"""What was not asked yet when this was recorded."""
+LATER = {"admin-logins", "portals", *MEASURED}
+"""What was not asked yet when this was recorded, and what was not asked of them."""
 Recorded = dict[str, Any]
 
 
