@@ -12,19 +12,19 @@ from deploy.validate.programs.performance import Measurements, measured, read_nc
 from tests.unit.validate.clusters import MARKER, NONCE, USER
 from tests.unit.validate.measurements import PLAN, all_reduce, loaded
 
-RECORDED = Path(__file__).parents[1] / "recorded"
+WRITTEN = Path(__file__).parents[1] / "written"
 
 
-def test_all_reduce_over_24_ranks() -> None:
-    found = read_nccl((RECORDED / "all_reduce_perf-24-ranks.txt").read_text())
-    assert [rank for rank, _, _ in found["ranks"]] == [0, 1, 2, 3, 22, 23]
-    assert found["ranks"][0] == (0, "kubeflow-nccl-test-3-master-0", "NVIDIA A800-SXM4-80GB")
-    assert (found["bandwidth"], found["wrong"], found["links"]) == (42.34, 0, [])
+def test_all_reduce_over_eight_ranks() -> None:
+    found = read_nccl((WRITTEN / "all_reduce_perf-8-ranks.txt").read_text())
+    assert [rank for rank, _, _ in found["ranks"]] == [*range(8)]
+    assert found["ranks"][4] == (4, "gpu2", "NVIDIA H100 80GB HBM3")
+    assert (found["bandwidth"], found["wrong"], found["links"]) == (185.1, 0, [])
 
 
 def test_words_of_mpi_between_the_lines() -> None:
-    found = read_nccl((RECORDED / "all_reduce_perf-mpi-noise.txt").read_text())
-    assert (len(found["ranks"]), found["bandwidth"], found["wrong"]) == (2, 232.93, 0)
+    found = read_nccl((WRITTEN / "all_reduce_perf-mpi-noise.txt").read_text())
+    assert (len(found["ranks"]), found["bandwidth"], found["wrong"]) == (2, 220.25, 0)
 
 
 def test_wrong_values_and_an_end_that_is_missing() -> None:
