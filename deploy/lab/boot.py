@@ -10,7 +10,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
@@ -86,7 +86,8 @@ def _tasks(init: int) -> Iterator[int]:
     namespace = _namespace(Path(f"/proc/{init}"))
     for process in Path("/proc").glob("[0-9]*"):
         if namespace and _namespace(process) == namespace:
-            yield from (int(task.name) for task in process.glob("task/*"))
+            with suppress(FileNotFoundError, ProcessLookupError):  # it ended
+                yield from map(int, os.listdir(process / "task"))
 
 
 def _namespace(process: Path) -> str:

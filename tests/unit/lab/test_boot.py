@@ -42,6 +42,14 @@ def test_the_threads_of_everything_in_a_container_are_found() -> None:
     assert list(boot._tasks(one.pid)) == []
 
 
+def test_a_process_that_ends_while_it_is_looked_at_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    def ended(_: object) -> list[str]:
+        raise FileNotFoundError
+
+    monkeypatch.setattr("os.listdir", ended)
+    assert list(boot._tasks(os.getpid())) == []
+
+
 @pytest.mark.parametrize(
     ("numbers", "expected"), [({0: 900, 1: 100}, 1), ({0: None, 1: None}, None), ({0: 5}, None)]
 )
