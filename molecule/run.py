@@ -1,4 +1,4 @@
-"""Runs Molecule scenarios, two at a time; shows how long each took and the output of those that fail.
+"""Runs Molecule scenarios, three at a time; shows how long each took and the output of those that fail.
 
 ``python molecule/run.py [--every-release] [SCENARIO …]``. A scenario that is named runs on all its machines.
 """
@@ -18,7 +18,7 @@ from pathlib import Path
 from deploy.run.settings import is_mitogen_supported, mitogen_environment
 
 ROOT = Path(__file__).resolve().parents[1]
-_AT_ONCE = 2
+_AT_ONCE = 3
 _RELEASE = "trixie"
 ON_EVERY_RELEASE = frozenset(
     (

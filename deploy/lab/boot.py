@@ -87,7 +87,7 @@ def _tasks(init: int) -> Iterator[int]:
     for process in Path("/proc").glob("[0-9]*"):
         if namespace and _namespace(process) == namespace:
             with suppress(FileNotFoundError, ProcessLookupError):  # it ended
-                yield from map(int, os.listdir(process / "task"))
+                yield from (int(task.name) for task in (process / "task").iterdir())
 
 
 def _namespace(process: Path) -> str:

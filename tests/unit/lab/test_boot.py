@@ -1,6 +1,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -43,10 +44,12 @@ def test_the_threads_of_everything_in_a_container_are_found() -> None:
 
 
 def test_a_process_that_ends_while_it_is_looked_at_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    def ended(_: object) -> list[str]:
+    def ended(_: object) -> list[Path]:
         raise FileNotFoundError
 
-    monkeypatch.setattr("os.listdir", ended)
+    namespace = boot._namespace(Path(f"/proc/{os.getpid()}"))
+    monkeypatch.setattr(boot, "_namespace", lambda _: namespace)
+    monkeypatch.setattr(Path, "iterdir", ended)
     assert list(boot._tasks(os.getpid())) == []
 
 
