@@ -23,12 +23,12 @@ _RELEASE = "trixie"
 ON_EVERY_RELEASE = frozenset(
     (
         *("bootstrap", "cuda_toolkit", "gpu_exporter", "nvidia_driver", "nvidia_repository"),
-        *("openmpi", "pyxis", "slurm_packages"),
+        *("mariadb", "ml_stack", "openmpi", "pyxis", "slurm_client", "slurm_packages", "slurmctld"),
         *("firewall", "log_server", "munge", "nfs_server", "time_sync"),
     )
 )
 """Roles that do different things on different releases, and those whose machines talk to each other; all
-others are tried on one. Slurm's daemons run on both in the cluster tests."""
+others are tried on one. All of Slurm runs on both in the cluster tests."""
 
 
 @dataclass(frozen=True)

@@ -87,4 +87,4 @@ def test_whoever_runs_it_is_never_shut_out(on: On, converge: Converge) -> None:
         r"fatal: \[molecule-job-ssh-(\w+)\].*'dave', the account that this run", answer.stderr
     )
     assert sorted(refused) == MACHINES
-    assert changed == ["2\n", "2\n"]
+    assert changed == ["2\n"] * len(MACHINES)
