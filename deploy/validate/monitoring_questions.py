@@ -5,6 +5,7 @@ from typing import Any
 
 from deploy.plan.access_wiring import ssh_port
 from deploy.plan.monitoring_wiring import has_grafana, listening_roles, monitoring_variables
+from deploy.plan.wiring import shared_variables
 from deploy.site.hardware import Hardware
 from deploy.site.inventory import Host, Site
 
@@ -34,6 +35,7 @@ def monitoring_questions(site: Site, contract: Mapping[str, Hardware]) -> dict[s
     secrets: dict[str, Any] = {}
     if site.metrics:
         wired = monitoring_variables(site, host, contract, "")
+        jobs = shared_variables(site, contract)["phase_targets"]["scrape_targets_jobs"]
         for role in ("prometheus", "alertmanager"):
             asked[role] = {
                 **_place(host, role, str(wired[f"{role}_listen_address"])),
@@ -45,6 +47,7 @@ def monitoring_questions(site: Site, contract: Mapping[str, Hardware]) -> dict[s
             secrets[role] = {
                 name: value for part in _settings(role, _SECRETS).values() for name, value in part.items()
             }
+        asked["prometheus"]["promised"] = sum(map(len, jobs.values()))
         if has_grafana(host) and "grafana" in listening_roles(site, host, contract):
             is_below = "(grafana_settings | default({})).server.serve_from_sub_path | default(false)"
             asked["grafana"] = {

@@ -306,7 +306,8 @@ SPEED = (
         ("node2",),
         "typical",
         ("podman: update --cpus 0.05 node2",),
-        ("podman: update --cpus 0 node2",),
+        # More than there are; podman takes 0, and leaves the limit as it is.
+        ("podman: update --cpus 100 node2",),
     ),
 )
 

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _SECONDS = 10
-_FIRST_SCRAPE_SECONDS = 20
+_FIRST_SCRAPE_SECONDS = 50
+"""Prometheus reads its lists of targets every 30 seconds, and asks within 15 whom it finds there."""
 _DOOR_SECONDS = 5
 _OK = 200
 _ROUTE_PREFIX = "--web.route-prefix="
@@ -145,18 +146,21 @@ def alerts(said: dict[str, Any]) -> list[dict[str, str]]:
     ]
 
 
-def settled_targets(prometheus: Daemon) -> dict[str, Any]:
-    """The targets, once each was asked: those that Prometheus just heard of have no health yet."""
+def settled_targets(prometheus: Daemon, promised: int) -> dict[str, Any]:
+    """The targets, once all are there and each was asked; of new ones Prometheus hears a little later."""
     ends = time.monotonic() + _FIRST_SCRAPE_SECONDS
     while True:
         reply = prometheus.get("/api/v1/targets?state=active", targets)
-        unknown = any(target["health"] == "unknown" for target in reply["data"] or ())
-        if not unknown or time.monotonic() > ends:
+        found = reply["data"]
+        is_early = found is not None and (
+            len(found) < promised or any(target["health"] == "unknown" for target in found)
+        )
+        if not is_early or time.monotonic() > ends:
             return reply
         time.sleep(1)
 
 
-def prometheus_says(prometheus: Daemon) -> dict[str, Any]:
+def prometheus_says(prometheus: Daemon, promised: int) -> dict[str, Any]:
     """Whether it is ready, took its configuration, reaches its targets, and what it raises."""
     ready = prometheus.get("/-/ready")
     if ready["code"] is None:
@@ -167,7 +171,7 @@ def prometheus_says(prometheus: Daemon) -> dict[str, Any]:
         "runtime": prometheus.get(
             "/api/v1/status/runtimeinfo", lambda said: {"taken": said["data"]["reloadConfigSuccess"]}
         ),
-        "targets": settled_targets(prometheus),
+        "targets": settled_targets(prometheus, promised),
         "alerts": prometheus.get("/api/v1/alerts", alerts),
     }
 
@@ -204,7 +208,7 @@ def ask(arguments: dict[str, Any]) -> dict[str, Any]:
     answer: dict[str, Any] = {"prometheus": None, "alertmanager": None, "grafana": None, "pages": {}}
     if place := arguments.get("prometheus"):
         prometheus = Daemon(place, secrets.get("prometheus") or {})
-        answer["prometheus"] = prometheus_says(prometheus)
+        answer["prometheus"] = prometheus_says(prometheus, int(place.get("promised") or 0))
         answer["pages"]["Prometheus"] = prometheus.get("/")
     if place := arguments.get("alertmanager"):
         alertmanager = Daemon(place, secrets.get("alertmanager") or {})

@@ -94,6 +94,19 @@ def test_what_a_real_prometheus_says() -> None:
     assert said["grafana"] is said["alertmanager"] is None
 
 
+def test_targets_that_prometheus_has_not_read_yet_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+    monkeypatch.setattr("time.sleep", pauses.append)
+    monkeypatch.setattr(monitoring, "_FIRST_SCRAPE_SECONDS", 0.2)
+    with daemon(prometheus()) as place:
+        there = len(monitoring.ask({"prometheus": place, "doors": []})["prometheus"]["targets"]["data"])
+        assert pauses == []
+        monitoring.ask({"prometheus": {**place, "promised": there}, "doors": []})
+        assert pauses == []
+        monitoring.ask({"prometheus": {**place, "promised": there + 1}, "doors": []})
+    assert pauses
+
+
 def test_who_does_not_answer_is_asked_once() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         place = {"address": "127.0.0.1", "port": server.getsockname()[1], "has_tls": False}
