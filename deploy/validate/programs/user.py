@@ -195,6 +195,8 @@ class Validation:
             answer["ssh"] = self.ssh([node for node in plan["ssh_nodes"] if node in fit])
         answer |= self.measurements(fit)
         answer["accounting"] = self.accounting()
+        # What comes after a validation, a user's sinfo say, finds the nodes as they were.
+        self.jobs_are_gone()
         answer["trouble"] = self.trouble
         return answer
 
@@ -314,7 +316,7 @@ class Validation:
         ]
         argv += [word for option in options for word in ("-o", option)]
         argv += [node, "cat", "/proc/self/cgroup"]
-        if not self.has_no_job(node):
+        if not self.jobs_are_gone(f"--nodelist={node}"):
             return {
                 "without": None,
                 "job": "",
@@ -342,10 +344,10 @@ class Validation:
                 break
         return done
 
-    def has_no_job(self, node: str) -> bool:
-        """Whether the last of the own jobs leaves a node within a while."""
+    def jobs_are_gone(self, *where: str) -> bool:
+        """Whether the last of the own jobs goes within a while, those that complete too."""
         # --all: the partition is hidden, and so are its jobs.
-        argv = ["squeue", "--all", "--noheader", "--format=%i", "--me", f"--nodelist={node}"]
+        argv = ["squeue", "--all", "--noheader", "--format=%i", "--me", *where]
         deadline = time.monotonic() + _WAIT_FOR_RESOURCES
         while time.monotonic() < deadline and not self.is_over.wait(0.3):
             done = self.run(argv, seconds=20)
