@@ -83,7 +83,7 @@ browser: ## Install Chromium, in which a test opens the pages of Prometheus
 	}
 
 cluster: venv system browser ## Whole clusters in the lab, both Debian releases; OPTIONS=--every-release for every test on both
-	$(BIN)/pytest tests/cluster --numprocesses 2 $(OPTIONS)
+	$(BIN)/pytest tests/cluster --numprocesses 2 --durations 20 $(OPTIONS)
 
 bench: venv system .venv/pyinfra/bin/pyinfra ## Benchmarks, as ratios side by side; OPTIONS='--nodes 10 --rounds 1'
 	$(BIN)/python -m tests.bench $(OPTIONS)

@@ -9,10 +9,11 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from generators import command, errors, example, monitoring, rehearsals, validation, variables
+from generators import benchmarks, command, errors, example, monitoring, rehearsals, validation, variables
 
 ROOT = Path(__file__).resolve().parents[1]
 GENERATORS = (
+    benchmarks,
     command,
     errors,
     example,

@@ -29,6 +29,7 @@ from deploy.show.display import Display
 from deploy.show.summary import Outcome, Summary, summarize
 from deploy.site.hardware import keep, read_contract, undiscovered
 from deploy.site.inventory import Site, site_directory
+from deploy.site.node_lists import all_but, fold
 from deploy.site.secrets import fill_secrets, secrets_file
 
 Agree = Callable[[Forecast, str], None]
@@ -333,7 +334,7 @@ class ClusterRun:
             unfit = [name for name, host in summary.hosts.items() if host.failed]
             return (
                 f"deploy check {inventory}   (when this is mended; to go on without: "
-                f"deploy cluster {inventory} --limit '{','.join(f'!{name}' for name in unfit)}')"
+                f"deploy cluster {inventory} --limit '{all_but(unfit)}')"
             )
         again = f"deploy cluster {inventory}"
         match summary.outcome:
@@ -343,7 +344,7 @@ class ClusterRun:
                 return f"deploy report {inventory}"
             case Outcome.UNREACHABLE:
                 lost = [name for name, host in summary.hosts.items() if host.unreachable]
-                return f"{again} --limit {','.join(lost)}   (when they answer again)"
+                return f"{again} --limit '{fold(lost)}'   (when they answer again)"
             case Outcome.FAILED | Outcome.INTERRUPTED:
                 return f"{again}   (run it again; what happened: deploy report {inventory})"
 

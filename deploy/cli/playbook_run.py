@@ -17,6 +17,7 @@ from deploy.run.settings import Settings, ansible_environment
 from deploy.show.summary import Outcome, summarize
 from deploy.site.checks import check_site
 from deploy.site.inventory import Site, existing_inventory, read_site
+from deploy.site.node_lists import unfold
 from deploy.site.schema import options as options_of_roles
 from deploy.site.variables import read_extra_variables
 
@@ -51,7 +52,8 @@ def limited(site: Site, options: Options) -> frozenset[str] | None:
     """The hosts that ``--limit`` names; None without it. Raises DeployError ``limit-matches-nothing``."""
     if options.limit is None:
         return None
-    chosen = read_site(site.inventory, limit=options.limit, vault_password_file=options.vault_password_file)
+    limit = unfold(options.limit, site.hosts)
+    chosen = read_site(site.inventory, limit=limit, vault_password_file=options.vault_password_file)
     return frozenset(chosen.hosts)
 
 

@@ -20,6 +20,7 @@ from deploy.run.ssh import Login, Unanswered, ask
 from deploy.show.summary import Summary
 from deploy.site.hardware import Hardware
 from deploy.site.inventory import Site
+from deploy.site.node_lists import fold
 from deploy.site.secrets import read_secrets, secrets_file
 
 
@@ -132,4 +133,4 @@ def _not_verified(answers: Mapping[str, Any], now: float) -> Iterator[Event]:
         if isinstance(answer, Unanswered) and answer.is_by_choice:
             whys[answer.why].append(name)
     for why, names in whys.items():
-        yield Notice(now, Level.WARNING, f"not verified, so every phase runs: {', '.join(names)}: {why}")
+        yield Notice(now, Level.WARNING, f"not verified, so every phase runs: {fold(names)}: {why}")

@@ -29,6 +29,7 @@ from deploy.run.cancellation import signals_cancel
 from deploy.show.validation import as_json
 from deploy.site.checks import check_site
 from deploy.site.inventory import Site, read_site
+from deploy.site.node_lists import fold
 from deploy.site.user_commands import default_file, read_user_commands
 from deploy.site.variables import read_extra_variables
 
@@ -154,7 +155,7 @@ def _announce(what: Rehearsed, lab: str) -> None:
         f"rehearsing {shown_path(what.site.inventory)} as lab {lab}: {len(what.hosts)} machines", err=True
     )
     if what.left_out:
-        typer.echo(f"not rehearsed (--nodes): {', '.join(what.left_out)}", err=True)
+        typer.echo(f"not rehearsed (--nodes): {fold(what.left_out)}", err=True)
     if names := vaulted(what):
         typer.echo(f"left out, being in the vault: {', '.join(names)}", err=True)
 

@@ -53,7 +53,7 @@ def status(
 
     Examples:
       deploy status inventory.ini
-      deploy status inventory.ini --limit 'node[1:4]' --json
+      deploy status inventory.ini --limit 'node[1-4]' --json
 
     """
     options = Options(

@@ -1,10 +1,11 @@
 """One machine of a lab: how its container is made, what is put into it, how it boots."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import resources
 from ipaddress import IPv4Address
 from pathlib import Path
+from threading import Lock
 
 from deploy.errors import DeployError
 from deploy.lab.access import KeyPair, make_key_pair
@@ -43,12 +44,15 @@ class NodeMaker:
     machine: Machine
     shared: tuple[str, ...] = ("/home",)
     """Directories that are one on all machines."""
+    one_at_a_time: Lock = field(default_factory=Lock)
+    """Podman locks volumes in no fixed order: two containers made at once can wait for each other."""
 
     def create(self, host: str) -> None:
         """Create and power on a machine; leaves nothing half made behind."""
         name = container_name(self.lab, host)
         keys = make_key_pair(host)
-        podman(*self.create_arguments(host, keys.public))
+        with self.one_at_a_time:
+            podman(*self.create_arguments(host, keys.public))
         try:
             # Podman's word for "as in the archive" is false: true gives every file to root.
             podman("cp", "--archive=false", "-", f"{name}:/", data=pack(self.entries(host, keys)))

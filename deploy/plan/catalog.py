@@ -13,7 +13,7 @@ from deploy.plan.gpu_wiring import (
 )
 from deploy.plan.monitoring_wiring import has_grafana
 from deploy.site.hardware import Hardware, has_gpus
-from deploy.site.inventory import LOGS, NFS, RDMA, Host, Site
+from deploy.site.inventory import CACHE, LOGS, NFS, RDMA, Host, Site
 from deploy.site.storage import hosts_with_quotas, nfs_clients
 
 
@@ -63,11 +63,10 @@ def _mpi_hosts(site: Site) -> list[Host]:
     return [host for host in _slurm_hosts(site) if host.variables.get("openmpi_packages")]
 
 
-def _ml_hosts(site: Site) -> list[Host]:
-    """Where users load environments; the controller need not mount what they lie in."""
+def _users_hosts(site: Site, variable: str) -> list[Host]:
+    """Where users work and the site sets a variable; the controller need not mount what they use."""
     users = {host.name for host in (*site.nodes, *site.logins)}
-    declared = [host for host in site.cluster if host.variables.get("ml_stack_environments")]
-    return [host for host in declared if host.name in users]
+    return [host for host in site.cluster if host.name in users and host.variables.get(variable)]
 
 
 def _walled(site: Site) -> list[Host]:
@@ -81,7 +80,9 @@ def _senders_of_logs(site: Site) -> list[Host]:
 
 
 def _behind_a_proxy(site: Site) -> list[Host]:
-    """Hosts with a proxy, or with an empty one, which takes its settings away."""
+    """Hosts with a proxy or a cache of packages, or with an empty one, which takes its settings away."""
+    if CACHE in site.groups:
+        return list(site.cluster)
     return [host for host in site.cluster if {"proxy_http", "proxy_https"} & host.variables.keys()]
 
 
@@ -109,6 +110,13 @@ def _watched_gpus(site: Site) -> list[Host]:
 
 PHASES: tuple[Phase, ...] = (
     Phase("proxy", "Proxy", ("proxy",), _behind_a_proxy),
+    # Before the transaction in which all others install their packages.
+    Phase(
+        "package_cache",
+        "Package cache",
+        ("bootstrap", "package_cache"),
+        lambda site: site.group(CACHE),
+    ),
     Phase(
         "base",
         "Base system",
@@ -163,7 +171,18 @@ PHASES: tuple[Phase, ...] = (
     Phase("login", "Login nodes", ("slurm_client",), _pure_logins),
     Phase("software", "Software for users", ("environment_modules",), _slurm_hosts),
     Phase("mpi", "MPI", ("openmpi",), _mpi_hosts),
-    Phase("ml_stack", "Python environments", ("ml_stack",), _ml_hosts),
+    Phase(
+        "apptainer",
+        "Apptainer",
+        ("apptainer",),
+        lambda site: _users_hosts(site, "apptainer_version"),
+    ),
+    Phase(
+        "ml_stack",
+        "Python environments",
+        ("ml_stack",),
+        lambda site: _users_hosts(site, "ml_stack_environments"),
+    ),
     Phase("log_server", "Log server", ("log_server",), lambda site: site.group(LOGS)[:1]),
     Phase("log_client", "Logs of all hosts", ("log_client",), _senders_of_logs),
     Phase("ssh_server", "Ssh server", ("ssh_server",), lambda site: site.cluster),

@@ -16,7 +16,7 @@ from deploy.plan.monitoring_wiring import listening_roles
 from deploy.plan.requirements import Room
 from deploy.plan.slurm_ports import slurm_ports
 from deploy.site.hardware import Hardware, hardware_of
-from deploy.site.inventory import LOGIN, MASTER, NODE, Host, Site
+from deploy.site.inventory import CACHE, LOGIN, MASTER, NODE, Host, Site
 
 Variables = dict[str, Any]
 
@@ -146,6 +146,9 @@ class _Duties:
             yield from _ports("chronyd", 123, protocol="udp", also=("ntpd",))
         if self.is_node:
             yield from self._slurm_ports("slurmd", "SlurmdPort")
+        if CACHE in self.host.groups:
+            cache = self.host.value("package_cache_port")
+            yield from _ports("apt-cacher-ng", cache, setting="package_cache_port")
         for role in listening_roles(self.site, self.host, self.contract):
             program, setting = _PROGRAMS[role], f"{role}_port"
             # The kernel cuts the names of processes.

@@ -71,8 +71,8 @@ def monitoring_variables(site: Site, host: Host, contract: Mapping[str, Hardware
     wired["firewall_guarded"] = [{"ports": _ports(host, listening), "from": _watching(site)}]
     wired["firewall_pages"] = _ports(host, [role for role in listening if role in _PAGES])
     if host in site.metrics:
-        wired["prometheus_alertmanagers"] = [_place(host, host.value("alertmanager_port"))]
-        wired["grafana_prometheus_url"] = f"http://{_place(host, host.value('prometheus_port'))}"
+        wired["prometheus_alertmanagers"] = [host.place(host.value("alertmanager_port"))]
+        wired["grafana_prometheus_url"] = f"http://{host.place(host.value('prometheus_port'))}"
         wired["prometheus_cluster"] = cluster
         wired |= {"prometheus_packages": []} if host.value("prometheus_release") else {}
     return wired
@@ -92,7 +92,7 @@ def scrape_targets(site: Site, members: Members) -> Variables:
     """Whom Prometheus asks, by job, in the words of its file_sd_config; jobs without hosts are left out."""
     targets = {
         job.name: [
-            _target(host, _place(host, host.value(f"{job.role}_port")))
+            _target(host, host.place(host.value(f"{job.role}_port")))
             for host in site.cluster
             if host.name in members.get(job.phase, ())
         ]
@@ -105,7 +105,7 @@ def scrape_targets(site: Site, members: Members) -> Variables:
 def _probes(site: Site, members: Members) -> Iterator[Variables]:
     """What the blackbox exporter asks: the services that people and hosts of the cluster come to."""
     for watcher in site.metrics:
-        exporter = _place(watcher, watcher.value("blackbox_exporter_port"))
+        exporter = watcher.place(watcher.value("blackbox_exporter_port"))
         for host, module, service, place in _services(site, members):
             labels = {"service": service, "__param_module": module, "__exporter": exporter}
             yield _target(host, place, **labels)
@@ -114,21 +114,16 @@ def _probes(site: Site, members: Members) -> Iterator[Variables]:
 def _services(site: Site, members: Members) -> Iterator[tuple[Host, str, str, str]]:
     """Host, way to ask, name and place of each service."""
     for host in site.logins:
-        yield host, "ssh", "ssh", _place(host, ssh_port(host))
+        yield host, "ssh", "ssh", host.place(ssh_port(host))
     for host in site.masters:
-        yield host, "connect", "slurmctld", _place(host, first_slurm_port(site, "SlurmctldPort"))
-        yield host, "connect", "slurmdbd", _place(host, host.value("slurmdbd_port"))
+        yield host, "connect", "slurmctld", host.place(first_slurm_port(site, "SlurmctldPort"))
+        yield host, "connect", "slurmdbd", host.place(host.value("slurmdbd_port"))
     for host in site.metrics:
         if host.name in members["grafana"]:
             scheme = "https" if host.value("grafana_certificate") else "http"
-            yield host, "http", "grafana", f"{scheme}://{_place(host, host.value('grafana_port'))}/api/health"
+            yield host, "http", "grafana", f"{scheme}://{host.place(host.value('grafana_port'))}/api/health"
 
 
 def _target(host: Host, place: str, **labels: str) -> Variables:
     """One target: people know hosts by their names, so these stand where addresses would."""
     return {"targets": [place], "labels": {"instance": host.name, **labels}}
-
-
-def _place(host: Host, port: object) -> str:
-    address = host.cluster_address
-    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"

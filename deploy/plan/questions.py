@@ -14,6 +14,7 @@ _SERVICES: Mapping[str, str] = {
     "nfs_server": "nfs-server",
     "log_server": "rsyslog",
     "log_client": "rsyslog",
+    "package_cache": "apt-cacher-ng",
     "munge": "munge",
     "mariadb": "mariadb",
     "slurmdbd": "slurmdbd",

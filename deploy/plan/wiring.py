@@ -15,6 +15,7 @@ from ClusterShell.NodeSet import NodeSet
 
 from deploy.plan.access_wiring import access_of, direct, peers
 from deploy.plan.build import Plan
+from deploy.plan.cache_wiring import cache_of, caches
 from deploy.plan.catalog import PHASES, Phase
 from deploy.plan.container_wiring import exchange, plugin_lines, task_prolog
 from deploy.plan.expectations import host_expectations, site_expectations
@@ -142,7 +143,8 @@ def shared_variables(site: Site, contract: Mapping[str, Hardware]) -> Mapping[st
         },
         "phase_log_server": {"log_server_senders": _networks(site)},
         "phase_log_client": keeper_of_logs(site),
-        "phase_proxy": {"proxy_direct": direct(site, _networks(site))},
+        "phase_proxy": {"proxy_direct": direct(site, _networks(site)), "proxy_package_caches": caches(site)},
+        "phase_package_cache": {"package_cache_clients": _networks(site)},
         "phase_firewall": {"firewall_peers": peers(site)},
         "phase_targets": scrape_targets(site, _members_of_phases(site, contract)),
         "phase_login": {"slurm_client_conf_servers": servers},
@@ -163,6 +165,7 @@ def _by_host(site: Site, contract: Mapping[str, Hardware], *, is_limited: bool) 
         wired: Variables = {
             "slurm_packages_components": [*components, "slurm-client"],
             **access_of(site, host),
+            **cache_of(site, host),
         }
         if host.name in members["controller"]:
             wired["time_sync_allow"] = networks

@@ -229,6 +229,7 @@ class Typist:
         output, since = b"", 0
         is_open = True
         while is_open or process.poll() is None:
+            had_ended = process.poll() is not None  # asked before looking: what it said last is there by then
             if _stop.is_set() or time.monotonic() > deadline:
                 waiting = f", and showed no prompt for: {typed[0]}" if typed else ""
                 self._end(process)
@@ -239,7 +240,7 @@ class Typist:
                 read = _read(source)
                 is_open = bool(read)
                 output = (output + read)[-_MOST_OUTPUT:]
-            elif process.poll() is not None and not typed:
+            elif had_ended and not typed:
                 break  # something that it left behind still holds its output
             elif typed and _PROMPT.search(_ESCAPES.sub(b"", output[since:])):
                 since = len(output)
@@ -355,6 +356,10 @@ def image() -> str:
         for name in ("bin", "sbin", "lib", "lib64"):
             (root / "usr" / name).mkdir(parents=True)
             (root / name).symlink_to(f"usr/{name}")
+        # Where these are not, Enroot makes directories that nobody can read, and cannot export them.
+        (root / "var").mkdir()
+        for name, place in (("run", "/run"), ("lock", "/run/lock")):
+            (root / "var" / name).symlink_to(place)
         programs = [path for name in names if (path := shutil.which(name, path=_ENVIRONMENT["PATH"]))]
         needed = {Path(program) for program in programs}
         for program in programs:

@@ -253,16 +253,35 @@ def _records() -> dict[str, dict[str, Any]]:
     return found
 
 
+def _looked_at(managed: Iterable[dict[str, Iterable[str]]]) -> dict[str, dict[str, Any]]:
+    """The states by kind of all that is managed: each kind is looked at once, not once a phase."""
+    names: dict[str, set[str]] = {kind: set() for kind in LOOKS}
+    for part in managed:
+        for kind, wanted in part.items():
+            names[kind].update(wanted)
+    return {kind: look(sorted(names[kind])) for kind, look in LOOKS.items()}
+
+
+class _Probes:
+    """The states of probes; phases that ask the same get the same answer."""
+
+    def __init__(self) -> None:
+        self._answers: dict[str, str] = {}
+
+    def state(self, probe: dict[str, Any]) -> str:
+        key = json.dumps([probe["argv"], probe.get("ignore")])
+        if key not in self._answers:
+            self._answers[key] = probed(probe)
+        return self._answers[key]
+
+
 def verify() -> dict[str, Any]:
     """For each recorded phase its fingerprint and where the host differs from the record."""
     records = _records()
-    now = {}
-    for kind, look in LOOKS.items():
-        names = {name for record in records.values() for name in record["managed"].get(kind, ())}
-        now[kind] = look(sorted(names))
+    now = _looked_at(record["managed"] for record in records.values())
     here = system()
     answers: dict[str, Any] = {}
-    asked: dict[str, str] = {}
+    probes = _Probes()
     for phase, record in records.items():
         drift = []
         for kind, states in record["managed"].items():
@@ -270,11 +289,9 @@ def verify() -> dict[str, Any]:
                 if now[kind][name] != state:
                     drift.append(_difference(kind, name, state, now[kind][name]))
         for probe in record["probes"]:
-            key = json.dumps([probe["argv"], probe.get("ignore")])
-            if key not in asked:
-                asked[key] = probed(probe)
-            if asked[key] != probe["state"]:
-                drift.append(_difference("probe", probe["name"], probe["state"], asked[key]))
+            state = probes.state(probe)
+            if state != probe["state"]:
+                drift.append(_difference("probe", probe["name"], probe["state"], state))
         if record["system"] != here:
             drift.append(_difference("system", "", record["system"], here))
         answers[phase] = {key: record[key] for key in ("fingerprint", "at", "version")}
@@ -303,20 +320,22 @@ def record(phases: dict[str, dict[str, Any]], only: list[str], version: str) -> 
     os.makedirs(DIRECTORY, mode=0o700, exist_ok=True)
     os.chmod(DIRECTORY, 0o700)
     here = system()
+    now = _looked_at(told["managed"] for told in phases.values())
+    probes = _Probes()
     for phase, told in phases.items():
+        managed = told["managed"].items()
         content = {
             "fingerprint": told["fingerprint"],
             "at": time.time(),
             "version": version,
             "system": here,
-            "managed": {kind: LOOKS[kind](names) for kind, names in told["managed"].items()},
-            "probes": [{**probe, "state": probed(probe)} for probe in told["probes"]],
+            "managed": {kind: {name: now[kind][name] for name in names} for kind, names in managed},
+            "probes": [{**probe, "state": probes.state(probe)} for probe in told["probes"]],
         }
         path = os.path.join(DIRECTORY, phase + ".json")
         with os.fdopen(os.open(path + ".new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+            # Not forced to disk: what a power cut leaves half written is no record, and the phase runs.
             json.dump(content, file)
-            file.flush()
-            os.fsync(file.fileno())
         os.rename(path + ".new", path)
     forget(set(_records()) - set(only))
 

@@ -1,26 +1,25 @@
 """The result of a check: lines for people, data for programs."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, replace
 from typing import Any
 
-from ClusterShell.NodeSet import NodeSet, NodeSetException
-
 from deploy.errors import Finding, Severity
 from deploy.judge.site_check import SiteCheck, Verdict, folded
+from deploy.site.node_lists import fold
 
 
 def lines(check: SiteCheck) -> Iterator[str]:
     """What is wrong, errors first, hosts with the same folded together; then what is right, and a verdict."""
     for finding, places in folded(check.findings):
-        yield from str(replace(finding, where=_fold(places))).splitlines()
+        yield from str(replace(finding, where=fold(places))).splitlines()
     yield from [""] * bool(check.findings)
     well: dict[tuple[str, ...], list[str]] = {}
     for host in check.hosts:
         if host.checked and not host.findings:
             well.setdefault(host.checked, []).append(host.name)
     for subjects, names in well.items():
-        yield f"{_fold(names)}: checked: {', '.join(subjects)}"
+        yield f"{fold(names)}: checked: {', '.join(subjects)}"
     yield verdict(check)
 
 
@@ -49,12 +48,3 @@ def as_json(check: SiteCheck) -> dict[str, Any]:
 
 def _as_json(finding: Finding) -> dict[str, str]:
     return {name: str(value) for name, value in asdict(finding).items()}
-
-
-def _fold(names: Iterable[str]) -> str:
-    """Host names as one expression, as Slurm writes it; places that are no host names as they are."""
-    listed = list(names)
-    try:
-        return str(NodeSet.fromlist(listed)) if len(listed) > 1 else listed[0]
-    except NodeSetException:
-        return ", ".join(listed)

@@ -3,12 +3,11 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ClusterShell.NodeSet import NodeSet
-
 from deploy.judge.forecast import Change, Forecast, Job, Loss
 from deploy.plan.impact import Impact
 from deploy.show.summary import task_title
 from deploy.show.text import diff_lines, failure_lines, message_lines
+from deploy.site.node_lists import fold
 
 _SHOWN_JOBS = 20
 _NODE = "nodename="
@@ -21,7 +20,7 @@ def verdict(forecast: Forecast) -> str:
     hosts = {change.result.host for change in forecast.changes}
     services = sorted({_disturbed(change) for change in forecast.changes if change.impact > Impact.NONE})
     count = len(forecast.changes)
-    line = f"plan: {count} change{'s' * (count != 1)} on {_folded(hosts)}; "
+    line = f"plan: {count} change{'s' * (count != 1)} on {fold(hosts)}; "
     return line + (f"impact: {', '.join(services)}" if services else "impact: none") + "; " + _jobs(forecast)
 
 
@@ -80,7 +79,7 @@ def change_lines(forecast: Forecast, *, is_disturbing_only: bool = False) -> lis
 
 def _group(changes: list[Change], *, short: bool) -> Iterator[str]:
     first = changes[0]
-    hosts = _folded({change.result.host for change in changes})
+    hosts = fold({change.result.host for change in changes})
     yield f"{_disturbed(first):<24} {hosts}: {task_title(first.result)}"
     if first.reasons:
         yield f"    because of {', '.join(_reasons(first.reasons))}"
@@ -98,7 +97,7 @@ def _reasons(parameters: Iterable[str]) -> Iterator[str]:
     nodes = [name.removeprefix(_NODE) for name in listed if name.startswith(_NODE)]
     yield from (name for name in listed if not name.startswith(_NODE))
     if nodes:
-        yield _NODE + _folded(nodes)
+        yield _NODE + fold(nodes)
 
 
 def plan_lines(forecast: Forecast) -> list[str]:
@@ -110,10 +109,6 @@ def plan_lines(forecast: Forecast) -> list[str]:
 def failure_texts(forecast: Forecast) -> list[str]:
     """What could not be foretold."""
     return [line for failure in forecast.failures for line in failure_lines(failure)]
-
-
-def _folded(hosts: Iterable[str]) -> str:
-    return str(NodeSet.fromlist(sorted(hosts)))
 
 
 def as_json(forecast: Forecast) -> dict[str, Any]:

@@ -84,6 +84,9 @@ RENAMED = {
     "slurm_cluster_install_cuda": Renamed(
         "cuda_toolkit_versions", 'cuda_toolkit_versions: ["12.4"]', (False, "no")
     ),
+    "slurm_cluster_install_singularity": Renamed(
+        "apptainer_version: Singularity is called Apptainer", 'apptainer_version: "1.5.3"', (False, "no")
+    ),
     "slurm_cluster_install_nvidia_driver": Renamed(
         "nvidia_driver_source", "nvidia_driver_source: auto, or none", (True, "yes")
     ),
@@ -259,7 +262,6 @@ MISSING = (
 )
 
 _GROUPS = (
-    ("slurm-cache", "no caches are set up"),
     (
         "kube_control_plane kube-master kube_node kube-node etcd k8s_cluster k8s-cluster",
         "Kubernetes is not set up",

@@ -19,8 +19,9 @@ METRIC = "slurm-metric"
 NFS = "slurm-nfs"
 NFS_CLIENT = "slurm-nfs-client"
 LOGS = "slurm-log"
+CACHE = "slurm-cache"
 CLUSTER = "slurm-cluster"
-_MEMBERS = (MASTER, NODE, LOGIN, METRIC, LOGS, NFS, NFS_CLIENT, CLUSTER)
+_MEMBERS = (MASTER, NODE, LOGIN, METRIC, LOGS, CACHE, NFS, NFS_CLIENT, CLUSTER)
 RDMA = "rdma"
 CONTAINER = "slurm-container"
 _IMPLICIT_GROUPS = frozenset({"all", "ungrouped"})
@@ -56,6 +57,11 @@ class Host:
     def cluster_address(self) -> str:
         """Where the cluster's hosts reach it: differs from Ansible's behind a jump host or a NAT."""
         return str(self.variables.get("hosts_file_address") or self.address)
+
+    def place(self, port: object) -> str:
+        """A port of it inside the cluster, as it stands in a URL."""
+        address = self.cluster_address
+        return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
 
 
 @dataclass(frozen=True)

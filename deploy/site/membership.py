@@ -9,6 +9,7 @@ from itertools import chain
 from deploy.errors import Finding, Severity
 from deploy.site.addresses import is_ip
 from deploy.site.inventory import (
+    CACHE,
     CLUSTER,
     CONTAINER,
     LOGIN,
@@ -23,7 +24,7 @@ from deploy.site.inventory import (
 )
 from deploy.site.origin import host_origin, inventory_files, lines, shown
 
-_OWN_GROUPS = (MASTER, NODE, LOGIN, METRIC, LOGS, NFS, NFS_CLIENT, CLUSTER, CONTAINER)
+_OWN_GROUPS = (MASTER, NODE, LOGIN, METRIC, LOGS, CACHE, NFS, NFS_CLIENT, CLUSTER, CONTAINER)
 _NODE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}")
 _RESERVED_NAMES = frozenset({"default", "all", "localhost"})
 _LABEL = r"[A-Za-z0-9_]([A-Za-z0-9_-]{0,62})"

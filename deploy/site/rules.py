@@ -103,6 +103,8 @@ _SHA256 = Form(
 )
 _URL = Form(r"(https?|ftp|file)://\S+", "an address: http://, https://, ftp:// or file:///PATH")
 
+_APPTAINER = Form(r"\d[A-Za-z0-9.~-]*", 'a version in quotes, as in "1.5.3"', quoted=True)
+
 RULES: Mapping[str, Rule] = {
     "environment_modules_shared[]": _DIRECTORY,
     "environment_modules_trees[]": _DIRECTORY,
@@ -113,6 +115,13 @@ RULES: Mapping[str, Rule] = {
     "firewall_open[].ports[]": Form(r"\d{1,5}(-\d{1,5})?", "a port or a range of ports, as in 8000-8099"),
     "bootstrap_archive": Form(r"|(https?|file)://\S+", "an address: http://, https:// or file:///PATH"),
     "bootstrap_mirror": Form(rf"|{_URL.pattern}", _URL.expected),
+    "apptainer_package_files[].sha256": _SHA256,
+    "apptainer_package_files[].systems[]": Form(
+        r"(Debian|Ubuntu)-\d+", "a distribution and its major version, as in Debian-12"
+    ),
+    "apptainer_package_files[].url": _URL,
+    "apptainer_package_files[].version": _APPTAINER,
+    "apptainer_version": Form(rf"|{_APPTAINER.pattern}", _APPTAINER.expected, quoted=True),
     "enroot_cache_age": Form(r"\d+(s|m|min|h|d|w)", "an age with its unit, as in 30d"),
     "enroot_cache_directory": _DIRECTORY,
     "enroot_data_directory": _DIRECTORY,
@@ -122,6 +131,7 @@ RULES: Mapping[str, Rule] = {
     "enroot_package_files[].sha256": _SHA256,
     "enroot_package_files[].url": _URL,
     "enroot_runtime_directory": _DIRECTORY,
+    "package_cache_port": _PORT,
     "pyxis_runtime_directory": _DIRECTORY,
     "prometheus_release.sha256": _SHA256,
     "prometheus_release.url": _URL,
@@ -212,6 +222,7 @@ RULES: Mapping[str, Rule] = {
     "mig_layout[].devices[]": Form(
         r"[1-9]g\.\d+gb(\+[a-z.]+)?", "a profile of an instance, as in 3g.40gb or 1g.10gb+me"
     ),
+    "nvidia_driver_kernel": Form(r"|\d[\w.+~-]*", "a kernel as uname -r calls it, as in 6.1.0-56-amd64"),
     "nvidia_driver_branch": Form(r"|\d{3}", 'a branch of the driver in quotes, as in "580"'),
     "nvidia_driver_version": Form(r"|\d{3}(\.\d+){1,2}", "a version of the driver, as in 580.95.05"),
     "nvidia_repository_container_key_fingerprint": _FINGERPRINT,

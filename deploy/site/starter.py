@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from deploy.site.inventory import CLUSTER, LOGIN, MASTER, METRIC, NODE
+from deploy.site.inventory import CACHE, CLUSTER, LOGIN, MASTER, METRIC, NODE
 from deploy.site.json_schema import variables_schema
 from deploy.site.schema import entry_points
 from deploy.site.secrets import FILE_NAME as SECRETS
@@ -43,6 +43,10 @@ _INVENTORY = """\
 # Monitoring: Prometheus, Alertmanager, Grafana. Left empty, nobody watches the cluster.
 [{METRIC}]
 {metric}
+
+# To fetch each package once for all hosts, through one of them:
+# [{CACHE}]
+# {cache}
 
 [{CLUSTER}:children]
 {MASTER}
@@ -96,8 +100,10 @@ def starter_inventory(machines: Machines, user: str | None = None) -> str:
         NODE=NODE,
         LOGIN=LOGIN,
         METRIC=METRIC,
+        CACHE=CACHE,
         CLUSTER=CLUSTER,
         controller=machines.controller or "# ctl1 ansible_host=10.0.0.1",
+        cache=machines.controller or "ctl1",
         metric=machines.controller or "# ctl1",
         nodes="\n".join(machines.nodes) or "# node1 ansible_host=10.0.0.11\n# node2 ansible_host=10.0.0.12",
         logins="\n".join(machines.logins) or "# login1 ansible_host=10.0.0.2",

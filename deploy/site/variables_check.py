@@ -6,7 +6,7 @@ from functools import cache
 
 from deploy.errors import Finding
 from deploy.site.deepops import deepops_finding
-from deploy.site.inventory import CONTAINER, LOGIN, LOGS, MASTER, NFS, NODE, Host, Site
+from deploy.site.inventory import CACHE, CONTAINER, LOGIN, LOGS, MASTER, NFS, NODE, Host, Site
 from deploy.site.schema import OWN_PREFIX, Option, options
 from deploy.site.values import faults, suggestion
 from deploy.site.wording import is_computed
@@ -65,6 +65,7 @@ _READERS: Mapping[str, str] = {
     "motd": LOGIN,
     "mariadb": MASTER,
     "node_health": NODE,
+    "package_cache": CACHE,
     "nvidia_driver": NODE,
     "reboot": NODE,
     "slurm_accounts": MASTER,

@@ -40,7 +40,6 @@ def monitoring_questions(site: Site, contract: Mapping[str, Hardware]) -> dict[s
             asked[role] = {
                 **_place(host, role, str(wired[f"{role}_listen_address"])),
                 "has_tls": f"{{{{ ({role}_web | default({{}})).tls_server_config is defined }}}}",
-                "external_url": f"{{{{ {role}_external_url | default('') }}}}",
                 "arguments": f"{{{{ {role}_arguments | default([]) }}}}",
                 "access": _settings(role, _ACCESS),
             }

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.root_file import give_to_root, keep
 
 DOCUMENTATION = r"""
 module: apt_components
@@ -145,14 +146,11 @@ def main() -> None:
 
     manages = {"files": [str(_FILE)] if _FILE.exists() else []}
     if is_offered():
-        module.exit_json(changed=False, deploy_manages=manages)
+        module.exit_json(changed=give_to_root(module, _FILE), deploy_manages=manages)
     text = wanted(read_sources(_APT), module.params["components"])
-    changed = bool(text) and not (_FILE.exists() and _FILE.read_text(encoding="utf-8") == text)
+    changed = bool(text) and keep(module, _FILE, text)
     if module.check_mode:
         module.exit_json(changed=changed, deploy_manages=manages)
-    if changed:
-        _FILE.write_text(text, encoding="utf-8")
-        _FILE.chmod(0o644)
     code, _, err = module.run_command(["apt-get", "--quiet", "update"], environ_update={"LC_ALL": "C"})
     if not is_offered():
         why = f" (apt-get update: {str(err).strip()[-300:]})" if code != 0 else ""

@@ -10,6 +10,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.openpgp_key import fingerprint
+from ansible.module_utils.root_file import give_to_root
 from ansible.module_utils.urls import open_url
 
 DOCUMENTATION = r"""
@@ -19,6 +20,7 @@ description:
   - Fetches the signing key and holds it against its fingerprint, then has apt read the source with this key
     in a place of its own. Only when that succeeds the source is written for good, so that a source that is
     wrong never breaks C(apt-get update) for everything else.
+  - In check mode nothing is added, so apt cannot look up what the source has; then a fact says so.
 options:
   name:
     description: The name of the files that are written, without their suffix.
@@ -49,6 +51,10 @@ author: [the maintainers of this project]
 """
 
 RETURN = r"""
+ansible_facts:
+  description: C(deb_source_pending), true; what apt does not find then may be in a source to come.
+  type: dict
+  returned: in check mode, where the source would be added
 deploy_manages:
   description: C(files), the source and its key.
   type: dict
@@ -108,6 +114,11 @@ class Source:
         if not self.file.exists() or self.file.read_text(encoding="utf-8") != self.text:
             return False
         return self.key_file.exists() and self._is_right(self.key_file.read_bytes())
+
+    def give_to_root(self) -> bool:
+        """Whether source or key belonged to somebody else, or not everybody could read them."""
+        source, key = (give_to_root(self._module, path) for path in (self.file, self.key_file))
+        return source or key
 
     def _is_right(self, key: bytes) -> bool:
         try:
@@ -171,7 +182,6 @@ class Source:
         _KEYS.mkdir(parents=True, exist_ok=True)
         for path, content in ((self.key_file, key), (self.file, self.text.encode())):
             path.write_bytes(content)
-            path.chmod(0o644)
         code, _, err = self._module.run_command(
             [
                 *("apt-get", "--quiet", "update", "-o", f"Dir::Etc::sourcelist={self.file}"),
@@ -199,8 +209,10 @@ def main() -> None:
         key = source.fetched_key()
         source.judge(key)
         source.write(key)
+    changed |= source.give_to_root()
     manages = {"files": [str(source.file), str(source.key_file)]}
-    module.exit_json(changed=changed, deploy_manages=manages)
+    foretold = {"ansible_facts": {"deb_source_pending": True}} if changed and module.check_mode else {}
+    module.exit_json(changed=changed, deploy_manages=manages, **foretold)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.root_file import keep, text_of
 
 DOCUMENTATION = r"""
 module: daemon_arguments
@@ -67,16 +68,14 @@ def main() -> None:
     }
     module = AnsibleModule(argument_spec=arguments, supports_check_mode=True)
     path = _DIRECTORY / module.params["name"]
-    before = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+    before = text_of(path)
     after = "# Made by deploy; changes made here are undone by the next run.\n"
     after += arguments_line(module.params["arguments"])
     after += "".join(assignment(name, str(value)) for name, value in module.params["environment"].items())
-    if before != after and not module.check_mode:
-        path.write_text(after, encoding="utf-8")
-        path.chmod(0o644)
+    changed = keep(module, path, after)
     header = str(path)
     module.exit_json(
-        changed=before != after,
+        changed=changed,
         deploy_manages={"files": [header]},
         diff={"before": before, "after": after, "before_header": header, "after_header": header},
     )

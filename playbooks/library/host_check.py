@@ -154,7 +154,7 @@ class Host:
         return nvidia_driver.check_driver(
             nvidia_driver.running_version(_ROOT),
             nvidia_driver.library_version(_ROOT),
-            self._run("modinfo", "--field", "version", "nvidia").strip(),
+            nvidia_driver.module_version(self._run, platform.release()),
             platform.release(),
         )
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from ansible.module_utils.mount_table import (
     parse_fstab,
     with_block,
 )
+from ansible.module_utils.root_file import keep, text_of
 
 DOCUMENTATION = r"""
 module: mounts_current
@@ -150,10 +150,11 @@ class Mounts:
             Mount(entry["source"], entry["path"].rstrip("/") or "/", entry["type"], tuple(entry["options"]))
             for entry in module.params["mounts"]
         ]
-        self.before = _FSTAB.read_text(encoding="utf-8") if _FSTAB.exists() else ""
+        self.before = text_of(_FSTAB)
         self.after = with_block(self.before, self.owner, self.wanted)
         self.actions: list[str] = []
         self.in_use: list[str] = []
+        self.has_written = False
 
     def bring(self) -> None:
         """All of it: refuse, unmount, write, mount."""
@@ -240,15 +241,11 @@ class Mounts:
             self._must(self._command(mount, mount.path))
 
     def _write(self) -> None:
-        if self.after == self.before or self.module.check_mode:
-            return
-        descriptor, sibling = tempfile.mkstemp(dir=_FSTAB.parent, prefix=".fstab.")
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(self.after)
-        Path(sibling).chmod(0o644)
-        self.module.atomic_move(sibling, str(_FSTAB))
-        # systemd makes units of the lines, and would go on with the old ones.
-        self.module.run_command(["systemctl", "daemon-reload"])
+        if self.before or self.after:
+            self.has_written = keep(self.module, _FSTAB, self.after)
+        if self.after != self.before and not self.module.check_mode:
+            # systemd makes units of the lines, and would go on with the old ones.
+            self.module.run_command(["systemctl", "daemon-reload"])
 
     def _must(self, command: list[str]) -> None:
         code, out, err = self.module.run_command(command)
@@ -277,7 +274,7 @@ def main() -> None:
     for line in mounts.in_use:
         module.warn(f"left as it is until the next boot, because processes use it: {line}")
     module.exit_json(
-        changed=mounts.after != mounts.before or bool(mounts.actions),
+        changed=mounts.has_written or bool(mounts.actions),
         actions=mounts.actions,
         in_use=mounts.in_use,
         diff={

@@ -47,6 +47,9 @@ def parse_mountinfo(text: str) -> list[Mount]:
         place, _, source = line.partition(" - ")
         words, more = place.split(), source.split()
         options = dict.fromkeys([*words[5].split(","), *more[2].split(",")])
+        if "ro" in options:
+            # Either the place or the file system is for reading alone, so nobody writes here.
+            options.pop("rw", None)
         found.append(Mount(_plain(more[1]), _plain(words[4]), more[0], tuple(options)))
     return found
 
@@ -81,7 +84,9 @@ def differences(wanted: Mount, there: Mount) -> list[str]:
     if _SAME_KIND.get(wanted.kind, wanted.kind) != _SAME_KIND.get(there.kind, there.kind):
         found.append(f"{there.kind} instead of {wanted.kind}")
     shown = dict(_pair(option) for option in there.options)
-    for option in wanted.options:
+    # What does not say so is written to: one that was mounted again for reading alone is another.
+    options = wanted.options if "ro" in wanted.options else dict.fromkeys(("rw", *wanted.options))
+    for option in options:
         name, value = _pair(option)
         if value and shown.get(name) and not _same_value(value, shown[name]):
             found.append(f"{name}={shown[name]} instead of {option}")

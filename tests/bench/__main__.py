@@ -6,16 +6,17 @@ import os
 import signal
 import sys
 import tempfile
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 from tests.bench import machine
-from tests.bench.campaign import Campaign
+from tests.bench.campaign import Campaign, Sizes
 from tests.bench.commands import BenchError
-from tests.bench.figures import Measured, as_json, table
-from tests.bench.lab import Wish
+from tests.bench.figures import Measured, Part, by_part, table
 
 _INTERRUPTED = 130
+_FIRST_DEPLOYMENT_NODES = 3
 
 
 def main() -> int:
@@ -23,34 +24,47 @@ def main() -> int:
     options = _options()
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # cleans up like Ctrl-C
     description = machine.describe()
-    wish = Wish(options.nodes, options.release)
-    description["lab"] = f"{wish.nodes + 2} machines, {wish.release}; rounds: {options.rounds}"
+    sizes = Sizes(options.nodes, min(options.nodes, _FIRST_DEPLOYMENT_NODES), options.release)
+    description["labs"] = (
+        f"{sizes.release}, one controller, one login node and {sizes.rerun} nodes for the reruns,"
+        f" {sizes.first} for the first deployment; rounds: {options.rounds}"
+    )
     with tempfile.TemporaryDirectory(prefix="bench-") as place:
-        campaign = Campaign(wish, options.rounds, f"bench-{os.getpid()}", Path(place), _say)
+        campaign = Campaign(sizes, options.rounds, f"bench-{os.getpid()}", Path(place), _say)
         try:
-            campaign.run()
+            campaign.run(options.only or tuple(Part))
         except BenchError as problem:
             _say(f"bench: {problem}")
             return 1
         except KeyboardInterrupt:
             _say("bench: interrupted; its machines are gone")
             return _INTERRUPTED
-    figures = {measured: campaign.seconds[measured] for measured in Measured}
+    figures = {measured: campaign.seconds[measured] for measured in Measured if measured in campaign.seconds}
     lines = [f"{name:<10}{text}" for name, text in description.items()]
     sys.stdout.write("\n".join([*lines, "", table(figures), ""]))
     if options.json:
         when = datetime.now(UTC).isoformat(timespec="seconds")
-        data = {"measured": when, **description, **as_json(figures), "slowest_tasks": campaign.slowest_tasks}
-        options.json.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+        _update(options.json, by_part(figures), {"measured": when, **description})
     return 0
+
+
+def _update(
+    file: Path, parts: Mapping[str, Mapping[str, Sequence[float]]], description: Mapping[str, str]
+) -> None:
+    """Put the parts of this run into a file, and leave the others there."""
+    kept = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    new = {part: {**description, "seconds": seconds} for part, seconds in parts.items()}
+    file.write_text(json.dumps({**kept, **new}, indent=1) + "\n", encoding="utf-8")
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     parser.add_argument("--rounds", type=_positive, default=3, help="measurements of each kind (3)")
-    parser.add_argument("--nodes", type=_positive, default=2, help="compute nodes (2)")
+    parser.add_argument("--nodes", type=_positive, default=10, help="compute nodes of the reruns (10)")
+    only = "measure this part only; can be given several times"
+    parser.add_argument("--only", action="append", type=Part, choices=[*Part], help=only)
     parser.add_argument("--release", default="trixie", help="the machines' Debian release (trixie)")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here, too")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="keep the figures here, too, by part")
     return parser.parse_args()
 
 

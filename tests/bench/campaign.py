@@ -1,43 +1,60 @@
-"""All measurements of one benchmark: fresh machines for every first deployment, in turn with the floor."""
+"""All measurements of one benchmark, by their parts; every lab is made fresh."""
 
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from tests.bench.exporter import cpu_seconds_of_a_round, seconds_between_rounds
-from tests.bench.figures import Measured
+from tests.bench.figures import Measured, Part
 from tests.bench.floor import Recording, prepared, put_in_place, record
-from tests.bench.lab import BenchLab, Wish, fresh_lab
+from tests.bench.lab import Wish, fresh_lab
 from tests.bench.large import cpu_seconds_of_rerun, seconds_to_check
 from tests.bench.one_more import seconds_to_add_one
 from tests.bench.pyinfra import told
-from tests.bench.rerun import Rerun, deploy_cluster, in_turn, report
+from tests.bench.rerun import Rerun, deploy_cluster, in_turn
 from tests.bench.state import read_installed, read_state
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Compute nodes of the labs, whose machines have that Debian release."""
+
+    rerun: int
+    first: int
+    release: str
 
 
 @dataclass
 class Campaign:
     """Collects the seconds; ``prefix`` begins the names of its labs, ``place`` holds their directories."""
 
-    wish: Wish
+    sizes: Sizes
     rounds: int
     prefix: str
     place: Path
     say: Callable[[str], None]
     seconds: dict[Measured, list[float]] = field(default_factory=lambda: defaultdict(list))
-    slowest_tasks: list[dict[str, Any]] = field(default_factory=list)
 
-    def run(self) -> None:
-        """Everything, the first deployment first: the others need what it leaves."""
-        self._large_sites()
-        self._exporter()
-        self._one_more()
+    def run(self, parts: Collection[Part] = tuple(Part)) -> None:
+        """Those parts, the short ones first."""
+        measure = {
+            Part.LARGE: self._large_sites,
+            Part.EXPORTER: self._exporter,
+            Part.ONE_MORE: self._one_more,
+            Part.RERUN: self._reruns,
+            Part.FIRST: self._first_deployments,
+        }
+        for part in Part:
+            if part in parts:
+                measure[part]()
+
+    def _first_deployments(self) -> None:
         recording = self._first_deployment(0)
         self._floor(0, recording)
         for number in range(1, self.rounds):
+            # In turn, so that neither is always the one after the other.
             if number % 2:
                 self._floor(number, recording)
                 self._first_deployment(number)
@@ -46,19 +63,18 @@ class Campaign:
                 self._floor(number, recording)
 
     def _first_deployment(self, number: int) -> Recording:
-        with fresh_lab(f"{self.prefix}-deploy{number}", self.place / f"deploy{number}", self.wish) as lab:
+        wish = Wish(self.sizes.first, self.sizes.release)
+        with fresh_lab(f"{self.prefix}-deploy{number}", self.place / f"deploy{number}", wish) as lab:
             before = read_state(lab)
             started = time.monotonic()
             deploy_cluster(lab)
             lab.first_job()
             self._note(number, Measured.FIRST, time.monotonic() - started)
-            recording = record(lab, read_installed(lab, before))
-            if number == 0:
-                self._reruns(lab, recording)
-            return recording
+            return record(lab, read_installed(lab, before))
 
     def _floor(self, number: int, recording: Recording) -> None:
-        with fresh_lab(f"{self.prefix}-floor{number}", self.place / f"floor{number}", self.wish) as lab:
+        wish = Wish(self.sizes.first, self.sizes.release)
+        with fresh_lab(f"{self.prefix}-floor{number}", self.place / f"floor{number}", wish) as lab:
             archives = prepared(recording, lab)
             started = time.monotonic()
             put_in_place(recording, lab, archives)
@@ -83,25 +99,28 @@ class Campaign:
         for number in range(self.rounds):
             for measured, nodes in ((Measured.ONE_TO_3, 3), (Measured.ONE_TO_9, 9)):
                 name = f"{self.prefix}-more{number}-{nodes}"
-                wish = Wish(nodes, self.wish.release)
+                wish = Wish(nodes, self.sizes.release)
                 self._note(
                     number, measured, seconds_to_add_one(name, self.place / f"more{number}-{nodes}", wish)
                 )
 
-    def _reruns(self, lab: BenchLab, recording: Recording) -> None:
-        rerun = Rerun(lab)
-        pyinfra = told(lab, recording.hosts, self.place / "pyinfra")
-        ways = {
-            Measured.RERUN: rerun.by_deploy,
-            Measured.RERUN_FULL: rerun.by_full_deploy,
-            Measured.RERUN_PLAIN: rerun.by_plain_ansible,
-            Measured.RERUN_TUNED: rerun.by_tuned_ansible,
-            Measured.RERUN_PYINFRA: pyinfra.rerun,
-        }
-        for number in range(self.rounds):
-            for measured, way in in_turn(ways, number):
-                self._note(number, measured, way())
-        self.slowest_tasks = report(lab)["slowest_tasks"]
+    def _reruns(self) -> None:
+        wish = Wish(self.sizes.rerun, self.sizes.release)
+        with fresh_lab(f"{self.prefix}-rerun", self.place / "rerun", wish) as lab:
+            before = read_state(lab)
+            deploy_cluster(lab)
+            rerun = Rerun(lab)
+            pyinfra = told(lab, read_installed(lab, before), self.place / "pyinfra")
+            ways = {
+                Measured.RERUN: rerun.by_deploy,
+                Measured.RERUN_FULL: rerun.by_full_deploy,
+                Measured.RERUN_PLAIN: rerun.by_plain_ansible,
+                Measured.RERUN_TUNED: rerun.by_tuned_ansible,
+                Measured.RERUN_PYINFRA: pyinfra.rerun,
+            }
+            for number in range(self.rounds):
+                for measured, way in in_turn(ways, number):
+                    self._note(number, measured, way())
 
     def _note(self, number: int, measured: Measured, seconds: float) -> None:
         self.seconds[measured].append(seconds)

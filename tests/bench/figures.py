@@ -4,7 +4,16 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+
+
+class Part(StrEnum):
+    """What can be measured by itself: all of it on the same machines, in one run."""
+
+    LARGE = "large"
+    EXPORTER = "exporter"
+    ONE_MORE = "one-more"
+    RERUN = "rerun"
+    FIRST = "first"
 
 
 class Measured(StrEnum):
@@ -25,6 +34,18 @@ class Measured(StrEnum):
     CPU_1K = "rerun: CPU of the controller, 1,000 simulated hosts"
     EXPORTER = "Slurm exporter: CPU of a round, 1,000 nodes"
     EXPORTER_PAUSE = "Slurm exporter: from one round to the next"
+
+
+MEASURED: Mapping[Part, tuple[Measured, ...]] = {
+    Part.RERUN: (
+        *(Measured.RERUN, Measured.RERUN_FULL, Measured.RERUN_PLAIN),
+        *(Measured.RERUN_TUNED, Measured.RERUN_PYINFRA),
+    ),
+    Part.ONE_MORE: (Measured.ONE_TO_3, Measured.ONE_TO_9),
+    Part.FIRST: (Measured.FIRST, Measured.FLOOR),
+    Part.LARGE: (Measured.CHECK_1K, Measured.CHECK_10K, Measured.CPU_100, Measured.CPU_1K),
+    Part.EXPORTER: (Measured.EXPORTER, Measured.EXPORTER_PAUSE),
+}
 
 
 @dataclass(frozen=True)
@@ -56,6 +77,11 @@ def ratio(goal: Goal, figures: Figures) -> float:
     return statistics.median(figures[goal.measured]) / statistics.median(figures[goal.against])
 
 
+def goals_of(figures: Figures) -> list[Goal]:
+    """The goals of what was measured."""
+    return [goal for goal in GOALS if goal.measured in figures and goal.against in figures]
+
+
 def table(figures: Figures) -> str:
     """Everything measured, and every goal, a line each."""
     width = max(map(len, Measured))
@@ -64,26 +90,22 @@ def table(figures: Figures) -> str:
         spread = f"{min(seconds):.1f}-{max(seconds):.1f}"
         lines.append(f"{measured:<{width}}  {statistics.median(seconds):6.1f}  {spread:>15}")
     lines += ["", f"{'ratio of the medians':<{width}}   ratio   target"]
-    for goal in GOALS:
+    for goal in goals_of(figures):
         found = ratio(goal, figures)
         verdict = "met" if found <= goal.most else "MISSED"
         lines.append(f"{goal.title:<{width}}  {found:6.3f}  <= {goal.most:.2f}  {verdict}")
     return "\n".join(lines)
 
 
-def as_json(figures: Figures) -> dict[str, Any]:
-    """The same for programs."""
+def by_part(figures: Figures) -> dict[str, dict[str, list[float]]]:
+    """The same for programs: the seconds of each part that was measured, by the names of `Measured`."""
     return {
-        "seconds": {
-            measured.name.lower(): [round(value, 2) for value in figures[measured]] for measured in figures
-        },
-        "ratios": [
-            {
-                "title": goal.title,
-                "ratio": round(ratio(goal, figures), 3),
-                "target": goal.most,
-                "met": ratio(goal, figures) <= goal.most,
-            }
-            for goal in GOALS
-        ],
+        part: {measured.name.lower(): [round(value, 2) for value in figures[measured]] for measured in all_of}
+        for part, all_of in MEASURED.items()
+        if all_of[0] in figures
     }
+
+
+def of_parts(parts: Mapping[str, Mapping[str, Sequence[float]]]) -> dict[Measured, Sequence[float]]:
+    """What `by_part` was made from."""
+    return {Measured[name.upper()]: seconds for part in parts.values() for name, seconds in part.items()}

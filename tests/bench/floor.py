@@ -4,7 +4,7 @@ import io
 import re
 import shlex
 import tarfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -34,6 +34,7 @@ systemctl enable --quiet --now mariadb
 mariadb < /{database}
 systemctl enable --quiet --now slurmdbd
 {wait_for_database}
+{add_qos}
 sacctmgr -i load file=/{dump} >/dev/null
 systemctl enable --quiet --now slurmctld
 {wait_for_controller}
@@ -47,6 +48,8 @@ class Recording:
 
     addresses: Mapping[str, str]
     hosts: Mapping[str, Installed]
+    qos: tuple[str, ...]
+    """Names of QOS that Slurm does not make by itself: a dump of the accounting mentions them only."""
     accounting: bytes
     database: bytes
 
@@ -57,7 +60,9 @@ def record(lab: BenchLab, hosts: Mapping[str, Installed]) -> Recording:
     cluster = _setting(configuration, "ClusterName")
     dump = f"sacctmgr -i dump {shlex.quote(cluster)} file=/run/bench.cfg >/dev/null; cat /run/bench.cfg"
     accounting = lab.on(CONTROLLER, f"{dump}; rm /run/bench.cfg").output
-    return Recording(lab.addresses, hosts, accounting, database_statements(configuration).encode())
+    listed = lab.on(CONTROLLER, "sacctmgr --noheader --parsable2 show qos format=name").text.split()
+    qos = tuple(name for name in listed if name != "normal")
+    return Recording(lab.addresses, hosts, qos, accounting, database_statements(configuration).encode())
 
 
 def _setting(text: str, name: str) -> str:
@@ -102,7 +107,7 @@ def put_in_place(recording: Recording, lab: BenchLab, archives: Mapping[str, byt
     def install(host: str) -> None:
         script = install_script(recording.hosts[host], makes_homes=host == CONTROLLER)
         if host == CONTROLLER:
-            script += _controller_script()
+            script += _controller_script(recording.qos)
         lab.on(host, script, data=archives[host])
 
     def start(host: str) -> None:
@@ -138,8 +143,9 @@ def _account_commands(installed: Installed, *, makes_homes: bool) -> Iterable[st
         yield shlex.join(["useradd", *ids, "--home-dir", home, "--shell", shell, has_home, name])
 
 
-def _controller_script() -> str:
+def _controller_script(qos: Sequence[str]) -> str:
     return _CONTROLLER.format(
+        add_qos=f"sacctmgr -i add qos {shlex.quote(','.join(qos))} >/dev/null" if qos else "",
         database=_DATABASE,
         dump=_ACCOUNTING_DUMP,
         wait_for_database=_wait("sacctmgr --noheader show cluster"),

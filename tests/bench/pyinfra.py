@@ -45,10 +45,13 @@ def told(lab: BenchLab, hosts: Mapping[str, Installed], place: Path) -> Pyinfra:
     place.mkdir()
     state = {}
     for host, installed in hosts.items():
+        native = ":" + lab.on(host, "dpkg --print-architecture").text.strip()
         enabled = lab.on(host, "systemctl list-unit-files --type=service --state=enabled --plain --no-legend")
         listed = {line.split()[0] for line in enabled.text.splitlines() if line.strip()}
         state[host] = {
             **{name: value for name, value in asdict(installed).items() if name != "files"},
+            # It compares with names as apt prints them, which say the architecture of foreign ones only.
+            "packages": [name.removesuffix(native) for name in installed.packages],
             "enabled": sorted(listed & {*installed.services}),
             "files": _unpacked(installed.files, place / "files" / host),
         }

@@ -1,20 +1,16 @@
 """What `deploy cluster` put in place on a host, read from the host: packages, accounts, files, services."""
 
 import io
+import json
 import re
 import shlex
 import tarfile
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
-from deploy.content import roles
+from deploy.run.on_host import DIRECTORY
 from tests.bench.lab import BenchLab
 
-WITHOUT_TEMPLATE = ("etc/hosts", "etc/environment", "etc/munge/munge.key")
-"""Files that roles write without a template; the others' templates lie under the path of their target."""
-
-DIRECTORIES = ("var/log/slurm", "var/spool/slurmctld", "var/spool/slurmd")
 _FIRST_PERSON, _LAST_PERSON = 1000, 59999
 _SYSTEM_ACCOUNTS_OF_DEPLOY = frozenset({"slurm"})
 
@@ -77,22 +73,24 @@ def _words(text: str) -> Iterable[list[str]]:
 def read_installed(lab: BenchLab, before: Mapping[str, HostState]) -> dict[str, Installed]:
     """What every host has now beyond what it had before."""
     after = read_state(lab)
-    paths = " ".join(shlex.quote(path) for path in (*DIRECTORIES, *managed_files(roles())))
-    archive = (
-        f"cd /; for path in {paths}; do [ ! -e $path ] || echo $path; done"
-        " | tar --create --no-recursion --files-from -"
-    )
-    return {host: added(before[host], after[host], lab.on(host, archive).output) for host in lab.addresses}
+    return {host: added(before[host], after[host], _archive(lab, host)) for host in lab.addresses}
 
 
-def managed_files(directory: Path) -> list[str]:
-    """Paths below / of the files that the roles write."""
-    templates = (
-        path.relative_to(role / "templates").with_suffix("")
-        for role in directory.iterdir()
-        for path in role.glob("templates/**/*.j2")
-    )
-    return sorted({*map(str, templates), *WITHOUT_TEMPLATE})
+def _archive(lab: BenchLab, host: str) -> bytes:
+    """The files and directories of a host that its records name, as they lie there."""
+    names = managed_files(lab.on(host, f"cat {DIRECTORY}/*.json").text)
+    listed = " ".join(shlex.quote(name.removeprefix("/")) for name in names)
+    present = f"for name in {listed}; do [ ! -e $name ] || echo $name; done"
+    return lab.on(host, f"cd /; {present} | tar --create --no-recursion --files-from -").output
+
+
+def managed_files(records: str) -> list[str]:
+    """Paths that records of converged phases name, from the text of all of them."""
+    decoder, found, place = json.JSONDecoder(), set(), 0
+    while place < len(records.rstrip()):
+        record, place = decoder.raw_decode(records, place)
+        found |= {*record["managed"].get("files", ())}
+    return sorted(found)
 
 
 def added(before: HostState, after: HostState, files: bytes) -> Installed:
@@ -133,5 +131,5 @@ def rewritten(archive: bytes, change: Callable[[bytes], bytes]) -> bytes:
 def readdressed(old: Mapping[str, str], new: Mapping[str, str]) -> Callable[[bytes], bytes]:
     """Replaces the network of one lab, a /24, by that of another."""
     before, after = (next(iter(addresses.values())).rpartition(".")[0] for addresses in (old, new))
-    pattern = re.compile(rb"(?<![\d.])" + re.escape(before.encode()) + rb"(?=\.\d)")
+    pattern = re.compile(rb"(?<![\d.])" + re.escape(before.encode()) + rb"(?=\.[\d\[])")
     return lambda content: pattern.sub(after.encode(), content)

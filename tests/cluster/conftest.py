@@ -17,7 +17,6 @@ LIFE = (
     "drift",
     "jobs",
     "access",
-    "validation",
     "changes",
     "lost_hosts",
     "containers",
@@ -51,7 +50,7 @@ def _place_in_life(item: pytest.Item) -> tuple[str, int]:
 
 
 class _ByCluster(LoadScopeScheduling):  # type: ignore[misc]
-    """Tests that share a cluster run one after the other; two clusters are tested at once."""
+    """Tests that share a cluster run one after the other; others at the same time."""
 
     def _split_scope(self, nodeid: str) -> str:
         file, _, test = nodeid.partition("::")

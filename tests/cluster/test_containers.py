@@ -55,6 +55,8 @@ def declare(cluster: Cluster) -> None:
         "pyxis_source": source,
         "enroot_package_files": [{"url": "file:///home/enroot.deb", "sha256": checksum}],
         "enroot_hooks": [],
+        # One that each machine has by itself.
+        "enroot_sysctls": {"net.ipv4.ip_default_ttl": "65"},
     }
     (cluster.directory / "group_vars/slurm-cluster.yml").write_text(json.dumps(variables))
 
@@ -77,6 +79,15 @@ def test_containers_are_there_on_every_node_and_from_everywhere(cluster: Cluster
     assert cluster.as_user("cd /; srun --quiet -w node1 echo plain") == "plain\n"
     # From the controller alone; the file is of the distribution.
     assert "spank" not in cluster.on("login1", "cat", "/etc/slurm/plugstack.conf", expect=None)
+
+
+def test_a_setting_of_the_kernel_that_was_changed_is_named_and_put_right(cluster: Cluster) -> None:
+    value = "/proc/sys/net/ipv4/ip_default_ttl"
+    cluster.on("node1", "sh", "-c", f"echo 66 > {value}")
+    named = "kernel setting net.ipv4.ip_default_ttl is 66, was 65"
+    assert cluster.status(expect=1)["node1"]["record"]["drift"] == [named]
+    cluster.deploy()
+    assert cluster.on("node1", "cat", value) == "65\n"
 
 
 def test_a_plugin_that_is_silently_ignored_is_found(cluster: Cluster) -> None:

@@ -4,6 +4,7 @@ Every panel of every dashboard has data while jobs run, and the pages of Prometh
 """
 
 import json
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -55,7 +56,7 @@ REAL_HARDWARE = frozenset(
 @pytest.fixture(scope="module")
 def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """A cluster with one node, whose alerts go to its login node."""
-    made = Cluster("test-watched", tmp_path_factory.mktemp("watched"), "trixie")
+    made = Cluster(f"test-watched-{os.getpid()}", tmp_path_factory.mktemp("watched"), "trixie")
     try:
         made.up("--release", "trixie", "--nodes", "1", "--gpus", "2", "--monitoring")
         program = WEBHOOK.read_text()

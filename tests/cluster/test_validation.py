@@ -1,7 +1,9 @@
-"""`deploy validate` on a healthy cluster, and with every fault of faults.py."""
+"""`deploy validate` on a healthy cluster of its own, and with every fault of faults.py."""
 
+import os
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,6 @@ from tests.cluster.jobs import submit, wait_for_job
 from tests.cluster.lab_cluster import DEPLOY, Cluster, run, wait_until
 from tests.cluster.validated import expect_found, validated
 
-pytestmark = pytest.mark.one_release
 NEEDS_PARTS_OF_OTHER_SITES = {
     *("mounts", "plugins", "containers", "mpi"),
     *("prometheus", "targets", "alerts", "alertmanager", "grafana"),
@@ -26,6 +27,18 @@ BESIDE = (
     *("-e", '{"slurm_accounts_qos": [{"name": "ghost"}]}'),
 )
 """What the inventory promises for the faults of the group hosts."""
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """As good as new."""
+    made = Cluster(f"test-validation-{os.getpid()}", tmp_path_factory.mktemp("validation"), "trixie")
+    try:
+        made.up("--release", made.release, "--nodes", "2", "--gpus", "2")
+        made.deploy()
+        yield made
+    finally:
+        made.down()
 
 
 def traces(cluster: Cluster) -> list[str]:

@@ -60,8 +60,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
         f"--web.listen-address=127.0.0.1:{port}",
         "--web.config.file=web.yml",
         f"--web.external-url={url}",
+        "--web.route-prefix=/below",
     ]
-    found = {"address": "127.0.0.1", "port": port, "has_tls": True, "external_url": url, "arguments": []}
+    found = {"address": "127.0.0.1", "port": port, "has_tls": True, "arguments": argv}
     found["access"] = {"basic_auth": {"username": "watcher"}}
     with (directory / "log").open("w") as log, subprocess.Popen(argv, cwd=directory, stderr=log) as process:
         try:

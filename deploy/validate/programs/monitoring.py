@@ -89,7 +89,7 @@ def _host(address: str) -> str:
 
 
 def prefix(place: dict[str, Any]) -> str:
-    """What stands before all its paths: its own word on that, else the path that people open it by."""
+    """What stands before all its paths, by its arguments, else by what people open it with."""
     for argument in place.get("arguments") or []:
         if str(argument).startswith(_ROUTE_PREFIX):
             return str(argument)[len(_ROUTE_PREFIX) :].rstrip("/")

@@ -60,6 +60,8 @@ def test_tokens_are_for_alertmanager_alone(on: On, machine: str) -> None:
     nobody = ("setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups")
     assert on(machine, *search, check=False).stdout.split() == ["/etc/prometheus/alertmanager.yml"]
     assert on(machine, *nobody, *search, check=False).stdout == ""
+    page = "/etc/prometheus/alertmanager-web.yml"
+    assert on(machine, "stat", "--format=%U %a", page).stdout == "prometheus 600\n"
     assert TOKEN not in on(machine, "ps", "-e", "-ww", "-o", "args=").stdout
 
 

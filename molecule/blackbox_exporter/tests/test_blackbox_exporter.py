@@ -28,3 +28,7 @@ def test_a_way_to_ask_that_there_is_not_is_refused(on: On, converge: Converge) -
     answer = converge(right_answers="valid_codes")
     assert "failed=0" not in answer.stdout
     assert [on(machine, "sha256sum", "/etc/prometheus/blackbox.yml").stdout for machine in MACHINES] == before
+
+
+def test_it_starts_with_the_machine(on: On, machine: str) -> None:
+    assert on(machine, "systemctl", "is-enabled", "prometheus-blackbox-exporter").stdout == "enabled\n"

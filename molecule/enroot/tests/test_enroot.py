@@ -63,6 +63,19 @@ def test_ordinary_users_have_namespaces(on: On, machine: str) -> None:
     assert answer.stdout == "0\n", answer.stderr
 
 
+@pytest.fixture
+def other_setting(on: On, converge: Converge) -> None:
+    for name in MACHINES:
+        on(name, "tee", "/proc/sys/net/ipv4/ip_default_ttl", data="66\n")
+    answer = converge()
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+
+
+@pytest.mark.usefixtures("other_setting")
+def test_setting_of_the_kernel_is_brought_back(on: On, machine: str) -> None:
+    assert on(machine, "cat", "/proc/sys/net/ipv4/ip_default_ttl").stdout == "65\n"
+
+
 def test_hook_is_in_force(on: On, machine: str) -> None:
     assert on(machine, "cat", "/etc/enroot/hooks.d/50-slurm-pmi.sh").stdout == "# a hook\n"
 

@@ -103,6 +103,16 @@ def test_a_wheel_with_another_checksum_is_refused_and_what_runs_stays(on: On, co
     assert "gpu_utilization_Percentage" in numbers(on, MACHINES[0])
 
 
+def test_the_change_to_dcgm_is_foretold_where_the_repository_is_not_there_yet(converge: Converge) -> None:
+    answer = converge("--check", source="dcgm")
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    installs = re.search(
+        r"TASK \[gpu_exporter : Install NVIDIA's exporter\] \**\n((?:\w+: .*\n)+)", answer.stdout
+    )
+    assert installs, answer.stdout
+    assert installs[1].count("changed: ") == len(MACHINES), answer.stdout
+
+
 def test_dcgm_takes_the_drivers_place_and_back(on: On, converge: Converge) -> None:
     answer = converge(source="dcgm", job_directory="/run/gpu_jobs")
     assert answer.returncode == 0, answer.stdout + answer.stderr

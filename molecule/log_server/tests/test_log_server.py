@@ -44,6 +44,12 @@ def test_each_host_has_its_own_file(on: On, machine: str) -> None:
     assert "node8" not in on(machine, "cat", "/var/log/cluster/node7/messages.log").stdout
 
 
+def test_what_another_host_logs_is_kept(on: On) -> None:
+    on("bookworm", "logger", "--tag=probe", "hello from the other machine")
+    path = "/var/log/cluster/molecule-log-server-bookworm/messages.log"
+    assert arrives(on, "trixie", path, "probe: hello from the other machine", 30)
+
+
 def test_without_tls_nothing_comes_in(on: On, machine: str) -> None:
     send(on, machine, "node7", "in the clear", tls="none")
     send(on, machine, "node7", "after it")

@@ -35,3 +35,7 @@ def test_nobody_else_is_let_in_as_it(on: On, machine: str) -> None:
 def test_it_listens_on_the_given_address_alone(on: On, machine: str) -> None:
     listening = on(machine, "ss", "--listening", "--tcp", "--numeric", "--no-header").stdout
     assert [line.split()[3] for line in listening.splitlines() if ":9104" in line] == ["127.0.0.1:9104"]
+
+
+def test_it_starts_with_the_machine(on: On, machine: str) -> None:
+    assert on(machine, "systemctl", "is-enabled", "prometheus-mysqld-exporter").stdout == "enabled\n"

@@ -33,6 +33,17 @@ def test_keys_of_ceph_are_for_root(on: On, machine: str) -> None:
     assert on(machine, "cat", "/etc/ceph/cluster.secret").stdout == "QVFDa2V5Zm9yYXRlc3Q=\n"
 
 
+def test_what_became_read_only_is_mounted_again(on: On, converge: Converge) -> None:
+    for name in MACHINES:
+        on(name, "mount", "--options", "remount,bind,ro", "/mnt/data")
+        assert on(name, "touch", "/mnt/data/file", check=False).returncode != 0
+    answer = converge()
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    for name in MACHINES:
+        on(name, "touch", "/mnt/data/file")
+        on(name, "rm", "/mnt/data/file")
+
+
 @pytest.fixture
 def reader(on: On, converge: Converge) -> Iterator[None]:
     """A process on every machine that works in one of the mounted directories."""

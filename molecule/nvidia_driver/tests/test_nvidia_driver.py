@@ -98,14 +98,32 @@ def test_a_driver_that_was_replaced_while_it_runs_wants_a_reboot_and_is_not_call
         on("vendor", "sh", "-c", replace.format("570.86.15", "580.95.05"))
 
 
-def test_a_kernel_without_headers_is_noticed_before_anything_is_installed(
-    on: On, converge: Converge, debian: str
-) -> None:
-    answer = converge(only=debian, wishes={"kernel_modules": "auto"})
-    assert "the headers of the kernel that runs, so the driver cannot be built" in answer.stderr, (
-        answer.stderr
+def test_dkms_built_the_modules_of_the_version_for_the_kernel_with_headers(on: On) -> None:
+    driver = version(on, "bookworm", "libcuda1").partition("-")[0]
+    kernel = on("bookworm", "ls", "/lib/modules").stdout.strip()
+    assert on("bookworm", "dkms", "status").stdout == (
+        f"nvidia-current/{driver}, {kernel}, x86_64: installed\n"
     )
-    assert "dkms" not in on(debian, "dpkg-query", "--show", "--showformat=${Package}\n").stdout
+    file = f"/lib/modules/{kernel}/updates/dkms/nvidia-current.ko"
+    assert on("bookworm", "modinfo", "--field", "version", file).stdout == f"{driver}\n"
+    assert on("bookworm", "modinfo", "--field", "vermagic", file).stdout.startswith(f"{kernel} ")
+
+
+def test_modules_for_another_kernel_are_not_loaded(on: On) -> None:
+    assert on("bookworm", "test", "-e", "/proc/driver/nvidia", check=False).returncode == 1
+    assert on("bookworm", "systemctl", "is-active", "nvidia-persistenced", check=False).stdout == "inactive\n"
+
+
+@pytest.mark.parametrize(
+    ("kernel", "hint"),
+    [("", "upgrade the kernel and boot it"), ("6.0.0-none-amd64", "name another in nvidia_driver_kernel")],
+)
+def test_a_kernel_without_headers_is_noticed_before_anything_is_installed(
+    on: On, converge: Converge, kernel: str, hint: str
+) -> None:
+    answer = converge(only="trixie", wishes={"kernel_modules": "auto", "kernel": kernel})
+    assert f"so the driver cannot be built for that kernel: {hint}" in answer.stderr, answer.stderr
+    assert "dkms" not in on("trixie", "dpkg-query", "--show", "--showformat=${Package}\n").stdout
 
 
 @pytest.mark.parametrize(
@@ -140,3 +158,21 @@ def test_a_machine_without_gpus_gets_nothing(on: On, converge: Converge) -> None
         assert on("bookworm", "test", "-e", "/etc/modprobe.d/deploy-nvidia.conf", check=False).returncode == 1
     finally:
         on("bookworm", "umount", "/sys/bus/pci/devices")
+
+
+def test_modules_that_do_not_compile_are_taken_off_again(on: On, converge: Converge) -> None:
+    """The last on this machine, which it leaves without kernel modules."""
+    on("bookworm", "apt-get", "remove", "--yes", "nvidia-kernel-dkms")
+    on(
+        "bookworm",
+        "sh",
+        "-c",
+        "echo 'MAKE[0]=\"echo nv.c:7:1: error: no such thing; false\"' >> /etc/dkms/nvidia-current.conf",
+    )
+    answer = converge(only="bookworm")
+    kernel = on("bookworm", "ls", "/lib/modules").stdout.strip()
+    assert f"do not compile for the kernel {kernel} (/var/log/deploy-nvidia-dkms.log)" in answer.stderr
+    assert "nv.c:7:1: error: no such thing" in answer.stderr
+    assert "nvidia_driver_source: nvidia" in answer.stderr
+    assert on("bookworm", "dpkg", "--audit").stdout == ""
+    assert "ii" not in on("bookworm", "sh", "-c", "dpkg --list nvidia-kernel-dkms | tail -1").stdout

@@ -76,9 +76,10 @@ def test_what_it_keeps_is_limited(on: On, machine: str) -> None:
     )
 
 
-def test_it_listens_on_the_given_address_alone(on: On, machine: str) -> None:
+def test_it_listens_on_the_given_address_alone_and_starts_with_the_machine(on: On, machine: str) -> None:
     listening = on(machine, "ss", "--listening", "--tcp", "--numeric", "--no-header").stdout
     assert [line.split()[3] for line in listening.splitlines() if ":9090" in line] == ["127.0.0.1:9090"]
+    assert on(machine, "systemctl", "is-enabled", "prometheus").stdout == "enabled\n"
 
 
 def changed(answer: CompletedProcess[str]) -> list[int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from ansible.module_utils.host_checks.finding import error
@@ -19,6 +19,17 @@ def running_version(root: Path) -> str:
         return ""
     found = _VERSION.search(text)
     return found.group(1) if found else ""
+
+
+def module_version(run: Callable[..., str], kernel: str) -> str:
+    """The version of the modules on disk for a kernel; empty when there are none.
+
+    Debian's packages keep them by other names, of which modprobe's settings know. ``run`` answers with the
+    output of a command, empty when it fails.
+    """
+    shown = run("modprobe", "--set-version", kernel, "--show-depends", "nvidia")
+    renamed = re.search(r"^install .*modprobe -i (\S+)", shown, re.MULTILINE)
+    return run("modinfo", "-k", kernel, "--field", "version", renamed[1] if renamed else "nvidia").strip()
 
 
 def library_files(root: Path) -> list[Path]:

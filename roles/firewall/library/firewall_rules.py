@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.firewall_table import NAME, Table
 from ansible.module_utils.own_connection import connection
+from ansible.module_utils.root_file import keep, text_of
 
 DOCUMENTATION = r"""
 module: firewall_rules
@@ -136,14 +136,6 @@ def _is(module: AnsibleModule, state: str) -> bool:
     return bool(module.run_command(["systemctl", f"is-{state}", "--quiet", _SERVICE])[0] == 0)
 
 
-def _write(module: AnsibleModule, path: Path, text: str) -> None:
-    descriptor, sibling = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(text)
-    Path(sibling).chmod(0o644)
-    module.atomic_move(sibling, str(path))
-
-
 def main() -> None:
     """Compare the kernel and the files with what they should have; judge; write; load."""
     arguments: dict[str, Any] = {
@@ -155,15 +147,15 @@ def main() -> None:
     }
     module = AnsibleModule(argument_spec=arguments, supports_check_mode=True)
     firewall = Firewall(module)
-    before = {path: path.read_text(encoding="utf-8") if path.exists() else "" for path in firewall.files}
+    before = {path: text_of(path) for path in firewall.files}
     differing = [path for path, text in firewall.files.items() if before[path] != text]
     load, start = firewall.differs(), not (_is(module, "enabled") and _is(module, "active"))
     changed = bool(differing or load or start)
     if changed:
         firewall.refuse_what_shuts_out()
+    for path, text in firewall.files.items():
+        changed |= keep(module, path, text)
     if changed and not module.check_mode:
-        for path in differing:
-            _write(module, path, firewall.files[path])
         if load:
             firewall.load()
         if _UNIT in differing:

@@ -2,15 +2,14 @@
 """Ansible module: the names of a cluster's hosts in /etc/hosts."""
 
 import ipaddress
-import os
 import re
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.hosts_block import BEGIN, BLOCK, END, INSTALLER_LOOPBACK
+from ansible.module_utils.root_file import keep, text_of
 
 DOCUMENTATION = r"""
 module: hosts_entries
@@ -101,16 +100,6 @@ def _loopback_line(line: str, names: set[str]) -> bool:
     return bool(words) and words[0] == INSTALLER_LOOPBACK and not names.isdisjoint(words[1:])
 
 
-def _write(module: AnsibleModule, path: Path, text: str) -> None:
-    # Beside its target, so that it can take the target's place at once, which no reader sees half-done.
-    descriptor, sibling = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(text)
-    if not path.exists():
-        Path(sibling).chmod(0o644)
-    module.atomic_move(sibling, str(path), unsafe_writes=module.params["unsafe_writes"])
-
-
 def main() -> None:
     """Compare both files with what they should say, and write those that differ."""
     arguments: dict[str, Any] = {
@@ -131,26 +120,20 @@ def main() -> None:
     entries = module.params["entries"]
     if (problem := invalid(entries)) is not None:
         module.fail_json(msg=f"hosts_file_entries: {problem}")
-    before = {_HOSTS: _HOSTS.read_text(encoding="utf-8") if _HOSTS.exists() else ""}
+    before = {_HOSTS: text_of(_HOSTS)}
     after = {
         _HOSTS: updated(before[_HOSTS], entries, remove_loopback_name=module.params["remove_loopback_name"])
     }
     if entries and module.params["stop_cloud_init"] and _CLOUD_INIT.is_dir():
         config = _CLOUD_INIT / "99-hosts-file.cfg"
-        before[config] = config.read_text(encoding="utf-8") if config.exists() else ""
+        before[config] = text_of(config)
         after[config] = _CLOUD_INIT_TEXT
     differing = [path for path in after if after[path] != before[path]]
-    if not module.check_mode:
-        for path in differing:
-            _write(module, path, after[path])
-    opened = False
-    for path in after:
-        if path.exists():
-            opened = module.set_mode_if_different(str(path), 0o644, opened)
-            opened = module.set_owner_if_different(str(path), "root", opened)
-            opened = module.set_group_if_different(str(path), "root", opened)
+    changed = False
+    for path, text in after.items():
+        changed |= keep(module, path, text, unsafe_writes=module.params["unsafe_writes"])
     module.exit_json(
-        changed=bool(differing) or opened,
+        changed=changed,
         deploy_manages={"files": [str(path) for path in after]},
         diff=[
             {

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import sys
@@ -21,6 +20,7 @@ from ansible.module_utils.job_ssh_stack import (
     unrestricted,
 )
 from ansible.module_utils.own_connection import connected_as
+from ansible.module_utils.root_file import keep, text_of
 
 DOCUMENTATION = r"""
 module: job_ssh_pam
@@ -65,7 +65,8 @@ directory, user = (word.encode() for word in sys.argv[1:])
 talk = ctypes.CFUNCTYPE(*[ctypes.c_int] * 2, *[ctypes.c_void_p] * 3)
 class Conversation(ctypes.Structure):
     _fields_ = [("function", talk), ("data", ctypes.c_void_p)]
-pam = ctypes.CDLL("libpam.so.0")
+# Modules that were built without naming it find its functions only so.
+pam = ctypes.CDLL("libpam.so.0", mode=ctypes.RTLD_GLOBAL)
 handle, talker = ctypes.c_void_p(), Conversation(talk(lambda *_: 19), None)
 begun = pam.pam_start_confdir(b"sshd", user, ctypes.byref(talker), directory, ctypes.byref(handle))
 code = begun or pam.pam_acct_mgmt(handle, 0x8000)
@@ -75,22 +76,18 @@ sys.exit(code != 0)
 """
 
 
-def _text(path: Path) -> str:
-    return path.read_text(encoding="utf-8") if path.exists() else ""
-
-
 def _wanted(module: AnsibleModule) -> dict[Path, str]:
     """The files and their texts; an empty text means none."""
     sshd, session = _DIRECTORY / "sshd", _DIRECTORY / JOB_SESSION
     if not module.params["restricted"]:
-        return {sshd: unrestricted(_text(sshd)), session: ""}
+        return {sshd: unrestricted(text_of(sshd)), session: ""}
     try:
-        text = restricted(_text(sshd), module.params["admin_users"], module.params["admin_groups"])
+        text = restricted(text_of(sshd), module.params["admin_users"], module.params["admin_groups"])
     except NotUnderstood as problem:
         module.fail_json(
             msg=f"{sshd}: {problem}. Nothing was changed; mend the file, or set job_ssh_admits: everyone"
         )
-    return {session: job_session(_text(_DIRECTORY / "common-session")), sshd: text}
+    return {session: job_session(text_of(_DIRECTORY / "common-session")), sshd: text}
 
 
 def _verdict(module: AnsibleModule, wanted: Mapping[Path, str], user: str) -> str:
@@ -125,17 +122,6 @@ def _refuse_what_has_no_effect(module: AnsibleModule) -> None:
         )
 
 
-def _write(module: AnsibleModule, path: Path, text: str) -> None:
-    if not text:
-        path.unlink()
-        return
-    descriptor, sibling = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(text)
-    Path(sibling).chmod(0o644)
-    module.atomic_move(sibling, str(path))
-
-
 def main() -> None:
     """Compare the files with what they should say; put the new ones to PAM; write."""
     arguments: dict[str, Any] = {
@@ -145,17 +131,20 @@ def main() -> None:
     }
     module = AnsibleModule(argument_spec=arguments, supports_check_mode=True)
     wanted = _wanted(module)
-    before = {path: _text(path) for path in wanted}
+    before = {path: text_of(path) for path in wanted}
     differing = [path for path in wanted if wanted[path] != before[path]]
     if module.params["restricted"]:
         _refuse_what_has_no_effect(module)
     if differing:
         _refuse_what_shuts_out(module, wanted)
-    if not module.check_mode:
-        for path in differing:
-            _write(module, path, wanted[path])
+    changed = bool(differing)
+    for path, text in wanted.items():
+        if text:
+            changed |= keep(module, path, text)
+        elif not module.check_mode:
+            path.unlink(missing_ok=True)
     module.exit_json(
-        changed=bool(differing),
+        changed=changed,
         deploy_manages={
             "files": [str(path) for path, text in wanted.items() if text and module.params["restricted"]]
         },

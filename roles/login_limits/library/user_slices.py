@@ -3,15 +3,14 @@
 
 from __future__ import annotations
 
-import os
 import pwd
 import re
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.root_file import keep
 
 DOCUMENTATION = r"""
 module: user_slices
@@ -94,15 +93,6 @@ def _ids(names: list[str]) -> dict[str, int]:
     return known
 
 
-def _write(module: AnsibleModule, path: Path, text: str) -> None:
-    path.parent.mkdir(mode=0o755, exist_ok=True)
-    descriptor, sibling = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(text)
-    Path(sibling).chmod(0o644)
-    module.atomic_move(sibling, str(path))
-
-
 def _not_taken(module: AnsibleModule) -> bool:
     """Whether systemd has yet to read a drop-in, of this run or of one that was cut off."""
     out = module.run_command(["systemctl", "show", "user-*.slice", "--property=NeedDaemonReload"])[1]
@@ -121,16 +111,16 @@ def main() -> None:
     module = AnsibleModule(argument_spec=arguments, supports_check_mode=True)
     before, after = present(_UNITS), drop_ins(module.params, _ids(module.params["exempt"]))
     differing = sorted(name for name in {*before, *after} if before.get(name) != after.get(name))
+    changed = bool(differing)
+    for name, text in after.items():
+        changed |= keep(module, _UNITS / name, text)
     if not module.check_mode:
-        for name in differing:
-            if name in after:
-                _write(module, _UNITS / name, after[name])
-            else:
-                (_UNITS / name).unlink()
+        for name in before.keys() - after.keys():
+            (_UNITS / name).unlink()
         if differing or _not_taken(module):
             module.run_command(["systemctl", "daemon-reload"], check_rc=True)
     module.exit_json(
-        changed=bool(differing),
+        changed=changed,
         deploy_manages={"files": [str(_UNITS / name) for name in after]},
         diff=[
             {

@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.exports_file import exports_text, problems
+from ansible.module_utils.root_file import keep, text_of
 
 DOCUMENTATION = r"""
 module: nfs_exports
@@ -54,15 +53,6 @@ def is_newer(file: Path, known: Path) -> bool:
     return not known.exists() or file.stat().st_mtime > known.stat().st_mtime
 
 
-def _write(module: AnsibleModule, text: str) -> None:
-    _FILE.parent.mkdir(mode=0o755, exist_ok=True)
-    descriptor, sibling = tempfile.mkstemp(dir=_FILE.parent, prefix=".deploy.")
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(text)
-    Path(sibling).chmod(0o644)
-    module.atomic_move(sibling, str(_FILE))
-
-
 def main() -> None:
     """Refuse, make directories, write, and tell the server."""
     option = {
@@ -81,22 +71,21 @@ def main() -> None:
     exports, clients = module.params["exports"], module.params["clients"]
     if found := problems(exports, clients):
         module.fail_json(msg="nfs_server_exports: " + "; ".join(found))
-    before = _FILE.read_text(encoding="utf-8") if _FILE.exists() else ""
+    before = text_of(_FILE)
     after = exports_text(exports, clients)
     missing = [Path(entry["path"]) for entry in exports if not Path(entry["path"]).is_dir()]
     reload = after != before or is_newer(_FILE, _KNOWN)
+    kept = keep(module, _FILE, after)
     if not module.check_mode:
         for path in missing:
             path.mkdir(mode=0o755, parents=True)
-        if after != before:
-            _write(module, after)
         if reload:
             code, out, err = module.run_command(["exportfs", "-r"])
             # It complains of a directory that cannot be exported and yet ends with 0 in some versions.
             if code != 0 or "does not support NFS export" in err:
                 module.fail_json(msg=f"exportfs -r: {(err or out).strip()}")
     module.exit_json(
-        changed=reload or bool(missing),
+        changed=kept or reload or bool(missing),
         diff={"before_header": str(_FILE), "after_header": str(_FILE), "before": before, "after": after},
         deploy_impact={"kind": "reconfigure" if reload else "none", "service": "nfs-server", "reasons": []},
         deploy_manages={"files": [str(_FILE)]},

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.host_checks.nvidia_driver import library_version, running_version
+from ansible.module_utils.host_checks.nvidia_driver import library_version, module_version, running_version
 
 DOCUMENTATION = r"""
 module: nvidia_driver_state
@@ -18,16 +19,21 @@ description:
   - Loads the kernel modules where nothing is in their way; else leaves the reason for a reboot below
     C(/run/deploy/reboot),
     where the role reboot finds it. Fails when neither would help.
+  - Modules for another kernel than the one that runs only have to be there.
 options:
   state:
     description: C(requested) loads modules or asks for a reboot; C(verified) fails where the two
-      versions differ; C(explained) fails with what the compiler said when DKMS could not build, else
-      with C(said).
+      versions differ; C(explained) fails with what the compiler said when DKMS could not build, and takes
+      the half-configured package off, else with C(said).
     type: str
     choices: [requested, verified, explained]
     required: true
   kernel_modules:
     description: Whether this machine's own kernel runs the driver; C(none) compares nothing.
+    type: str
+    required: true
+  kernel:
+    description: The kernel that the modules are for.
     type: str
     required: true
   version:
@@ -47,7 +53,7 @@ author: [the maintainers of this project]
 
 RETURN = r"""
 action:
-  description: none, load or reboot.
+  description: none, load, reboot, or later for another kernel's modules.
   type: str
   returned: always
 installed:
@@ -64,6 +70,8 @@ _ROOT = Path("/")
 _REASON = Path("/run/deploy/reboot/nvidia_driver")
 _MODULES = ("nvidia", "nvidia_uvm")
 _LOG_LINES = 6
+_KEPT_LOG = Path("/var/log/deploy-nvidia-dkms.log")
+_HALF_CONFIGURED = re.compile(r"^i[FUHW]\S*\s+(nvidia-\S*dkms\S*)$", re.MULTILINE)
 
 
 def decide(running: str, on_disk: str, *, has_nouveau: bool) -> tuple[str, str]:
@@ -90,38 +98,54 @@ def why_not_loaded(said: str) -> str:
 
 
 def why_not_built(kernel: str, dkms: Path = Path("/var/lib/dkms")) -> str:
-    """Why there is no module for the kernel that runs."""
+    """Why there is no module for a kernel."""
     if not Path(f"/lib/modules/{kernel}/build").exists():
         return (
-            f"the headers of the kernel that runs ({kernel}) are not installed, so nothing can be built "
+            f"the headers of the kernel {kernel} are not installed, so nothing can be built "
             "for it: boot the "
             "newest kernel that the distribution has headers for, then run deploy again"
         )
-    said = compiler_said(dkms)
-    return f"no module was built for the kernel {kernel}" + (f" {said}" if said else "; see: dkms status")
+    log = failed_build(dkms)
+    if log is None:
+        return f"no module was built for the kernel {kernel}; see: dkms status"
+    return f"no module was built for the kernel {kernel} ({log}):\n{errors_in(log)}"
 
 
-def compiler_said(dkms: Path = Path("/var/lib/dkms")) -> str:
-    """The log of the last build that failed, with its errors; empty when none did.
+def failed_build(dkms: Path = Path("/var/lib/dkms")) -> Path | None:
+    """The log of the last build that failed, if one did.
 
     DKMS keeps the log of a build in this place only until the build has succeeded.
     """
     logs = sorted(dkms.glob("nvidia*/*/build/make.log"), key=lambda path: path.stat().st_mtime)
-    if not logs:
-        return ""
-    lines = logs[-1].read_text(encoding="utf-8", errors="replace").splitlines()
+    return logs[-1] if logs else None
+
+
+def errors_in(log: Path) -> str:
+    """What the compiler complained of first, else how the log ends."""
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
     errors = [line for line in lines if re.search(r": (fatal )?error: ", line)]
-    return f"({logs[-1]}):\n" + "\n".join(errors[:_LOG_LINES] or lines[-_LOG_LINES:])
+    return "\n".join(errors[:_LOG_LINES] or lines[-_LOG_LINES:])
 
 
-def why_not_installed(said: str, kernel: str, dkms: Path = Path("/var/lib/dkms")) -> str:
-    """Why apt could not install the packages; it says no more than that one of their scripts failed."""
-    if "returned an error code" not in said or not (compiled := compiler_said(dkms)):
-        return said
+def built_for(log: Path) -> str:
+    """The kernel of a build, which need not be the one that runs: DKMS builds for the newest headers, too."""
+    found = re.search(r"for kernel (\S+)", log.read_text(encoding="utf-8", errors="replace")[:500])
+    return found[1] if found else "that it was built for"
+
+
+def why_not_built_here(log: Path, kernel_modules: str) -> str:
+    """Why these modules cannot be had here, and what can be."""
+    proprietary = "nvidia_driver_kernel_modules: proprietary, where no GPU needs the open ones"
+    choices = [
+        *([proprietary] if kernel_modules == "open" else []),
+        "nvidia_driver_source: nvidia, which has later drivers",
+        "a kernel that it can be built for, booted, with the headers of later ones removed",
+    ]
     return (
-        f"this driver cannot be built for the kernel (running: {kernel}) {compiled}\n"
-        "Boot a kernel that it can be built for and remove the headers of later ones, or take another driver "
-        "(nvidia_driver_source: nvidia), then run deploy again"
+        f"this driver's kernel modules ({kernel_modules}) do not compile for the kernel {built_for(log)} "
+        f"({log}):\n{errors_in(log)}\n"
+        f"They were taken off again, so that apt works. What may help: {'; or '.join(choices)}. "
+        "Then run deploy again"
     )
 
 
@@ -130,12 +154,15 @@ class Driver:
 
     def __init__(self, module: AnsibleModule) -> None:
         self._module = module
-        self.kernel = os.uname().release
+        self.kernel = str(module.params["kernel"])
         self.running = running_version(_ROOT)
         self.installed = library_version(_ROOT)
-        code, out, _ = module.run_command(["modinfo", "--field", "version", "nvidia"])
-        self.on_disk = str(out).strip() if code == 0 else ""
+        self.on_disk = module_version(self._said, self.kernel)
         self.has_nouveau = (_ROOT / "sys/module/nouveau").exists()
+
+    def _said(self, *command: str) -> str:
+        code, out, _ = self._module.run_command(list(command))
+        return str(out) if code == 0 else ""
 
     def load(self) -> None:
         """Loads the modules; fails with what is in their way."""
@@ -148,6 +175,28 @@ class Driver:
         """Has the next boot read /etc/modprobe.d in time: nouveau may come with the initramfs."""
         if self._module.get_bin_path("update-initramfs"):
             self._module.run_command(["update-initramfs", "-u"], check_rc=True)
+
+    @property
+    def is_for_later(self) -> bool:
+        """Whether the modules are for another kernel than the one that runs."""
+        return self.kernel != os.uname().release
+
+    def foreseen(self) -> str:
+        """What will bring a driver into the kernel that is not installed yet."""
+        if self.is_for_later:
+            return "later"
+        return "reboot" if self.running or self.has_nouveau else "load"
+
+    def unfit_on_disk(self) -> str:
+        """Why the modules on disk cannot drive the GPUs; empty when they can."""
+        if not self.on_disk:
+            return why_not_built(self.kernel)
+        if self.on_disk != self.installed:
+            return (
+                f"the modules for the kernel {self.kernel} are {self.on_disk}, and the library is "
+                f"{self.installed}: nothing could use the GPUs; see: dkms status"
+            )
+        return ""
 
     def mismatch(self) -> str:
         """Why the driver that runs is not the one that is installed; empty when it is."""
@@ -166,6 +215,7 @@ def main() -> None:
     arguments: dict[str, Any] = {
         "state": {"type": "str", "choices": ["requested", "verified", "explained"], "required": True},
         "kernel_modules": {"type": "str", "required": True},
+        "kernel": {"type": "str", "required": True},
         "version": {"type": "str", "default": ""},
         "said": {"type": "str", "default": ""},
         "pending": {"type": "bool", "default": False},
@@ -173,10 +223,10 @@ def main() -> None:
     module = AnsibleModule(argument_spec=arguments, supports_check_mode=True)
     params = module.params
     if params["state"] == "explained":
-        module.fail_json(msg=why_not_installed(params["said"], os.uname().release))
+        module.fail_json(msg=_explained(module))
     driver = Driver(module)
     if params["pending"] and module.check_mode:
-        foreseen = "reboot" if driver.running or driver.has_nouveau else "load"
+        foreseen = driver.foreseen()
         reasons = ["another driver holds the GPUs"] if foreseen == "reboot" else []
         module.exit_json(changed=True, **_answer(foreseen, driver, reasons))
     if params["version"] and not re.match(re.escape(params["version"]), driver.installed):
@@ -185,18 +235,39 @@ def main() -> None:
             f"{params['version']} was asked for; "
             "see: apt-cache policy 'libnvidia-ml1' 'libnvidia-compute*'"
         )
-    if params["kernel_modules"] == "none":
+    if params["kernel_modules"] == "none" or (params["state"] == "verified" and driver.is_for_later):
         module.exit_json(changed=False, **_answer("none", driver, []))
     if params["state"] == "verified":
         if wrong := driver.mismatch():
             module.fail_json(msg=wrong)
         module.exit_json(changed=False, **_answer("none", driver, []))
-    if not driver.on_disk:
-        module.fail_json(msg=why_not_built(driver.kernel))
+    if wrong := driver.unfit_on_disk():
+        module.fail_json(msg=wrong)
+    if driver.is_for_later:
+        module.exit_json(changed=False, **_answer("later", driver, []))
     action, reason = decide(driver.running, driver.on_disk, has_nouveau=driver.has_nouveau)
     if not module.check_mode:
         _bring_about(driver, action, reason)
     module.exit_json(changed=action != "none", **_answer(action, driver, [reason] if reason else []))
+
+
+def _explained(module: AnsibleModule) -> str:
+    """Why apt could not install the packages: it says no more than that one of their scripts failed.
+
+    A package that stays half-configured would make apt build, and fail, again with whatever it installs next.
+    """
+    said, log = str(module.params["said"]), failed_build()
+    shown = module.run_command(["dpkg-query", "--show", "--showformat=${db:Status-Abbrev}\t${Package}\n"])[1]
+    half = _HALF_CONFIGURED.findall(str(shown))
+    if log is None or not half or module.check_mode:
+        return said
+    shutil.copyfile(log, _KEPT_LOG)
+    environment = {"DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C"}
+    for command in (["apt-get", "--yes", "--quiet", "remove", *half], ["dpkg", "--configure", "--pending"]):
+        code, out, err = module.run_command(command, environ_update=environment)
+        if code != 0:
+            return f"{said}\nand {' '.join(command)}: {(str(out) + str(err)).strip()[-500:]}; see {_KEPT_LOG}"
+    return why_not_built_here(_KEPT_LOG, module.params["kernel_modules"])
 
 
 def _bring_about(driver: Driver, action: str, reason: str) -> None:

@@ -28,6 +28,10 @@ options:
     description: The kernel modules that are asked for.
     type: str
     required: true
+  kernel:
+    description: The kernel that the modules are for; empty means the one that runs.
+    type: str
+    default: ""
   branches:
     description: The driver's branch by source.
     type: dict
@@ -61,7 +65,7 @@ kernel_modules:
   type: str
   returned: always
 kernel:
-  description: The kernel that runs.
+  description: The kernel that the modules are for.
   type: str
   returned: always
 headers:
@@ -79,6 +83,7 @@ def main() -> None:
     arguments: dict[str, Any] = {
         "source": {"type": "str", "required": True},
         "kernel_modules": {"type": "str", "required": True},
+        "kernel": {"type": "str", "default": ""},
         "branches": {"type": "dict", "required": True},
         "prefers_open": {"type": "dict", "required": True},
         "own_file": {"type": "path", "required": True},
@@ -87,7 +92,8 @@ def main() -> None:
     params = module.params
     devices = read_devices(_ROOT / "sys")
     gpus = [device for device in devices if device.is_gpu]
-    answer = {"gpus": len(gpus), "fabric": fabric(devices), "kernel": os.uname().release}
+    kernel = params["kernel"] or os.uname().release
+    answer = {"gpus": len(gpus), "fabric": fabric(devices), "kernel": kernel}
     source = params["source"] if gpus else "none"
     # The driver of another installer: its files belong to no package, or nothing of ours is there.
     libraries = library_files(_ROOT)
@@ -122,12 +128,11 @@ def main() -> None:
             + ". Set nvidia_driver_branch; NVIDIA's own repository (nvidia_driver_source: nvidia) has more "
             "of them than a distribution"
         )
-    headers = _headers(str(answer["kernel"])) if modules != "none" else []
+    headers = _headers(kernel) if modules != "none" else []
     if headers and not _is_offered(module, headers[0]):
         module.fail_json(
-            msg=f"no package source has {headers[0]}, the headers of the kernel that runs, so the driver "
-            "cannot be built for it: upgrade the kernel and boot it (apt-get update; apt-get dist-upgrade; "
-            "reboot), or bring its headers along, then run deploy again"
+            msg=f"no package source has {headers[0]}, so the driver cannot be built for that kernel: "
+            + _without_headers(is_named=bool(params["kernel"]))
         )
     module.exit_json(changed=False, source=source, kernel_modules=modules, headers=headers, **answer)
 
@@ -135,6 +140,15 @@ def main() -> None:
 def _headers(kernel: str) -> list[str]:
     """The package with a kernel's headers; none where they are, as those of a site's own kernel."""
     return [] if Path(f"/lib/modules/{kernel}/build").exists() else [f"linux-headers-{kernel}"]
+
+
+def _without_headers(*, is_named: bool) -> str:
+    if is_named:
+        return "name another in nvidia_driver_kernel (apt-cache search --names-only '^linux-headers-')"
+    return (
+        "upgrade the kernel and boot it (apt-get update; apt-get dist-upgrade; reboot), or bring its headers "
+        "along, then run deploy again"
+    )
 
 
 def _is_offered(module: AnsibleModule, package: str) -> bool:

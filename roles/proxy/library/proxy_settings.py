@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.proxy_texts import apt_text, environment_text, has_password
+from ansible.module_utils.proxy_texts import apt_text, environment_text, finder_text, has_password
+from ansible.module_utils.root_file import keep, text_of
 
 DOCUMENTATION = r"""
 module: proxy_settings
@@ -17,6 +16,7 @@ short_description: Apt and everybody's environment know the proxy
 description:
   - Writes a file for apt and a marked block in /etc/environment, or takes both away where no proxy is named.
     One with a password in its URL goes to apt alone, into a file that only root reads.
+  - Where there is a cache of packages, a program beside tells apt whether it answers.
 options:
   http:
     description: URL of the proxy for http.
@@ -28,6 +28,11 @@ options:
     default: ""
   direct:
     description: Names, domains, addresses and networks that are reached without it.
+    type: list
+    elements: str
+    default: []
+  package_caches:
+    description: URLs of caches of packages; apt asks the first that answers.
     type: list
     elements: str
     default: []
@@ -43,22 +48,8 @@ deploy_manages:
 
 _APT = Path("/etc/apt/apt.conf.d/05deploy-proxy")
 _ENVIRONMENT = Path("/etc/environment")
-_PRIVATE, _PUBLIC = 0o600, 0o644
-
-
-def _text(path: Path) -> str:
-    return path.read_text(encoding="utf-8") if path.exists() else ""
-
-
-def _write(module: AnsibleModule, path: Path, text: str, mode: int) -> None:
-    if not text:
-        path.unlink(missing_ok=True)
-        return
-    descriptor, sibling = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(text)
-    module.atomic_move(sibling, str(path))
-    path.chmod(mode)
+_FINDER = Path("/usr/local/lib/deploy-package-cache")
+_PRIVATE, _PUBLIC, _PROGRAM = 0o600, 0o644, 0o755
 
 
 def main() -> None:
@@ -67,25 +58,30 @@ def main() -> None:
         "http": {"type": "str", "default": "", "no_log": True},
         "https": {"type": "str", "default": "", "no_log": True},
         "direct": {"type": "list", "elements": "str", "default": []},
+        "package_caches": {"type": "list", "elements": "str", "default": []},
     }
     module = AnsibleModule(argument_spec=arguments, supports_check_mode=True)
     http, https, direct = (module.params[name] for name in ("http", "https", "direct"))
     secret = has_password(http) or has_password(https)
+    finder = finder_text(module.params["package_caches"])
     wanted = {
-        _APT: (apt_text(http, https, direct), _PRIVATE if secret else _PUBLIC),
-        _ENVIRONMENT: (environment_text(_text(_ENVIRONMENT), http, https, direct), _PUBLIC),
+        _FINDER: (finder, _PROGRAM),
+        _APT: (
+            apt_text(http, https, direct, str(_FINDER) if finder else ""),
+            _PRIVATE if secret else _PUBLIC,
+        ),
+        _ENVIRONMENT: (environment_text(text_of(_ENVIRONMENT), http, https, direct), _PUBLIC),
     }
-    differing = [
-        path
-        for path, (text, mode) in wanted.items()
-        if text != _text(path) or (text and path.stat().st_mode & 0o777 != mode)
-    ]
-    if not module.check_mode:
-        for path in differing:
-            _write(module, path, *wanted[path])
-    module.exit_json(
-        changed=bool(differing), deploy_manages={"files": [str(_APT)] if wanted[_APT][0] else []}
-    )
+    changed = False
+    for path, (text, mode) in wanted.items():
+        if text:
+            changed |= keep(module, path, text, mode)
+        elif text_of(path):
+            changed = True
+            if not module.check_mode:
+                path.unlink()
+    managed = [str(path) for path in (_FINDER, _APT) if wanted[path][0]]
+    module.exit_json(changed=changed, deploy_manages={"files": managed})
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.root_file import keep
 
 DOCUMENTATION = r"""
 module: peer_memory
@@ -47,18 +48,15 @@ def main() -> None:
     module = AnsibleModule(argument_spec=arguments, supports_check_mode=True)
     if not is_wanted(_ROOT):
         module.exit_json(changed=False, deploy_manages={})
-    is_written = _FILE.exists() and _FILE.read_text(encoding="utf-8") == _TEXT
-    changed = not is_written or not is_loaded(_ROOT)
-    if changed and not module.check_mode:
-        if not is_loaded(_ROOT):
-            code, out, err = module.run_command(["modprobe", "nvidia-peermem"])
-            if code != 0:
-                module.fail_json(
-                    msg=f"modprobe nvidia-peermem: {(out + err).strip()}; it is part of the driver, and "
-                    "wants the kernel's or DOCA's ib_core: see dmesg, and lsmod | grep ib_"
-                )
-        _FILE.write_text(_TEXT, encoding="utf-8")
-        _FILE.chmod(0o644)
+    loaded = is_loaded(_ROOT)
+    if not loaded and not module.check_mode:
+        code, out, err = module.run_command(["modprobe", "nvidia-peermem"])
+        if code != 0:
+            module.fail_json(
+                msg=f"modprobe nvidia-peermem: {(out + err).strip()}; it is part of the driver, and "
+                "wants the kernel's or DOCA's ib_core: see dmesg, and lsmod | grep ib_"
+            )
+    changed = keep(module, _FILE, _TEXT) or not loaded
     module.exit_json(changed=changed, deploy_manages={"files": [str(_FILE)], "modules": ["nvidia_peermem"]})
 
 

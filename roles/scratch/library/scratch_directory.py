@@ -9,6 +9,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.mount_table import NETWORK_KINDS, Mount, containing, mounted
+from ansible.module_utils.root_file import give_to_root
 
 DOCUMENTATION = r"""
 module: scratch_directory
@@ -63,10 +64,10 @@ def main() -> None:
     path = Path(module.params["path"])
     if reason := problem(str(path), module.params["private"], mounted()):
         module.fail_json(msg=f"{reason}. Set scratch_directory to a directory on a local disk")
-    changed = not path.is_dir() or path.stat().st_mode & 0o777 != _MODE
-    if changed and not module.check_mode:
-        path.mkdir(parents=True, exist_ok=True)
-        path.chmod(_MODE)
+    missing = not path.is_dir()
+    if missing and not module.check_mode:
+        path.mkdir(parents=True)
+    changed = give_to_root(module, path, _MODE) or missing
     module.exit_json(changed=changed, deploy_manages={"files": [str(path)]})
 
 

@@ -1,15 +1,18 @@
 #!/usr/bin/python
 """Ansible module: brings slurmctld to a set of configuration files without disturbing jobs."""
 
+import grp
 import pwd
 import re
 import shutil
+import stat
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.root_file import give_to_root
 from ansible.module_utils.slurm_conf import (
     ASK_FOR_JOBS,
     changed_parameters,
@@ -151,6 +154,7 @@ class Slurmctld:
         self.module = module
         self.directory = Path(module.params["directory"])
         self.record = Path(module.params["state_directory"])
+        self.directories = [Path(name) for name in module.params["owned_directories"]]
         self.files: dict[str, str] = module.params["files"]
         self.program = module.get_bin_path("slurmctld")
 
@@ -194,13 +198,11 @@ class Slurmctld:
             sibling.chmod(mode)
             sibling.replace(target)
 
-    def missing_directories(self) -> list[Path]:
-        """The directories that are not there or not the user slurm's."""
-        return [
-            path
-            for path in map(Path, self.module.params["owned_directories"])
-            if not path.is_dir() or path.stat().st_uid != _uid_of_slurm()
-        ]
+    def lacks_directories(self) -> bool:
+        """Whether a directory is not there, or not the user slurm's alone."""
+        return any(
+            not path.is_dir() or _ownership(path) != (*_ids_of_slurm(), 0o755) for path in self.directories
+        )
 
     def opened_files(self) -> bool:
         """Gives the files back to root, for all to read; returns whether any had to be."""
@@ -208,15 +210,14 @@ class Slurmctld:
         for name in self.files:
             path = self.directory / name
             if path.is_file():
-                changed = self.module.set_mode_if_different(str(path), 0o644, changed)
-                changed = self.module.set_owner_if_different(str(path), "root", changed)
-                changed = self.module.set_group_if_different(str(path), "root", changed)
+                changed |= give_to_root(self.module, path)
         return changed
 
     def make_directories(self) -> None:
         """Makes them, for the user slurm."""
-        for path in self.missing_directories():
-            path.mkdir(mode=0o755, parents=True, exist_ok=True)
+        for path in self.directories:
+            path.mkdir(parents=True, exist_ok=True)
+            path.chmod(0o755)
             shutil.chown(path, "slurm", "slurm")
 
     def judge(self) -> None:
@@ -341,11 +342,16 @@ class Slurmctld:
             self.module.fail_json(msg=f"{' '.join(command)}: {out}")
 
 
-def _uid_of_slurm() -> int:
+def _ids_of_slurm() -> tuple[int, int]:
     try:
-        return pwd.getpwnam("slurm").pw_uid
+        return pwd.getpwnam("slurm").pw_uid, grp.getgrnam("slurm").gr_gid
     except KeyError:
-        return -1
+        return -1, -1
+
+
+def _ownership(path: Path) -> tuple[int, int, int]:
+    found = path.stat()
+    return found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)
 
 
 def without_new(
@@ -410,18 +416,14 @@ def main() -> None:
     )
     opened = daemon.opened_files()
     result = {
-        "changed": opened
-        or to_write
-        or action != "none"
-        or not enabled
-        or bool(daemon.missing_directories()),
+        "changed": opened or to_write or action != "none" or not enabled or daemon.lacks_directories(),
         "action": action,
         "reasons": reasons,
         "diff": _diff(current, daemon.files, daemon.directory),
         "deploy_impact": {"kind": action, "service": "slurmctld", "reasons": reasons, "guarded": lost},
         "deploy_manages": {
             "files": [str(daemon.directory / name) for name in daemon.files]
-            + module.params["owned_directories"],
+            + [str(path) for path in daemon.directories],
             "services": ["slurmctld"],
         },
     }

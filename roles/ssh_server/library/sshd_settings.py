@@ -14,6 +14,7 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.own_connection import connected_as, connection
+from ansible.module_utils.root_file import keep, text_of
 from ansible.module_utils.sshd_login import Login, effective, refusal
 
 DOCUMENTATION = r"""
@@ -48,10 +49,6 @@ _INCLUDE = re.compile(rf"^\s*Include\s+.*{re.escape(str(_DROP_INS))}/\*\.conf", 
 _HEAD = "# Made by deploy; changes made here are undone by the next run.\n"
 
 
-def _text(path: Path) -> str:
-    return path.read_text(encoding="utf-8") if path.exists() else ""
-
-
 class Server:
     """sshd with its configuration, the present one or one to try."""
 
@@ -63,7 +60,7 @@ class Server:
 
     def judge(self) -> None:
         """Fails, with nothing changed, when sshd refuses the settings, reads them too late, or refuses us."""
-        if not _INCLUDE.search(_text(_MAIN)):
+        if not _INCLUDE.search(text_of(_MAIN)):
             self._fail(f"{_MAIN} does not include {_DROP_INS}/*.conf; make that its first line")
         with tempfile.TemporaryDirectory() as place:
             settings, undisturbed = self._tried(Path(place) / "a"), self._tried(Path(place) / "b", first=True)
@@ -80,7 +77,7 @@ class Server:
         shutil.copytree(_DROP_INS, place)
         (place / _FILE.name).write_text(self.text, encoding="utf-8")
         main = place / "main"
-        text = _text(_MAIN).replace(str(_DROP_INS), str(place))
+        text = text_of(_MAIN).replace(str(_DROP_INS), str(place))
         main.write_text(f"Include {place / _FILE.name}\n{text}" if first else text, encoding="utf-8")
         where = connection(os.getpid()) or ("127.0.0.1", 22)
         who = f"user={connected_as()},host={where[0]},addr={where[0]},laddr=127.0.0.1,lport={where[1]}"
@@ -126,32 +123,22 @@ def _has_key(settings: dict[str, list[str]], account: pwd.struct_passwd) -> bool
     return any(path.is_file() and path.stat().st_size for path in paths)
 
 
-def _write(module: AnsibleModule, text: str) -> None:
-    descriptor, sibling = tempfile.mkstemp(dir=_FILE.parent, prefix=f".{_FILE.name}.")
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(text)
-    Path(sibling).chmod(0o644)
-    module.atomic_move(sibling, str(_FILE))
-
-
 def main() -> None:
     """Compare, judge, write, reload: each only where it is needed."""
     module = AnsibleModule(
         argument_spec={"settings": {"type": "dict", "required": True}}, supports_check_mode=True
     )
     server = Server(module)
-    before = _text(_FILE)
+    before = text_of(_FILE)
     differs = before != server.text
     if differs:
         server.judge()
     stale = differs or not server.has_read()
-    if not module.check_mode:
-        if differs:
-            _write(module, server.text)
-        if stale and server.runs():
-            server.reload()
+    kept = keep(module, _FILE, server.text)
+    if stale and server.runs() and not module.check_mode:
+        server.reload()
     module.exit_json(
-        changed=stale,
+        changed=stale or kept,
         deploy_impact={"kind": "reconfigure" if stale else "none", "service": "ssh"},
         deploy_manages={"files": [str(_FILE)]},
         diff={

@@ -269,9 +269,12 @@ def _acting_as(uid: int, gid: int) -> Iterator[None]:
 def _place_keys(user: Mapping[str, Any], *, write: bool) -> bool:
     """Brings an account's authorized_keys up to date; returns whether it differed."""
     home = Path(home_of(user))
-    if not home.is_dir():
+    try:
+        entry = pwd.getpwnam(user["name"])
+    except KeyError:
+        entry = None  # in a check it is yet to be made, whose home may be there from before
+    if entry is None or not home.is_dir():
         return bool(user["ssh_keys"])
-    entry = pwd.getpwnam(user["name"])
     with _acting_as(entry.pw_uid, entry.pw_gid):
         path = home / ".ssh" / "authorized_keys"
         before = path.read_text(encoding="utf-8") if path.exists() else ""

@@ -1,8 +1,9 @@
 """What was added to a host, and how its files are made to fit another lab."""
 
 import io
+import json
 import tarfile
-from pathlib import Path
+from typing import Any
 
 from tests.bench.state import added, managed_files, parse_state, readdressed, rewritten
 
@@ -58,23 +59,19 @@ def test_accounts_of_packages_and_services_of_sessions_do_not_count() -> None:
     assert installed.services == ("munge.service",)
 
 
-def test_managed_files_are_the_targets_of_the_templates(tmp_path: Path) -> None:
-    template = tmp_path / "chrony/templates/etc/chrony/chrony.conf.j2"
-    template.parent.mkdir(parents=True)
-    template.touch()
-    (tmp_path / "users/tasks").mkdir(parents=True)
-    files = managed_files(tmp_path)
-    assert "etc/chrony/chrony.conf" in files
-    assert "etc/munge/munge.key" in files
-    assert not [name for name in files if name.endswith(".j2")]
+def test_managed_files_are_those_that_the_records_of_a_host_name() -> None:
+    base = {"managed": {"files": {"/etc/hosts": {}, "/etc/chrony": {}}, "packages": {"chrony": "4"}}}
+    compute: dict[str, Any] = {"managed": {"files": {"/etc/hosts": {}, "/etc/default/slurmd": None}}}
+    records = json.dumps(base) + json.dumps(compute) + json.dumps({"managed": {}})
+    assert managed_files(records) == ["/etc/chrony", "/etc/default/slurmd", "/etc/hosts"]
 
 
 def test_an_archive_gets_the_other_labs_addresses_and_keeps_the_rest() -> None:
     change = readdressed({"ctl1": "10.213.4.2"}, {"ctl1": "10.213.77.2"})
-    before = archive(hosts="10.213.4.2 ctl1\n10.213.4.11 node1\n110.213.4.2 10.213.45.2\n", key="x")
+    before = archive(hosts="10.213.4.2 ctl1\n10.213.4.[11-12] node[1-2]\n110.213.4.2 10.213.45.2\n", key="x")
     with tarfile.open(fileobj=io.BytesIO(rewritten(before, change))) as tar:
         content = tar.extractfile("hosts")
         assert content
-        assert content.read() == b"10.213.77.2 ctl1\n10.213.77.11 node1\n110.213.4.2 10.213.45.2\n"
+        assert content.read() == b"10.213.77.2 ctl1\n10.213.77.[11-12] node[1-2]\n110.213.4.2 10.213.45.2\n"
         assert (tar.getmember("key").mode, tar.getmember("key").uname) == (0o400, "munge")
         assert tar.getmember("spool").isdir()

@@ -39,6 +39,16 @@ def test_files_come_from_where_they_are_and_not_from_the_mirror(tmp_path: Path) 
     assert not any(download.url.startswith("http://m/") for download in found.downloads)
 
 
+def test_apptainer_is_fetched_where_the_site_names_a_version(tmp_path: Path) -> None:
+    package = catalogue()["apptainer_package_files"][0]
+    found = contents_of(
+        read_site(write_site(tmp_path, files={"group_vars/all.yml": 'apptainer_version: "1.5.3"\n'})), {}
+    )
+    assert Download(package["url"], package["sha256"]) in found.downloads
+    assert any({"fakeroot", "uidmap"} <= names for names in found.packages)
+    assert package["url"] not in {download.url for download in contents(tmp_path).downloads}
+
+
 def test_what_no_bundle_can_hold_is_said(tmp_path: Path) -> None:
     found = contents(tmp_path)
     assert found.downloads == ()

@@ -1,7 +1,12 @@
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from ipaddress import IPv4Address
 from pathlib import Path
 
+import pytest
+
+from deploy.lab import nodes
 from deploy.lab.access import KeyPair
 from deploy.lab.enter import exec_command
 from deploy.lab.machine import Machine
@@ -80,3 +85,22 @@ def test_exec_passes_the_command_on_as_it_is() -> None:
         "su",
         "--login",
     ]
+
+
+def test_machines_are_created_one_after_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    creating, most = 0, 0
+
+    def podman(*words: str, **_: object) -> str:
+        nonlocal creating, most
+        if "create" in words:
+            creating += 1
+            most = max(most, creating)
+            time.sleep(0.05)
+            creating -= 1
+        return ""
+
+    monkeypatch.setattr(nodes, "podman", podman)
+    monkeypatch.setattr(nodes, "boot", lambda *_: None)
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(MAKER.create, MAKER.addresses))
+    assert most == 1

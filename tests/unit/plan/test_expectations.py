@@ -73,6 +73,11 @@ def test_a_login_node_may_call_itself_anything(tmp_path: Path) -> None:
     assert (ports(login), login["hostname"], login["cluster"]) == ([NUMBERS], "", "cluster")
 
 
+def test_a_host_that_keeps_packages_listens_for_the_others(tmp_path: Path) -> None:
+    inventory = INVENTORY.replace("[slurm-master]", "[slurm-cache]\nlogin1\n\n[slurm-master]", 1)
+    assert ports(expected(tmp_path, "login1", inventory)) == [("apt-cacher-ng", 3142, "tcp"), NUMBERS]
+
+
 def test_a_host_without_slurm_may_have_another(tmp_path: Path) -> None:
     inventory = INVENTORY.replace("[slurm-master]", "web ansible_host=10.0.0.20\n[slurm-master]", 1)
     inventory += "web\n[slurm-metric]\nweb\n"

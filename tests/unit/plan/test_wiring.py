@@ -269,3 +269,37 @@ def test_logs_go_to_the_host_that_keeps_them(tmp_path: Path) -> None:
         "log_client_server_name": "login1",
         "log_client_port": 514,
     }
+
+
+def test_packages_come_through_the_hosts_that_keep_them(tmp_path: Path) -> None:
+    inventory = INVENTORY.replace(
+        "[slurm-cluster:children]", "[slurm-cache]\nlogin1\nnode1\n\n[slurm-cluster:children]"
+    )
+    files = {
+        "host_vars/login1.yml": "package_cache_port: 3143\n",
+        "host_vars/node1.yml": "proxy_http: http://proxy.example:3128\n",
+    }
+    groups = wired(read_site(write_site(tmp_path, inventory, files)))
+    assert list(groups["phase_proxy"]["hosts"]) == ["ctl1", "login1", "node1", "node2"]
+    assert groups["phase_proxy"]["vars"]["proxy_package_caches"] == [
+        "http://10.0.0.2:3143",
+        "http://10.0.0.11:3142",
+    ]
+    assert list(groups["phase_package_cache"]["hosts"]) == ["login1", "node1"]
+    assert groups["phase_package_cache"]["vars"] == {"package_cache_clients": ["10.0.0.0/24"]}
+    login, node = (groups["phase_check"]["hosts"][name] for name in ("login1", "node1"))
+    assert login["package_cache_listen_address"] == "10.0.0.2"
+    assert node["package_cache_upstream_proxy"] == "http://proxy.example:3128"
+    assert "package_cache_listen_address" not in groups["phase_check"]["hosts"]["node2"]
+
+
+def test_without_the_group_nobody_looks_for_a_cache(tmp_path: Path) -> None:
+    groups = wired(read_site(write_site(tmp_path)))
+    assert list(groups["phase_proxy"]["hosts"]) == []
+
+
+def test_an_empty_group_takes_the_cache_away_everywhere(tmp_path: Path) -> None:
+    inventory = INVENTORY.replace("[slurm-cluster:children]", "[slurm-cache]\n\n[slurm-cluster:children]")
+    groups = wired(read_site(write_site(tmp_path, inventory)))
+    assert list(groups["phase_proxy"]["hosts"]) == ["ctl1", "login1", "node1", "node2"]
+    assert groups["phase_proxy"]["vars"]["proxy_package_caches"] == []

@@ -182,3 +182,11 @@ KEPT = f"{module.BEGIN}\nssh-ed25519 A\n{module.END}\n"
 )
 def test_kept_keys_follow_the_declaration_and_others_stay(text: str, keys: list[str], after: str) -> None:
     assert module.authorized(text, keys) == after
+
+
+@pytest.mark.parametrize(("keys", "differs"), [([], False), (["ssh-ed25519 AAAA"], True)])
+def test_in_a_check_the_home_may_be_there_and_the_account_not(
+    tmp_path: Path, keys: list[str], *, differs: bool
+) -> None:
+    user = {"name": "was-removed-by-hand", "home": str(tmp_path), "ssh_keys": keys}
+    assert module._place_keys(user, write=False) is differs

@@ -57,6 +57,12 @@ def test_only_what_the_kernel_shows_can_differ(
     assert table.differences(Mount(source, "/home", "nfs", options), there) == differing
 
 
+def test_what_was_mounted_again_for_reading_alone_is_another() -> None:
+    there = table.at("/mnt/two words", table.parse_mountinfo(MOUNTINFO))
+    assert table.differences(Mount("tmpfs", there.path, "tmpfs"), there) == ["ro instead of rw"]
+    assert table.differences(Mount("tmpfs", there.path, "tmpfs", ("ro",)), there) == []
+
+
 def test_the_block_of_a_role_is_added_replaced_and_removed() -> None:
     own = "/dev/sda1 / ext4 defaults 0 1"
     once = table.with_block(own, "nfs_client", [HOME])

@@ -85,19 +85,44 @@ def test_why_no_module_was_built() -> None:
     assert "headers" in state.why_not_built("0.0-no-such-kernel")
 
 
-def test_why_the_packages_could_not_be_installed(tmp_path: Path) -> None:
-    said = "'apt-get install' failed: E: Sub-process /usr/bin/dpkg returned an error code (1)"
-    assert state.why_not_installed(said, "6.12", tmp_path) == said
+@pytest.mark.parametrize(
+    ("shown", "expected"),
+    [
+        ("install modprobe -i nvidia-current $CMDLINE_OPTS NVreg_X=0 \n", "535.309.01 of nvidia-current"),
+        ("insmod /lib/modules/6.8/updates/dkms/nvidia.ko \n", "535.309.01 of nvidia"),
+        ("", "535.309.01 of nvidia"),
+    ],
+)
+def test_modules_are_found_by_the_names_that_debian_gave_them(shown: str, expected: str) -> None:
+    driver = load_module("playbooks/module_utils/host_checks/nvidia_driver.py")
+
+    def run(*command: str) -> str:
+        assert "6.8" in command
+        return f"535.309.01 of {command[-1]}\n" if command[0] == "modinfo" else shown
+
+    assert driver.module_version(run, "6.8") == expected
+
+
+def test_what_the_compiler_said_and_what_may_help(tmp_path: Path) -> None:
+    assert state.failed_build(tmp_path) is None
     log = tmp_path / "nvidia-current/550/build/make.log"
     log.parent.mkdir(parents=True)
     log.write_text(
-        "CC nv.o\nnv-pci.c:237:9: error: too few arguments\nmake: *** Error 2\n# elapsed time: 00:10:28\n"
+        "DKMS make.log for nvidia-current-550.163.01 for kernel 6.12.117+deb13-amd64 (x86_64)\nCC nv.o\n"
+        "nv-pci.c:237:9: error: too few arguments\nmake: *** Error 2\n# elapsed time: 00:10:28\n"
     )
-    why = state.why_not_installed(said, "6.12", tmp_path)
-    assert f"({log}):\nnv-pci.c:237:9: error: too few arguments\nBoot a kernel" in why
-    assert state.why_not_installed("E: Unable to locate package", "6.12", tmp_path).startswith("E: Unable")
+    assert state.failed_build(tmp_path) == log
+    why = state.why_not_built_here(log, "open")
+    assert f"for the kernel 6.12.117+deb13-amd64 ({log}):\nnv-pci.c:237:9: error: too few arguments\n" in why
+    assert "nvidia_driver_kernel_modules: proprietary" in why
+    assert "nvidia_driver_kernel_modules" not in state.why_not_built_here(log, "proprietary")
     log.write_text("bad exit status: 2\n")
-    assert "bad exit status: 2" in state.compiler_said(tmp_path)
+    assert state.errors_in(log) == "bad exit status: 2"
+
+
+def test_half_configured_modules_are_found_in_what_dpkg_shows() -> None:
+    shown = "ii \tdkms\niF \tnvidia-open-kernel-dkms\niU \tlibcuda1\nii \tnvidia-kernel-dkms\n"
+    assert state._HALF_CONFIGURED.findall(shown) == ["nvidia-open-kernel-dkms"]
 
 
 LINES = """\

@@ -1,4 +1,8 @@
 import importlib
+import socket
+import subprocess
+import threading
+from pathlib import Path
 
 import pytest
 
@@ -47,3 +51,37 @@ def test_a_password_is_for_apt_alone() -> None:
     mixed = module.environment_text("", PROXY, WITH_PASSWORD, [])
     assert "http_proxy" in mixed
     assert "k3Y" not in mixed
+
+
+def answering(listener: socket.socket, text: bytes) -> None:
+    connection, _ = listener.accept()
+    with connection:
+        connection.recv(100)
+        connection.sendall(text)
+
+
+@pytest.mark.parametrize(("text", "is_found"), [(b"HTTP/1.0 406 no\r\n\r\n", True), (b"SSH-2.0\r\n", False)])
+def test_the_first_cache_that_answers_is_found(tmp_path: Path, *, text: bytes, is_found: bool) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_server(("127.0.0.1", 0)) as gone:
+        dead = f"http://127.0.0.1:{gone.getsockname()[1]}"
+        gone.close()
+        there = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finder = tmp_path / "finder"
+        finder.write_text(module.finder_text([dead, there]))
+        threading.Thread(target=answering, args=(listener, text), daemon=True).start()
+        answer = subprocess.run(
+            ["bash", finder, "http://archive.example"], capture_output=True, text=True, check=False
+        )
+    assert (answer.returncode, answer.stdout) == (0, f"{there}\n" if is_found else "")
+
+
+def test_apt_looks_for_a_cache_before_it_takes_the_proxy() -> None:
+    assert module.apt_text("", "", DIRECT, "/finder").splitlines()[1:] == [
+        'Acquire::http::Proxy-Auto-Detect "/finder";'
+    ]
+    assert module.apt_text(PROXY, "", [], "/finder").splitlines()[1:] == [
+        'Acquire::http::Proxy-Auto-Detect "/finder";',
+        f'Acquire::http::Proxy "{PROXY}";',
+        f'Acquire::https::Proxy "{PROXY}";',
+    ]
+    assert module.finder_text([]) == ""

@@ -1,6 +1,7 @@
 """What runs on a login node, as far as it needs neither root nor Slurm."""
 
 import os
+import select
 import subprocess
 from collections.abc import Iterator
 from typing import Any
@@ -59,6 +60,25 @@ def test_a_shell_that_nobody_leaves_is_ended(terminal: tuple[subprocess.Popen[by
     code, _, trouble = typist(1.5)._listen(*terminal, ["cat", "never typed"])
     assert code is None
     assert trouble == "it had not ended after 2 s, and showed no prompt for: never typed"
+
+
+def test_what_is_said_last_is_heard_on_a_busy_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is said, and the process ends, just after deploy has looked for something to read."""
+    with subprocess.Popen(["bash", "-c", "read; echo late"], stdin=-1, stdout=-1) as process:
+        typing, source = process.stdin, process.stdout
+        assert typing
+        assert source
+        looked = select.select
+
+        def look(*asked: Any) -> tuple[list[Any], list[Any], list[Any]]:  # noqa: ANN401 - as select takes it
+            found = looked(*asked)
+            if not found[0] and not typing.closed:
+                typing.close()
+                process.wait()
+            return found
+
+        monkeypatch.setattr(select, "select", look)
+        assert typist()._listen(process, source.fileno(), []) == (0, b"late\n", "")
 
 
 def test_escapes_of_terminals_are_taken_away() -> None:

@@ -112,6 +112,21 @@ def test_something_is_expected_of_what_can_run(commands: list[Command]) -> None:
     assert [c["id"] for c in commands if not c["expect"] and "cannot_run_here" not in c] == []
 
 
+def test_what_is_typed_is_not_taken_for_the_outcome(commands: list[Command]) -> None:
+    """A terminal shows it, too."""
+    echoes = {
+        c["id"]: "\n".join(f"alice@login:~$ {line}" for line in c["input"].splitlines())
+        for c in commands
+        if "input" in c and "cannot_run_here" not in c
+    }
+    patterns = {c["id"]: c["expect"].get("output") for c in commands}
+    assert [
+        name
+        for name, text in echoes.items()
+        if patterns[name] and re.search(patterns[name], text, re.MULTILINE)
+    ] == []
+
+
 def test_most_commands_can_run(commands: list[Command]) -> None:
     assert sum("cannot_run_here" in command for command in commands) <= len(commands) / 2
 

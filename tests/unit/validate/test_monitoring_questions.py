@@ -50,7 +50,7 @@ def test_tls_and_passwords_are_those_of_the_roles_variables() -> None:
             "site_word": PASSWORD,
             "prometheus_port": "{{ 9000 + 91 }}",
             "prometheus_listen_address": "127.0.0.1",
-            "prometheus_external_url": "https://metric.example.org/prometheus",
+            "prometheus_arguments": ["--web.route-prefix=/prometheus"],
             "prometheus_web": {"tls_server_config": {"cert_file": "/x"}},
             "prometheus_scrape_settings": {
                 "prometheus": {
@@ -73,7 +73,7 @@ def test_tls_and_passwords_are_those_of_the_roles_variables() -> None:
     assert prometheus["access"]["basic_auth"] == {"username": "admin", "password_file": ""}
     assert prometheus["access"]["tls_config"] == {"cert_file": "/c", "key_file": "/k"}
     assert alertmanager["access"]["authorization"]["credentials_file"] == "/t"
-    assert prometheus["external_url"].endswith("/prometheus")
+    assert prometheus["arguments"] == ["--web.route-prefix=/prometheus"]
     assert grafana["external_url"].endswith("/grafana")
     assert found["validation_monitoring_secrets"]["prometheus"]["password"] == PASSWORD
     assert PASSWORD not in str(asked)

@@ -61,7 +61,7 @@ SITES = (
     ),
     BadSite(
         "a group without meaning",
-        expected=(("inventory.ini: warning: [slurm-cache]: no caches are set up [deepops-group]"),),
-        edits=(("[slurm-master]", "[slurm-cache]\nctl1\n\n[slurm-master]"),),
+        expected=(("inventory.ini: warning: [kube-node]: Kubernetes is not set up [deepops-group]"),),
+        edits=(("[slurm-master]", "[kube-node]\nctl1\n\n[slurm-master]"),),
     ),
 )

@@ -1,0 +1,45 @@
+"""Files of root's that modules keep: replaced at once, so that no reader sees them half-done."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ansible.module_utils.basic import AnsibleModule
+
+_MODE = 0o644
+
+
+def text_of(path: Path) -> str:
+    """What a file says; nothing when it is not there."""
+    return path.read_text(encoding="utf-8", errors="surrogateescape") if path.exists() else ""
+
+
+def keep(
+    module: AnsibleModule, path: Path, text: str, mode: int = _MODE, *, unsafe_writes: bool = False
+) -> bool:
+    """Gives a file its text, mode and owner; returns whether anything differs, also in check mode."""
+    differs = not path.exists() or text_of(path) != text
+    if differs and not module.check_mode:
+        path.parent.mkdir(mode=0o755, exist_ok=True)
+        # Beside its target, so that it can take the target's place at once.
+        descriptor, sibling = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        with os.fdopen(descriptor, "w", encoding="utf-8", errors="surrogateescape") as file:
+            file.write(text)
+        Path(sibling).chmod(mode)
+        module.atomic_move(sibling, str(path), unsafe_writes=unsafe_writes)
+    # What takes a file's place is given its mode and owner, which may be the very ones that are wrong.
+    return give_to_root(module, path, mode) or differs
+
+
+def give_to_root(module: AnsibleModule, path: Path, mode: int = _MODE) -> bool:
+    """Gives a file that is there to root; returns whether anything differs, also in check mode."""
+    differs = False
+    if path.exists():
+        differs = module.set_mode_if_different(str(path), mode, differs)
+        differs = module.set_owner_if_different(str(path), "root", differs)
+        differs = module.set_group_if_different(str(path), "root", differs)
+    return bool(differs)
