@@ -80,6 +80,8 @@ class Work:
     plan: Plan
     contract: dict[str, dict[str, Any]]
     wiring: Path
+    unrecorded: dict[str, tuple[str, ...]]
+    """Phases of which hosts said that they have no record."""
 
 
 @dataclass(frozen=True)
@@ -146,6 +148,7 @@ class ClusterRun:
         unknown = {node.name for node in undiscovered(self.site, contract)}
         plan = build_plan(self.site, contract, limit=self.limit, unknown=unknown)
         repairs: dict[str, dict[str, Any]] = {}
+        unrecorded: dict[str, tuple[str, ...]] = {}
         if not self.options.full and self.options.is_whole and not cancellation.is_asked:
             states, events = self._records.states(contract, plan.hosts)
             for event in events:
@@ -153,9 +156,10 @@ class ClusterRun:
             done = {name: state.converged for name, state in states.items()}
             plan = build_plan(self.site, contract, limit=self.limit, unknown=unknown, converged=done)
             repairs = {name: state.repairs for name, state in states.items() if state.repairs}
+            unrecorded = {name: state.unrecorded for name, state in states.items() if not state.why}
         wiring = self.place / "wiring.json"
         write_wiring(wiring, self.site, plan, contract, repairs)
-        return Work(plan, contract, wiring)
+        return Work(plan, contract, wiring, unrecorded)
 
     def _run(
         self,
@@ -166,7 +170,7 @@ class ClusterRun:
     ) -> None:
         secrets = self._secrets()
         if not options.check:
-            self._records.forget(work.plan)
+            self._records.forget(work.plan, work.unrecorded)
         request = self._request("cluster", work.wiring, secrets, options)
         execute(request, on_event, cancellation, self.ansible)
 

@@ -51,6 +51,9 @@ def up(
     monitoring: Annotated[
         bool, typer.Option("--monitoring", help="A new lab with Prometheus and Alertmanager on ctl1.")
     ] = False,
+    package_cache: Annotated[
+        bool, typer.Option("--package-cache", help="A new lab whose ctl1 fetches each package for all, once.")
+    ] = False,
 ) -> None:
     """Make a lab, add nodes to it, or power its machines on.
 
@@ -69,6 +72,7 @@ def up(
             write_inventory=write_inventory,
             isolated=isolated,
             monitoring=monitoring,
+            package_cache=package_cache,
         ),
         _say,
     )

@@ -3,7 +3,7 @@
 import os
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,9 +46,13 @@ class Records:
         ]
         return states, [*told, *_not_verified(answers, now)]
 
-    def forget(self, plan: Plan) -> None:
+    def forget(self, plan: Plan, unrecorded: Mapping[str, Collection[str]]) -> None:
         """Removes the records of what is about to be worked on: an interrupted phase has none."""
-        self._ask({name: ("forget", {"phases": phases}) for name, phases in _phases_by_host(plan).items()})
+        recorded = {
+            name: [phase for phase in phases if phase not in unrecorded.get(name, ())]
+            for name, phases in _phases_by_host(plan).items()
+        }
+        self._ask({name: ("forget", {"phases": phases}) for name, phases in recorded.items() if phases})
 
     def write(
         self, contract: Mapping[str, Hardware], plan: Plan, events: Iterable[Event], summary: Summary

@@ -36,9 +36,11 @@ class LabDirectory:
         gpus: int,
         cgroup_v1: bool,
         monitoring: bool = False,
+        package_cache: bool = False,
     ) -> None:
         """Write the inventory and group_vars, each only where there is none."""
-        texts = {"inventory.ini": site_files.inventory(addresses, monitoring=monitoring)}
+        inventory = site_files.inventory(addresses, monitoring=monitoring, package_cache=package_cache)
+        texts = {"inventory.ini": inventory}
         variables = site_files.group_vars(release=release, gpus=gpus, cgroup_v1=cgroup_v1)
         texts["validation.yml"] = site_files.THRESHOLDS
         texts |= {f"group_vars/{name}": text for name, text in variables.items()}

@@ -28,6 +28,9 @@ login1
 # {watched}
 [slurm-metric]
 {metric}
+# {cached}
+[slurm-cache]
+{cache}
 [slurm-cluster:children]
 slurm-master
 slurm-login
@@ -129,14 +132,22 @@ _WATCHED, _NOT_WATCHED = (
 )
 
 
+_CACHED, _NOT_CACHED = (
+    "Keeps the packages that the others fetch through it.",
+    "Every machine fetches its packages itself. Put ctl1 below to have it fetch each for all, once.",
+)
+
+
 def host_line(host: str, address: str) -> str:
     """How a machine is defined in the inventory."""
     return f"{host} ansible_host={address}"
 
 
-def inventory(addresses: Mapping[str, str], *, monitoring: bool = False) -> str:
-    """The first inventory of a lab: host name -> address; with ``monitoring`` its controller watches it."""
+def inventory(addresses: Mapping[str, str], *, monitoring: bool = False, package_cache: bool = False) -> str:
+    """The first inventory of a lab: host name -> address; ``ctl1`` may have more to do."""
     return INVENTORY.format(
+        cached=_CACHED if package_cache else _NOT_CACHED,
+        cache="ctl1\n" if package_cache else "",
         watched=_WATCHED if monitoring else _NOT_WATCHED,
         metric="ctl1\n" if monitoring else "",
         definitions="\n".join(host_line(host, address) for host, address in addresses.items()),

@@ -52,6 +52,8 @@ class Wish:
     """Machines that reach each other and this machine, and nothing else; decided when the lab is made."""
     monitoring: bool = False
     """A controller that watches the cluster; only for an inventory that is not there yet."""
+    package_cache: bool = False
+    """A controller that fetches every package for all, once; only for an inventory that is not there yet."""
 
 
 @dataclass(frozen=True)
@@ -152,6 +154,7 @@ def _settle(
         gpus=lab.gpus,
         cgroup_v1=machine.cgroup_v1,
         monitoring=wish.monitoring,
+        package_cache=wish.package_cache,
     )
     say("waiting for ssh ...")
     wait_for_ssh(directory.keys, addresses, SECONDS_TO_ANSWER)

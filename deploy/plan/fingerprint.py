@@ -103,13 +103,16 @@ def _fingerprint(phase: Phase, sources: list[_Source]) -> str:
     return _hash([_of_files(content_root(), phase.roles), values])
 
 
-@cache
 def _of_files(root: Path, roles: tuple[str, ...]) -> str:
     """A hash of the files that do a phase's work."""
     places = [*(root / "playbooks" / name for name in _SHARED), *(root / "roles" / role for role in roles)]
+    return _hash([_of_directory(root, place) for place in places])
+
+
+@cache
+def _of_directory(root: Path, place: Path) -> str:
     text = hashlib.sha256()
-    for place in places:
-        for path in sorted(place.rglob("*")):
-            if path.is_file() and not _LEFT_OUT & set(path.parts):
-                text.update(f"{path.relative_to(root)}\0".encode() + path.read_bytes() + b"\0")
+    for path in sorted(place.rglob("*")):
+        if path.is_file() and not _LEFT_OUT & set(path.parts):
+            text.update(f"{path.relative_to(root)}\0".encode() + path.read_bytes() + b"\0")
     return text.hexdigest()

@@ -2,13 +2,21 @@
 
 Mitogen gives the first CPU to its multiplexer and shares the others out. On a controller with two CPUs that
 leaves one for Ansible, its workers and ssh together; what a task starts on the controller stays bound, too.
+
+Every task of every host is a process forked from this one. What each of them would load for itself is loaded
+here, once.
 """
 
+import gc
+from pathlib import Path
 from typing import Any
 
 import ansible_mitogen.affinity
 import ansible_mitogen.loaders
+import ansible_mitogen.planner
 import ansible_mitogen.strategy
+from ansible.plugins.loader import filter_loader, test_loader
+from ansible.utils.collection_loader import AnsibleCollectionConfig
 
 DOCUMENTATION = """
     name: deploy_linear
@@ -17,10 +25,26 @@ DOCUMENTATION = """
         - What mitogen_linear does, with processes that the kernel may run on every CPU.
 """
 
+
+def _add_collections(invocation: Any) -> None:  # noqa: ANN401 - mitogen has no types
+    """What mitogen does for a module of a collection, without importing every installed collection."""
+    for root in AnsibleCollectionConfig.collection_paths:
+        invocation._extra_sys_paths.update(map(str, Path(root).glob("ansible_collections/*/*")))  # noqa: SLF001
+
+
 ansible_mitogen.affinity.policy = ansible_mitogen.affinity.Policy()
+ansible_mitogen.planner._load_collections = _add_collections  # noqa: SLF001
 
 _Linear: Any = ansible_mitogen.loaders.strategy_loader.get("linear", class_only=True)
 
 
 class StrategyModule(ansible_mitogen.strategy.StrategyMixin, _Linear):  # type: ignore[misc]
     """Mitogen's linear strategy."""
+
+    def run(self, *arguments: Any) -> Any:  # noqa: ANN401 - as in Ansible
+        """Runs a play."""
+        for loader in (filter_loader, test_loader):
+            list(loader.all())
+        gc.collect()
+        gc.freeze()  # a collection in a worker would copy the memory that it shares with this process
+        return super().run(*arguments)

@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from deploy.lab.site_files import group_vars, inventory
-from deploy.site.inventory import read_site
+from deploy.site.inventory import CACHE, read_site
 
 ADDRESSES = {"ctl1": "10.213.7.2", "login1": "10.213.7.3", "node1": "10.213.7.11", "node2": "10.213.7.12"}
 
@@ -28,6 +28,15 @@ def test_a_lab_is_watched_where_that_is_asked_for(
     file = tmp_path / "inventory.ini"
     file.write_text(inventory(ADDRESSES, monitoring=monitoring))
     assert [host.name for host in read_site(file).metrics] == names
+
+
+@pytest.mark.parametrize(("package_cache", "names"), [(False, []), (True, ["ctl1"])])
+def test_a_lab_keeps_packages_where_that_is_asked_for(
+    tmp_path: Path, *, package_cache: bool, names: list[str]
+) -> None:
+    file = tmp_path / "inventory.ini"
+    file.write_text(inventory(ADDRESSES, package_cache=package_cache))
+    assert [host.name for host in read_site(file).group(CACHE)] == names
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,42 @@
+"""Which records are taken off hosts before their phases are worked on."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deploy.cli import records
+from deploy.cli.options import Options
+from deploy.cli.records import Records
+from deploy.plan.build import Plan, Step
+from deploy.plan.catalog import PHASES
+from deploy.site.inventory import Site
+
+_PLAN = Plan(tuple(Step(phase, ("ctl1", "node1")) for phase in PHASES[:2]))
+_FIRST, _SECOND = (step.phase.name for step in _PLAN.steps)
+
+
+@pytest.mark.parametrize(
+    ("unrecorded", "forgotten"),
+    [
+        ({}, {"ctl1": [_FIRST, _SECOND], "node1": [_FIRST, _SECOND]}),
+        ({"node1": (_FIRST,)}, {"ctl1": [_FIRST, _SECOND], "node1": [_SECOND]}),
+        ({"node1": (_FIRST, _SECOND), "ctl1": (_SECOND, "other")}, {"ctl1": [_FIRST]}),
+    ],
+)
+def test_only_what_may_be_recorded_is_forgotten(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    unrecorded: Mapping[str, tuple[str, ...]],
+    forgotten: Mapping[str, list[str]],
+) -> None:
+    asked: dict[str, Any] = {}
+
+    def ask(questions: Mapping[str, Any], *_: object) -> dict[str, Any]:
+        asked.update(questions)
+        return {}
+
+    monkeypatch.setattr(records, "ask", ask)
+    Records(Site(tmp_path / "inventory.ini", {}, {}), Options()).forget(_PLAN, unrecorded)
+    assert asked == {name: ("forget", {"phases": phases}) for name, phases in forgotten.items()}
