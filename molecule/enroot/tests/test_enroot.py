@@ -30,6 +30,8 @@ def test_each_user_has_private_directories(on: On, machine: str) -> None:
     assert paths == ["/run/enroot/2001", "/var/lib/enroot/data/2001", "/var/lib/enroot/cache/2001"]
     for path in paths:
         assert on(machine, "stat", "--format=%U %a", path).stdout == "alice 700\n"
+        # Nor may others put their own in its place.
+        assert su(on, machine, "mallory", f"mv {path} {path}.gone").returncode != 0
     assert su(on, machine, "mallory", f"ls {paths[1]}").returncode != 0
 
 

@@ -10,6 +10,8 @@
 
 SPANK_PLUGIN(pyxis, 1)
 
+const char built_by[] = "built by " BUILDER;
+
 static char image[256] = "";
 
 static int take_image(int value, const char *argument, int is_remote)

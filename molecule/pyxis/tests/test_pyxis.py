@@ -61,6 +61,7 @@ def test_it_was_built_by_an_ordinary_user_and_leaves_nothing(on: On, machine: st
     plugin = on(machine, "dpkg-query", "--listfiles", "slurm-pyxis").stdout.split()[-1]
     assert plugin.endswith("/slurm-wlm/spank_pyxis.so")
     assert on(machine, "stat", "--format=%U %a", plugin).stdout == "root 644\n"
+    assert on(machine, "grep", "--count", "--text", "built by nobody", plugin).stdout == "1\n"
     assert on(machine, "sh", "-c", "ls /var/tmp").stdout.count("spank-") == 0
 
 

@@ -81,6 +81,14 @@ def test_it_runs_as_slurm_and_starts_with_the_machine(on: On, machine: str) -> N
     assert on(machine, "stat", "--format=%U %a", "/var/spool/slurmctld").stdout == "slurm 755\n"
 
 
+def test_what_somebody_disabled_starts_with_the_machine_again(on: On, converge: Converge) -> None:
+    for name in MACHINES:
+        on(name, "systemctl", "disable", "slurmctld")
+    answer = converge()
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    assert {on(name, "systemctl", "is-enabled", "slurmctld").stdout for name in MACHINES} == {"enabled\n"}
+
+
 def test_rejected_configuration_changes_nothing(on: On, converge: Converge) -> None:
     before = {name: (on(name, "cat", "/etc/slurm/slurm.conf").stdout, entered(on, name)) for name in MACHINES}
     answer = converge(tags="configure,service", more_parameters={"SelectType": "select/no_such_plugin"})
