@@ -11,6 +11,8 @@ from typing import Protocol
 
 import pytest
 
+from tests.containers import inside
+
 # Molecule's own variable says when a scenario has but one of its machines.
 _ONLY = os.environ.get("MOLECULE_PLATFORM_NAME", "").rpartition("-")[2]
 MACHINES = [name for name in ("bookworm", "trixie") if _ONLY in {"", name}]
@@ -52,7 +54,7 @@ def on() -> On:
 
     def run(machine: str, /, *command: str, data: str = "", check: bool = True) -> CompletedProcess[str]:
         answer = subprocess.run(
-            ["podman", "exec", "--interactive", _machine(machine), *command],
+            inside(_machine(machine), *command),
             input=data,
             capture_output=True,
             text=True,

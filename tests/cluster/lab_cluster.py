@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from deploy.lab.state import container_name
+from tests.containers import inside
 
 DEPLOY = (sys.executable, "-m", "deploy")
 DAEMONS = ("munge", "chrony", "mariadb", "slurmdbd", "slurmctld", "slurmd", "sackd")
@@ -71,9 +72,7 @@ class Cluster:
 
     def on(self, host: str, *command: str, expect: int | None = 0, seconds: float = 120) -> str:
         """Standard output of a root command on a host."""
-        return run(
-            "podman", "exec", container_name(self.name, host), *command, expect=expect, seconds=seconds
-        ).stdout
+        return run(*inside(container_name(self.name, host), *command), expect=expect, seconds=seconds).stdout
 
     def as_user(
         self,
