@@ -48,7 +48,7 @@ def scenarios() -> list[str]:
 
 
 def environment(scenario: str, *, every_release: bool) -> Mapping[str, str]:
-    """Molecule finds its programs, Ansible the strategy that halves its time; a host has a minute to answer."""
+    """Molecule finds its programs, Ansible a strategy twice as fast; a host has a minute to answer."""
     is_whole = every_release or scenario in ON_EVERY_RELEASE
     only = {} if is_whole else {"MOLECULE_PLATFORM_NAME": f"molecule-{scenario.replace('_', '-')}-{_RELEASE}"}
     mitogen = mitogen_environment() if is_mitogen_supported() else {}
