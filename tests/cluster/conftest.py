@@ -22,6 +22,8 @@ LIFE = (
     "containers",
 )
 """The files of tests that share a cluster, in the order of its life."""
+_LIVING = pytest.StashKey[dict[str, Cluster]]()
+"""The clusters of those files that are there, by release."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -49,6 +51,16 @@ def _place_in_life(item: pytest.Item) -> tuple[str, int]:
     return (release, LIFE.index(name)) if name in LIFE else ("", 0)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
+    """Removes a cluster after the last test of its life: a session is long, and machines are counted."""
+    yield
+    following = _place_in_life(nextitem)[0] if nextitem else ""
+    living = item.config.stash.get(_LIVING, {})
+    for release in {*living} - {following}:
+        living.pop(release).down()
+
+
 class _ByCluster(LoadScopeScheduling):  # type: ignore[misc]
     """Tests that share a cluster run one after the other; others at the same time."""
 
@@ -67,11 +79,14 @@ def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     """Two nodes with two simulated GPUs each, nothing deployed yet; removed at the end in any case."""
     release = str(request.param)
     made = Cluster(f"test-{release}-{os.getpid()}", tmp_path_factory.mktemp(release), release)
+    living = request.config.stash.setdefault(_LIVING, {})
+    living[release] = made
     try:
         made.up("--release", release, "--nodes", "2", "--gpus", "2")
         yield made
     finally:
-        made.down()
+        if release in living:
+            living.pop(release).down()
 
 
 @pytest.fixture(scope="module")
