@@ -21,22 +21,18 @@ def test_ansible_reads_the_inventory(tmp_path: Path) -> None:
     assert groups["slurm-cluster"] == set(ADDRESSES)
 
 
-@pytest.mark.parametrize(("monitoring", "names"), [(False, []), (True, ["ctl1"])])
-def test_a_lab_is_watched_where_that_is_asked_for(
-    tmp_path: Path, *, monitoring: bool, names: list[str]
+@pytest.mark.parametrize(
+    ("wishes", "watched", "cached"),
+    [({}, [], []), ({"monitoring": True}, ["ctl1"], []), ({"package_cache": True}, [], ["ctl1"])],
+)
+def test_the_controller_does_what_else_is_asked_for(
+    tmp_path: Path, wishes: dict[str, bool], watched: list[str], cached: list[str]
 ) -> None:
     file = tmp_path / "inventory.ini"
-    file.write_text(inventory(ADDRESSES, monitoring=monitoring))
-    assert [host.name for host in read_site(file).metrics] == names
-
-
-@pytest.mark.parametrize(("package_cache", "names"), [(False, []), (True, ["ctl1"])])
-def test_a_lab_keeps_packages_where_that_is_asked_for(
-    tmp_path: Path, *, package_cache: bool, names: list[str]
-) -> None:
-    file = tmp_path / "inventory.ini"
-    file.write_text(inventory(ADDRESSES, package_cache=package_cache))
-    assert [host.name for host in read_site(file).group(CACHE)] == names
+    file.write_text(inventory(ADDRESSES, **wishes))
+    site = read_site(file)
+    assert [host.name for host in site.metrics] == watched
+    assert [host.name for host in site.group(CACHE)] == cached
 
 
 @pytest.mark.parametrize(
