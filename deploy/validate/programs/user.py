@@ -331,7 +331,11 @@ class Validation:
             state = self.run(["squeue", "--noheader", "--format=%T", f"--jobs={job}"], seconds=20)[
                 "said"
             ].strip()
-        within = self.run(argv, seconds=30) if state == "RUNNING" else None
+        within = None
+        if state == "RUNNING":
+            # A job runs before its node knows of it; a step of it begins when that has made room for logins.
+            self.run(["srun", f"--jobid={job}", "--overlap", "--ntasks=1", "--chdir=/", "true"], seconds=30)
+            within = self.run(argv, seconds=30)
         if job:
             self.run(["scancel", job], seconds=20)
         return {"without": without, "job": job, "why": why or state, "within": within}
