@@ -1,14 +1,14 @@
 """One lab and one cluster per Debian release, deployed once, led through its life by test after test."""
 
-import os
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
-from tests.cluster.lab_cluster import Cluster
+from tests.cluster.lab_cluster import Cluster, booted
 
 RELEASES = ("trixie", "bookworm")
 LIFE = (
@@ -22,8 +22,8 @@ LIFE = (
     "containers",
 )
 """The files of tests that share a cluster, in the order of its life."""
-_LIVING = pytest.StashKey[dict[str, Cluster]]()
-"""The clusters of those files that are there, by release."""
+_LIVING = pytest.StashKey[dict[str, ExitStack]]()
+"""What ends the life of each of those clusters, by release."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -58,7 +58,7 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
     following = _place_in_life(nextitem)[0] if nextitem else ""
     living = item.config.stash.get(_LIVING, {})
     for release in {*living} - {following}:
-        living.pop(release).down()
+        living.pop(release).close()
 
 
 class _ByCluster(LoadScopeScheduling):  # type: ignore[misc]
@@ -78,26 +78,18 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> _ByCluster: 
 def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """Two nodes with two simulated GPUs each, nothing deployed yet; removed at the end in any case."""
     release = str(request.param)
-    made = Cluster(f"test-{release}-{os.getpid()}", tmp_path_factory.mktemp(release), release)
-    living = request.config.stash.setdefault(_LIVING, {})
-    living[release] = made
-    try:
-        made.up("--release", release, "--nodes", "2", "--gpus", "2")
-        yield made
-    finally:
-        if release in living:
-            living.pop(release).down()
+    with ExitStack() as life:
+        request.config.stash.setdefault(_LIVING, {})[release] = life
+        yield life.enter_context(
+            booted(release, tmp_path_factory, "--nodes", "2", "--gpus", "2", release=release)
+        )
 
 
 @pytest.fixture(scope="module")
 def scratch_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """Machines on which nothing was deployed yet."""
-    made = Cluster(f"test-scratch-{os.getpid()}", tmp_path_factory.mktemp("scratch"), "trixie")
-    try:
-        made.up("--release", "trixie", "--nodes", "1", "--gpus", "0")
+    with booted("scratch", tmp_path_factory, "--nodes", "1", "--gpus", "0") as made:
         yield made
-    finally:
-        made.down()
 
 
 @pytest.fixture(scope="session", autouse=True)

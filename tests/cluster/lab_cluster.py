@@ -1,13 +1,17 @@
 """A lab and the cluster on it, driven only by commands that an admin or a user would type."""
 
 import json
+import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from deploy.lab.state import container_name
 from tests.containers import inside
@@ -111,6 +115,19 @@ class Cluster:
                 if said["ActiveState"] == "active":
                     found[host, said["Id"].removesuffix(".service")] = said["InactiveExitTimestampMonotonic"]
         return found
+
+
+@contextmanager
+def booted(
+    name: str, places: pytest.TempPathFactory, *options: str, release: str = "trixie"
+) -> Iterator[Cluster]:
+    """Machines of a new lab, nothing deployed yet; removed at the end in any case."""
+    made = Cluster(f"test-{name}-{os.getpid()}", places.mktemp(name), release)
+    try:
+        made.up("--release", release, *options)
+        yield made
+    finally:
+        made.down()
 
 
 def run(*command: str, expect: int | None = 0, seconds: float = 300) -> Result:

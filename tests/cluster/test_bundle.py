@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.lab_cluster import DEPLOY, Cluster, run
+from tests.cluster.lab_cluster import DEPLOY, Cluster, booted, run
 
 FETCH = ("apt-get", "--error-on=any", "-o", "Acquire::http::Timeout=3", "update")
 
@@ -24,12 +24,8 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 @pytest.fixture(scope="module")
 def isolated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """Machines that nothing reaches but this one."""
-    made = Cluster("test-isolated", tmp_path_factory.mktemp("isolated"), "trixie")
-    try:
-        made.up("--release", "trixie", "--nodes", "1", "--gpus", "0", "--isolated")
+    with booted("isolated", tmp_path_factory, "--nodes", "1", "--gpus", "0", "--isolated") as made:
         yield made
-    finally:
-        made.down()
 
 
 @pytest.fixture

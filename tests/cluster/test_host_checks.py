@@ -3,7 +3,6 @@
 The machines are fresh; each test mends what it broke.
 """
 
-import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -13,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from deploy.errors import ExitCode
-from tests.cluster.lab_cluster import DEPLOY, Cluster, run
+from tests.cluster.lab_cluster import DEPLOY, Cluster, booted, run
 
 Break = Callable[[Cluster], AbstractContextManager[None]]
 
@@ -21,12 +20,8 @@ Break = Callable[[Cluster], AbstractContextManager[None]]
 @pytest.fixture(scope="module")
 def fresh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """Machines on which nothing is ever deployed."""
-    made = Cluster(f"test-check-{os.getpid()}", tmp_path_factory.mktemp("check"), "trixie")
-    try:
-        made.up("--release", "trixie", "--nodes", "2", "--gpus", "2")
+    with booted("check", tmp_path_factory, "--nodes", "2", "--gpus", "2") as made:
         yield made
-    finally:
-        made.down()
 
 
 @contextmanager

@@ -4,7 +4,6 @@ Every panel of every dashboard has data while jobs run, and the pages of Prometh
 """
 
 import json
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +15,7 @@ from tests.cluster.browser import browser_page
 from tests.cluster.dashboard_queries import Unanswered, ask, broken_rules, data, unanswered
 from tests.cluster.faults import WATCHED
 from tests.cluster.jobs import wait_for_job
-from tests.cluster.lab_cluster import Cluster, wait_until
+from tests.cluster.lab_cluster import Cluster, booted, wait_until
 from tests.cluster.validated import expect_found, validated
 
 WEBHOOK = Path(__file__).parents[2] / "molecule/shared/webhook.py"
@@ -56,9 +55,7 @@ REAL_HARDWARE = frozenset(
 @pytest.fixture(scope="module")
 def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """A cluster with one node, whose alerts go to its login node."""
-    made = Cluster(f"test-watched-{os.getpid()}", tmp_path_factory.mktemp("watched"), "trixie")
-    try:
-        made.up("--release", "trixie", "--nodes", "1", "--gpus", "2", "--monitoring")
+    with booted("watched", tmp_path_factory, "--nodes", "1", "--gpus", "2", "--monitoring") as made:
         program = WEBHOOK.read_text()
         run = ("systemd-run", "--unit=webhook", "python3", "-c", program, "0.0.0.0", "9999", NOTES)  # noqa: S104
         made.on("login1", *run)
@@ -69,8 +66,6 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
             variables_of_slurm.write(OFTEN)
         made.deploy()
         yield made
-    finally:
-        made.down()
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,5 @@
 """`deploy validate` on a healthy cluster of its own, and with every fault of faults.py."""
 
-import os
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -10,7 +9,7 @@ import pytest
 
 from tests.cluster.faults import GROUPS
 from tests.cluster.jobs import submit, wait_for_job
-from tests.cluster.lab_cluster import DEPLOY, Cluster, run, wait_until
+from tests.cluster.lab_cluster import DEPLOY, Cluster, booted, run, wait_until
 from tests.cluster.validated import expect_found, validated
 
 NEEDS_PARTS_OF_OTHER_SITES = {
@@ -32,13 +31,9 @@ BESIDE = (
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """As good as new."""
-    made = Cluster(f"test-validation-{os.getpid()}", tmp_path_factory.mktemp("validation"), "trixie")
-    try:
-        made.up("--release", made.release, "--nodes", "2", "--gpus", "2")
+    with booted("validation", tmp_path_factory, "--nodes", "2", "--gpus", "2") as made:
         made.deploy()
         yield made
-    finally:
-        made.down()
 
 
 def traces(cluster: Cluster) -> list[str]:
