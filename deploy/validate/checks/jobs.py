@@ -10,6 +10,7 @@ from deploy.validate.verdict import Verdict, failed, not_applicable, not_measure
 _DENIED = frozenset({"EPERM", "EACCES"})
 _ARRAY_TASKS = 4
 _GATE = "no active jobs"
+_DOOR = "pam_slurm_adopt"
 Judge = Callable[[Case], Iterator[Verdict]]
 
 
@@ -330,7 +331,8 @@ def _adoption(case: Case, node: str, told: Mapping[str, Any]) -> Verdict:
     if within is None:
         return not_measured(f"no job for the login started: {told['why']}", node)
     if within["code"] != 0:
-        said = f"a user with a job there was refused: {last_line(within)}"
+        lines = [line.strip() for line in within["said"].splitlines() if _DOOR in line]
+        said = f"a user with a job there was refused: {lines[0] if lines else last_line(within)}"
         return failed(said, node, hint=_gate_hint(case, node))
     if f"job_{told['job']}" not in within["said"]:
         return failed("the login is not in the job's cgroup", node, hint=_gate_hint(case, node))

@@ -323,7 +323,7 @@ class Validation:
                 "why": "earlier jobs of the validation are still there",
                 "within": None,
             }
-        without = self.refusal(argv)
+        without = self.login(argv, lambda done: done["code"] == 0 or _NO_JOB in done["said"])
         job, why = self.sbatch(f"--nodelist={node}", "--ntasks=1", script="sleep 120")
         deadline = time.monotonic() + _WAIT_FOR_RESOURCES
         state = ""
@@ -335,16 +335,20 @@ class Validation:
         if state == "RUNNING":
             # A job runs before its node knows of it; a step of it begins when that has made room for logins.
             self.run(["srun", f"--jobid={job}", "--overlap", "--ntasks=1", "--chdir=/", "true"], seconds=30)
-            within = self.run(argv, seconds=30)
+            within = self.login(argv, lambda done: done["code"] == 0)
         if job:
             self.run(["scancel", job], seconds=20)
         return {"without": without, "job": job, "why": why or state, "within": within}
 
-    def refusal(self, login: list[str]) -> dict[str, Any]:
-        """A login without a job. A node that is still clearing up after one refuses without saying why."""
+    def login(self, argv: list[str], is_plain: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        """A node's plain answer to a login.
+
+        A node that is still clearing up after a job refuses logins without saying why, those of the owner of
+        the next job too: the module of PAM may have taken the old job for the one to put the login in.
+        """
         for _ in range(_LOGINS):
-            done = self.run(login, seconds=30)
-            if done["code"] == 0 or _NO_JOB in done["said"] or self.is_over.wait(2):
+            done = self.run(argv, seconds=30)
+            if is_plain(done) or self.is_over.wait(2):
                 break
         return done
 

@@ -258,6 +258,12 @@ WRONG: dict[str, tuple[str, Change, dict[str, str], str]] = {
         {"node1": "a user with a job there was refused: Connection closed"},
         "journalctl -u ssh",
     ),
+    "refused with a job and told why": (
+        "ssh-gate",
+        _ssh("node1", within=run(code=255, said="pam_slurm_adopt: failed to adopt\nConnection closed")),
+        {"node1": "a user with a job there was refused: pam_slurm_adopt: failed to adopt"},
+        "journalctl -u ssh",
+    ),
     "not in the job": (
         "ssh-gate",
         _ssh("node1", within=run(said="0::/user.slice")),

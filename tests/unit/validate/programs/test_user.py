@@ -234,6 +234,21 @@ def test_the_users_own_keys_stay(login: Login) -> None:
     assert login.is_clean
 
 
+def test_a_node_that_is_still_clearing_up_is_asked_again(login: Login) -> None:
+    lines = (
+        'n=$(cat "$STUB_PLACE/logins" 2>/dev/null || echo 0); echo $((n + 1)) > "$STUB_PLACE/logins"',
+        'case "$n" in 0) echo no active jobs; exit 255 ;; 1) echo Connection closed; exit 255 ;; esac',
+        "echo 0::/job_41/",
+    )
+    (login.bin / "ssh").write_text("\n".join(("#!/bin/sh", *lines, "")))
+    login.plan |= {"kinds": ["probes", "ssh"], "ssh_nodes": ["node1"]}
+    answer = login.answer()["ssh"]["node1"]
+    Path("/tmp", MARKER).unlink()
+    assert answer["without"]["code"] == 255
+    assert answer["within"]["said"] == "0::/job_41/"
+    assert (login.place / "logins").read_text() == "3\n"
+
+
 def test_a_user_without_keys_has_none_afterwards(login: Login) -> None:
     login.plan |= {"kinds": ["probes", "ssh"], "ssh_nodes": ["node1"]}
     login.answer()
