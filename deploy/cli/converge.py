@@ -92,7 +92,7 @@ class ClusterRun:
     options: Options
     place: Path
     limit: frozenset[str] | None
-    ansible: EarlyStart | None = None
+    ansible: EarlyStart
 
     def converge(self, display: Display, agree: Agree) -> Summary:
         """Completes secrets and contract; then runs what is to be done, journalled and shown."""

@@ -3,7 +3,7 @@
 import os
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,11 +24,11 @@ from deploy.site.variables import read_extra_variables
 
 @dataclass(frozen=True)
 class OpenSite:
-    """A site that was read and found right, and an Ansible that was started meanwhile, if one was."""
+    """A site that was read and found right, and the Ansible for its runs."""
 
     site: Site
     warnings: tuple[Finding, ...]
-    ansible: EarlyStart | None
+    ansible: EarlyStart
 
 
 @contextmanager
@@ -37,10 +37,8 @@ def open_site(
 ) -> Iterator[OpenSite]:
     """Reads and checks a site. Raises DeployError when it is wrong, before the first connection."""
     variables = read_extra_variables(options.extra)
-    early = (
-        EarlyStart(ansible_environment(settings), existing_inventory(inventory)) if needs_ansible else None
-    )
-    with early or nullcontext() as ansible:
+    environment = ansible_environment(settings)
+    with EarlyStart(environment, existing_inventory(inventory), at_once=needs_ansible) as ansible:
         # While Ansible reads the inventory there is time for the roles' variables.
         threading.Thread(target=options_of_roles, daemon=True).start()
         vault = options.vault_password_file
@@ -85,7 +83,7 @@ def run_request(
 
 
 def answers(
-    request: RunRequest, asked: Iterable[str], site: Site, ansible: EarlyStart | None
+    request: RunRequest, asked: Iterable[str], site: Site, ansible: EarlyStart
 ) -> dict[str, HostResult]:
     """The result of every host in a playbook of one task that only looks; nothing is shown or recorded.
 

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import threading
 import time
+import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -99,41 +100,50 @@ def execute(
 class EarlyStart:
     """Ansible, started while it is not known yet what to run: that hides most of the time its start takes.
 
-    A context manager; whoever leaves it without having run anything ends it.
+    It serves one run after the other; each finds the imports and the connections of the one before. A context
+    manager; whoever leaves it ends what it started. Started at once, or with the first run.
     """
 
-    def __init__(self, environment: Mapping[str, str], inventory: Path) -> None:
+    def __init__(self, environment: Mapping[str, str], inventory: Path, *, at_once: bool = True) -> None:
         self._environment = dict(environment)
         self._inventory = inventory
+        self._is_at_once = at_once
         self._stack = ExitStack()
         self._run: _Run | None = None
         self._gate = -1
 
     def __enter__(self) -> Self:
-        scratch = self._stack.enter_context(_scratch_directory())
-        gate = scratch / "gate"
-        os.mkfifo(gate, mode=0o600)
-        # Open for both, so that neither side waits for the other to come.
-        self._gate = os.open(gate, os.O_RDWR | os.O_CLOEXEC)
-        self._run = _Run(self._environment, scratch)
-        # The names are for whoever looks at the list of processes.
-        shown = [Path(_ANSIBLE_PLAYBOOK).name, "--inventory", str(self._inventory)]
-        self._run.start([sys.executable, "-P", str(_WARM), str(gate), *shown])
+        if self._is_at_once:
+            self._run = self._start()
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._run:
             self._run.kill()
-        os.close(self._gate)
+            os.close(self._gate)
         self._stack.close()
 
     def take(self, request: RunRequest) -> "_Run | None":
-        """The run, set going with a request; None when it was taken before or has another environment."""
-        run = self._run
-        if run is None or request.environment != self._environment:
+        """The run, set going with a request; None when it has another environment or came to no good end."""
+        if request.environment != self._environment:
             return None
-        self._run = None
-        os.write(self._gate, json.dumps(ansible_playbook(request, run.scratch)).encode() + b"\n")
+        run = self._run = self._run or self._start()
+        if not run.is_waiting:
+            return None
+        order = {"command": ansible_playbook(request, run.scratch), "mark": run.next_mark()}
+        os.write(self._gate, json.dumps(order).encode() + b"\n")
+        return run
+
+    def _start(self) -> "_Run":
+        scratch = self._stack.enter_context(_scratch_directory())
+        gate = scratch / "gate"
+        os.mkfifo(gate, mode=0o600)
+        # Open for both, so that neither side waits for the other to come.
+        self._gate = os.open(gate, os.O_RDWR | os.O_CLOEXEC)
+        run = _Run(self._environment, scratch)
+        # The names are for whoever looks at the list of processes.
+        shown = [Path(_ANSIBLE_PLAYBOOK).name, "--inventory", str(self._inventory)]
+        run.start([sys.executable, "-P", str(_WARM), str(gate), *shown])
         return run
 
 
@@ -162,8 +172,19 @@ class _Run:
         self._queue: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._work, name="ansible-runner")
         self._told: set[signal.Signals] = set()
+        self._mark = ""
         self.failure: BaseException | None = None
         self.rc = 1
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it waits at its gate, as far as is known here."""
+        return self._thread.is_alive() and not self._told
+
+    def next_mark(self) -> str:
+        """The uuid of the event that will say that what it is told next is done."""
+        self._mark = str(uuid.uuid4())
+        return self._mark
 
     def start(self, command: list[str]) -> None:
         """Begin, below a guardian."""
@@ -185,11 +206,14 @@ class _Run:
             except queue.Empty:
                 continue
             if raw is None:
+                self._thread.join()
+                break
+            if self._mark and raw.get("uuid") == self._mark:
+                self.rc = int(raw["rc"])
                 break
             event = parse(raw)
             if not isinstance(event, RawEvent) or event.text:
                 yield event
-        self._thread.join()
 
     def stop(self, cancellation: Cancellation) -> None:
         """Stop the run and wait for its end; its events are lost."""
@@ -287,11 +311,12 @@ def ansible_playbook(request: RunRequest, scratch: Path) -> list[str]:
         ("become", request.become_password),
     ):
         if password is not None:
-            command += [f"--{name}-password-file", str(_secret_file(scratch / f"{name}-password", password))]
+            command += [f"--{name}-password-file", _secret_file(scratch, password)]
     return [*command, *request.arguments, str(request.playbook.resolve())]
 
 
-def _secret_file(path: Path, content: str) -> Path:
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+def _secret_file(directory: Path, content: str) -> str:
+    descriptor, path = tempfile.mkstemp(prefix="password-", dir=directory)
+    with os.fdopen(descriptor, "w") as file:
         file.write(content)
     return path

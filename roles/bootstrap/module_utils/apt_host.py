@@ -3,7 +3,7 @@
 import fcntl
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -103,14 +103,15 @@ class AptHost:
         self.places = Places()
         self.actions: list[str] = []
 
-    def run(self, *command: str) -> tuple[int, str]:
+    def run(self, *command: str, environment: Mapping[str, str] | None = None) -> tuple[int, str]:
         """Runs a command; returns its exit code and its output."""
-        code, out, err = self._module.run_command(list(command), environ_update=_ENVIRONMENT)
+        variables = {**_ENVIRONMENT, **(environment or {})}
+        code, out, err = self._module.run_command(list(command), environ_update=variables)
         return code, str(out) + str(err)
 
-    def must(self, *command: str) -> str:
+    def must(self, *command: str, environment: Mapping[str, str] | None = None) -> str:
         """Runs a command that has to succeed."""
-        code, output = self.run(*command)
+        code, output = self.run(*command, environment=environment)
         if code != 0:
             self._module.fail_json(msg=f"{' '.join(command)}: {output.strip()[-1500:]}", actions=self.actions)
         return output
@@ -158,8 +159,7 @@ class AptHost:
         known = candidates(self.run("apt-cache", "policy", *packages)[1])
         found = [name for name in packages if name in known]
         if found:
-            with no_daemon_starts():
-                self.must(*_apt_get(), "install", *found)
+            self._install_quietly(found)
             self.actions.append(f"installed {' '.join(found)}")
         return found
 
@@ -174,10 +174,18 @@ class AptHost:
                 older.append(wanted if known else name)
         if older:
             if not self._module.check_mode:
-                with no_daemon_starts():
-                    self.must(*_apt_get(), "install", *older)
+                self._install_quietly(older)
             self.actions.append(f"restored {' '.join(older)}")
         return older
+
+    def _install_quietly(self, packages: list[str]) -> None:
+        """Starts no daemon, and tells systemd of all new units at once instead of after each package."""
+        with no_daemon_starts() as environment:
+            try:
+                self.must(*_apt_get(), "install", *packages, environment=environment)
+            finally:
+                if environment and (self.places.root / "run/systemd/system").is_dir():
+                    self.run("systemctl", "daemon-reload")
 
 
 def _apt_get() -> tuple[str, ...]:

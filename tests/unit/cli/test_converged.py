@@ -7,6 +7,7 @@ import pytest
 from deploy.cli.converge import ClusterRun
 from deploy.cli.options import Options
 from deploy.run.events import HostStats
+from deploy.run.execute import EarlyStart
 from deploy.show.summary import summarize
 from deploy.site.inventory import Site
 from tests.unit.show.runs import ended, stats
@@ -38,5 +39,6 @@ _SUMMARY = summarize(
 def test_converged_hosts(
     tmp_path: Path, options: Options, limit: frozenset[str] | None, converged: list[str]
 ) -> None:
-    run = ClusterRun(Site(tmp_path / "inventory.ini", {}, {}), options, tmp_path, limit)
+    site = Site(tmp_path / "inventory.ini", {}, {})
+    run = ClusterRun(site, options, tmp_path, limit, EarlyStart({}, site.inventory))
     assert run._converged(_SUMMARY) == converged

@@ -34,7 +34,8 @@ def test_what_is_there_is_not_wanted_again() -> None:
 
 def test_daemons_are_refused_only_while_it_lasts(tmp_path: Path) -> None:
     policy = tmp_path / "policy-rc.d"
-    with module.no_daemon_starts(policy):
+    with module.no_daemon_starts(policy) as environment:
+        assert environment == {"SYSTEMD_OFFLINE": "1"}
         assert policy.read_text().endswith("exit 101\n")
         assert policy.stat().st_mode & 0o777 == 0o755
     assert not policy.exists()
@@ -50,7 +51,8 @@ def test_a_failed_installation_leaves_no_policy(tmp_path: Path) -> None:
 def test_an_admins_own_policy_stays(tmp_path: Path) -> None:
     policy = tmp_path / "policy-rc.d"
     policy.write_text("#!/bin/sh\nexit 0\n")
-    with module.no_daemon_starts(policy):
+    with module.no_daemon_starts(policy) as environment:
+        assert environment == {}
         assert policy.read_text() == "#!/bin/sh\nexit 0\n"
     assert policy.read_text() == "#!/bin/sh\nexit 0\n"
     assert not module.forget_left_behind(policy)
