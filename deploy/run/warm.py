@@ -12,6 +12,7 @@ the next. A playbook that did not come to its end is the last.
 import base64
 import json
 import sys
+import warnings
 from pathlib import Path
 
 import ansible.context
@@ -28,6 +29,8 @@ _CAME_TO_ITS_END = {0, 2, 4}
 
 def main() -> None:
     """Wait, be ansible-playbook, wait again."""
+    # So it is: by the playbook before.
+    warnings.filterwarnings("ignore", "AnsibleCollectionFinder has already been configured", UserWarning)
     with Path(sys.argv[1]).open(encoding="utf-8") as gate:
         while line := gate.readline():
             request = json.loads(line)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.run.events import Event, HostResult, RunEnded, Status
+from deploy.run.events import Event, HostResult, Notice, RunEnded, Status
 from deploy.run.execute import EarlyStart, RunRequest, execute
 from deploy.run.settings import ansible_environment
 from tests.integration.sites import LocalSite, eventually
@@ -70,6 +70,7 @@ def test_every_run_has_its_own_options(site: LocalSite) -> None:
             assert execute(request(site, "one", *arguments), events.append, early=early).rc == 0
             said = [e for e in events if isinstance(e, HostResult) and e.task.startswith("Say")]
             assert {e.message for e in said} == {str(expected)}
+            assert not [e for e in events if isinstance(e, Notice)]
             assert {e.host for e in said} == ({"node2"} if "node2" in arguments else {"node1", "node2"})
     assert not (site.directory / "node1.txt").exists()
 
