@@ -29,8 +29,8 @@ def wanted(packages: Iterable[str], present: Iterable[str]) -> list[str]:
 def no_daemon_starts(policy: Path = POLICY) -> Iterator[dict[str, str]]:
     """While it lasts no package starts its daemon; an admin's own policy stays and holds.
 
-    Gives the environment for the package manager: without an admin's policy, packages need not talk to systemd,
-    which each of them would have reload all units (SYSTEMD_OFFLINE, systemd's docs/ENVIRONMENT.md).
+    Gives the environment for the package manager: without an admin's policy, packages need not talk to
+    systemd, which each of them would have reload all units (SYSTEMD_OFFLINE, systemd's docs/ENVIRONMENT.md).
     """
     forget_left_behind(policy)
     if policy.exists():
