@@ -63,7 +63,10 @@ deploy_manages:
 """
 
 _START, _LAST_CHANGE = "InactiveExitTimestampMonotonic", "StateChangeTimestampMonotonic"
-_PROPERTIES = f"LoadState,ActiveState,UnitFileState,{_START},{_LAST_CHANGE},NeedDaemonReload"
+_FILES = ("FragmentPath", "DropInPaths")
+_PROPERTIES = ",".join(
+    ("LoadState", "ActiveState", "UnitFileState", _START, _LAST_CHANGE, "NeedDaemonReload", *_FILES)
+)
 _UNITS = "/etc/systemd/system/"
 _IMPACTS = {"reload": "reconfigure"}
 _ENABLED = frozenset({"enabled", "static", "indirect", "generated", "alias", "enabled-runtime"})
@@ -87,6 +90,15 @@ def newer(inputs: list[str], start: float) -> list[str]:
 def brings_a_unit(reasons: list[str]) -> bool:
     """Whether a unit was written; systemd does not notice one that takes the place of a package's."""
     return any(reason.startswith(_UNITS) for reason in reasons)
+
+
+def is_unknown(inputs: list[str], properties: dict[str, str]) -> bool:
+    """Whether a file of the unit is there that systemd has not read, which it does not always say itself.
+
+    A directory of drop-ins that is made after systemd looked for units is not looked for again (systemd 252).
+    """
+    known = {path for name in _FILES for path in properties.get(name, "").split()}
+    return any(name.startswith(_UNITS) and name not in known and Path(name).exists() for name in inputs)
 
 
 def main() -> None:
@@ -126,9 +138,14 @@ def main() -> None:
     else:
         action = "none"
     enable = properties.get("UnitFileState") not in _ENABLED
+    is_to_be_read = (
+        properties.get("NeedDaemonReload") == "yes"
+        or brings_a_unit(reasons)
+        or (action != "none" and is_unknown([*inputs, *reload_inputs], properties))
+    )
     steps = [
         (("unmask", name), state == "masked"),
-        (("daemon-reload",), properties.get("NeedDaemonReload") == "yes" or brings_a_unit(reasons)),
+        (("daemon-reload",), is_to_be_read),
         (("enable", name), enable),
         ((action, name), action != "none"),
     ]
