@@ -65,7 +65,7 @@ def execute(
 ) -> Execution:
     """Run a playbook; ``on_event`` is called in the caller's thread for every event, RunEnded last.
 
-    ``early`` is an Ansible that was started beforehand; one that fits the request and was not used yet is.
+    ``early`` is an Ansible that was started beforehand; it is used where it fits the request and still waits.
     What ``on_event`` raises stops the run and is raised here. Raises DeployError ``runner-failed`` when
     ansible-runner itself breaks.
     """
