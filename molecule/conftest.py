@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import sys
 import time
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -73,7 +72,7 @@ def converge() -> Converge:
 
     def play(*options: str, only: str = "", tags: str = "", **variables: object) -> CompletedProcess[str]:
         command = [
-            str(Path(sys.executable).with_name("ansible-playbook")),
+            "ansible-playbook",
             f"--inventory={os.environ['MOLECULE_INVENTORY_FILE']}",
             f"--extra-vars={json.dumps(variables)}",
             *([f"--limit={_machine(only)}"] if only else []),

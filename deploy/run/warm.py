@@ -24,25 +24,26 @@ from ansible.utils.context_objects import CLIArgs
 from ansible.utils.vars import load_extra_vars, load_options_vars
 
 # All done; something failed on a host; hosts did not answer (ansible/executor/task_queue_manager.py).
-_CAME_TO_ITS_END = {0, 2, 4}
+CAME_TO_ITS_END = {0, 2, 4}
 
 
 def main() -> None:
     """Wait, be ansible-playbook, wait again."""
-    # So it is: by the playbook before.
-    warnings.filterwarnings("ignore", "AnsibleCollectionFinder has already been configured", UserWarning)
     with Path(sys.argv[1]).open(encoding="utf-8") as gate:
         while line := gate.readline():
             request = json.loads(line)
-            code = _run(request["command"])
-            if code not in _CAME_TO_ITS_END:
+            code = run(request["command"])
+            if code not in CAME_TO_ITS_END:
                 sys.exit(code)
             _tell({"event": "deploy_done", "uuid": request["mark"], "rc": code})
 
 
-def _run(command: list[str]) -> int:
+def run(command: list[str]) -> int:
+    """Be ``ansible-playbook`` with this command line, its name first; returns the exit status."""
     sys.argv = command
     _forget()
+    # So it is: by the playbook before.
+    warnings.filterwarnings("ignore", "AnsibleCollectionFinder has already been configured", UserWarning)
     try:
         ansible_playbook()
     except SystemExit as end:
