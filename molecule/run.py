@@ -4,13 +4,12 @@
 """
 
 import argparse
-import contextlib
 import os
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -21,7 +20,6 @@ from deploy.run.settings import is_mitogen_supported, mitogen_environment
 ROOT = Path(__file__).resolve().parents[1]
 _AT_ONCE = 3
 _RELEASE = "trixie"
-_ONE_ANSIBLE = ROOT / "molecule/one_ansible"
 _SECONDS_TO_ANSWER = "60"  # two cores boot and install for up to nine machines at once
 ON_EVERY_RELEASE = frozenset(
     (
@@ -50,36 +48,35 @@ def scenarios() -> list[str]:
 
 
 def environment(scenario: str, *, every_release: bool) -> Mapping[str, str]:
-    """Molecule finds its programs, Ansible a strategy twice as fast; a host has a minute to answer."""
+    """Ansible has a strategy twice as fast, a host a minute to answer; Molecule runs one machine or all."""
     is_whole = every_release or scenario in ON_EVERY_RELEASE
     only = {} if is_whole else {"MOLECULE_PLATFORM_NAME": f"molecule-{scenario.replace('_', '-')}-{_RELEASE}"}
     mitogen = mitogen_environment() if is_mitogen_supported() else {}
-    path = os.pathsep.join((str(_ONE_ANSIBLE), str(Path(sys.executable).parent), os.environ["PATH"]))
-    common = {"PATH": path, "NO_COLOR": "1", "ANSIBLE_TIMEOUT": _SECONDS_TO_ANSWER}
+    common = {"NO_COLOR": "1", "ANSIBLE_TIMEOUT": _SECONDS_TO_ANSWER}
     return {**os.environ, **common, **only, **mitogen}
-
-
-@contextlib.contextmanager
-def one_ansible(place: Path) -> Iterator[None]:
-    """The Ansible that all playbooks of a scenario are run by."""
-    with (place / "out").open("wb") as out, (place / "err").open("wb") as err:
-        command = [sys.executable, str(_ONE_ANSIBLE / "server.py"), str(place)]
-        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err) as server:
-            yield
-            server.terminate()
 
 
 def run(scenario: str, *, every_release: bool) -> Result:
     """Runs one scenario from create to destroy."""
     began = time.monotonic()
-    command = [sys.executable, "-m", "molecule", "test", "--scenario-name", scenario]
-    with tempfile.TemporaryDirectory(prefix="molecule-") as state, one_ansible(Path(state)):
-        # With what Molecule remembers of another run it would not create the machines.
-        own = {"MOLECULE_EPHEMERAL_DIRECTORY": state, "DEPLOY_ONE_ANSIBLE": state}
+    python = sys.executable
+    command = [
+        python,
+        "-m",
+        "tests.one_ansible",
+        python,
+        "-m",
+        "molecule",
+        "test",
+        "--scenario-name",
+        scenario,
+    ]
+    with tempfile.TemporaryDirectory(prefix="molecule-") as state:
         ended = subprocess.run(
             command,
             cwd=ROOT,
-            env={**environment(scenario, every_release=every_release), **own},
+            # With what Molecule remembers of another run it would not create the machines.
+            env={**environment(scenario, every_release=every_release), "MOLECULE_EPHEMERAL_DIRECTORY": state},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
