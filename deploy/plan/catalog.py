@@ -135,9 +135,12 @@ PHASES: tuple[Phase, ...] = (
     ),
     Phase("scratch", "Job scratch", ("scratch",), lambda site: site.nodes),
     Phase("quotas", "Quotas", ("quotas",), hosts_with_quotas),
+    # Before others, which have their turn while it starts.
+    Phase("database", "Database", ("mariadb",), lambda site: site.masters),
+    Phase("packages", "Slurm packages and authentication", ("slurm_packages", "munge"), _slurm_hosts),
+    Phase("accounting", "Accounting", ("mariadb", "slurmdbd"), lambda site: site.masters),
     # Before Slurm's daemons: slurmd runs the check before it registers.
     Phase("node_health", "Node health", ("node_health",), lambda site: site.nodes, needs_contract=True),
-    Phase("packages", "Slurm packages and authentication", ("slurm_packages", "munge"), _slurm_hosts),
     Phase(
         "plugin_build",
         "Plugin for containers",
@@ -147,7 +150,7 @@ PHASES: tuple[Phase, ...] = (
     ),
     Phase("plugin", "Plugin for containers, everywhere", ("pyxis",), _spank_hosts),
     Phase("containers", "Containers", ("enroot",), lambda site: site.containers),
-    Phase("accounting", "Accounting", ("mariadb", "slurmdbd", "slurm_accounts"), lambda site: site.masters),
+    Phase("qos", "QOS", ("slurmdbd", "slurm_accounts"), lambda site: site.masters),
     Phase(
         "controller",
         "Controller",

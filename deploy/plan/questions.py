@@ -52,7 +52,7 @@ def services_by_host(site: Site, contract: Mapping[str, Hardware]) -> dict[str, 
     for phase in PHASES:
         own = tuple(_SERVICES[role] for role in phase.roles if role in _SERVICES)
         for host in phase.members(site, contract):
-            services[host.name] += own
+            services[host.name] = tuple(dict.fromkeys((*services[host.name], *own)))
     return services
 
 

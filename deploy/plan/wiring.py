@@ -126,7 +126,8 @@ def shared_variables(site: Site, contract: Mapping[str, Hardware]) -> Mapping[st
     hardware = {name: hardware_of(site.hosts[name], contract) for name in known}
     return {
         "phase_names": {"hosts_file_entries": _entries(site)},
-        "phase_accounting": {"slurmdbd_host": servers[0], **accounts},
+        "phase_accounting": {"slurmdbd_host": servers[0]},
+        "phase_qos": {"slurmdbd_host": servers[0], **accounts},
         "phase_controller": {
             **accounts,
             "slurmctld_controllers": controllers,

@@ -40,6 +40,12 @@ options:
     description: As C(pending), of C(reload_inputs).
     type: bool
     default: false
+  wait:
+    description:
+      - Whether to come back when it runs. Otherwise it is told to, and whether it does is for a later task to
+        see, which may be this module once more.
+    type: bool
+    default: true
 author: [the maintainers of this project]
 """
 
@@ -109,6 +115,7 @@ def main() -> None:
         "pending": {"type": "bool", "default": False},
         "reload_inputs": {"type": "list", "elements": "path", "default": []},
         "reload_pending": {"type": "bool", "default": False},
+        "wait": {"type": "bool", "default": True},
     }
     module = AnsibleModule(argument_spec=arguments, supports_check_mode=True)
     name, inputs, reload_inputs = (module.params[key] for key in ("name", "inputs", "reload_inputs"))
@@ -124,7 +131,8 @@ def main() -> None:
     state = properties.get("LoadState")
     if state == "not-found" and not module.check_mode:
         module.fail_json(msg=f"the unit {name} is {state}")
-    running = properties.get("ActiveState") in {"active", "reloading", "activating"}
+    activity = properties.get("ActiveState")
+    running = activity in {"active", "reloading", "activating"}
     now = time.time(), time.monotonic()
     reasons = newer(inputs, moment(properties, _START, *now))
     # A service that runs changes its state when it starts and when it is reloaded.
@@ -143,11 +151,14 @@ def main() -> None:
         or brings_a_unit(reasons)
         or (action != "none" and is_unknown([*inputs, *reload_inputs], properties))
     )
+    patience = () if module.params["wait"] else ("--no-block",)
     steps = [
         (("unmask", name), state == "masked"),
         (("daemon-reload",), is_to_be_read),
         (("enable", name), enable),
-        ((action, name), action != "none"),
+        ((*patience, action, name), action != "none"),
+        # Joins what another has begun, or fails with it.
+        (("start", name), module.params["wait"] and action == "none" and activity == "activating"),
     ]
     for words in [words for words, is_needed in steps if is_needed and not module.check_mode]:
         systemctl(*words)

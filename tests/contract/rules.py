@@ -130,9 +130,12 @@ def explains_its_exceptions(role: Path) -> Iterator[str]:
 
 
 def tags_its_tasks(role: Path) -> Iterator[str]:
-    """Every task has a tag: install, configure or service."""
-    for task in tasks(role):
-        if task.file.parent.name == "tasks" and task.file.name == "main.yml" and not task.tags:
+    """Every task has a tag: install, configure or service; where it imports others, it or each of them."""
+    untagged = [task for task in tasks(role) if task.file.parent.name == "tasks" and not task.tags]
+    imported = {task.words.get("ansible.builtin.import_tasks", "") for task in untagged}
+    for task in untagged:
+        is_import = "ansible.builtin.import_tasks" in task.words
+        if task.file.name in {"main.yml", *imported} and not is_import:
             yield f"{task.place}: has no tag"
 
 

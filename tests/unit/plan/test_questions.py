@@ -28,7 +28,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
 
 def test_every_host_should_run_the_daemons_of_its_phases(site: Site) -> None:
     assert services_by_host(site, {}) == {
-        "ctl1": ("chrony", "munge", "mariadb", "slurmdbd", "slurmctld", NUMBERS, *WATCHING),
+        "ctl1": ("chrony", "mariadb", "munge", "slurmdbd", "slurmctld", NUMBERS, *WATCHING),
         "login1": ("chrony", "munge", "sackd", NUMBERS),
         "node1": ("chrony", "munge", "slurmd", NUMBERS, "gpu_exporter"),
         "node2": ("chrony", "munge", "slurmd", NUMBERS, "gpu_exporter"),
@@ -44,7 +44,8 @@ def test_every_role_that_runs_a_daemon_is_known_by_it() -> None:
 
 
 def _runs_a_daemon(role: str) -> bool:
-    tasks = (roles() / role / "tasks" / "main.yml").read_text(encoding="utf-8")
+    files = [roles() / role / "tasks" / name for name in ("main.yml", "start.yml")]
+    tasks = "".join(file.read_text(encoding="utf-8") for file in files if file.exists())
     return "service_current:" in tasks or "slurmctld_config:" in tasks
 
 
@@ -60,7 +61,7 @@ def test_what_each_host_is_asked(site: Site, tmp_path: Path) -> None:
     hosts: dict[str, Any] = source["all"]["children"]["phase_status"]["hosts"]
     assert hosts["ctl1"] == {
         "ansible_become": False,
-        "status_services": ["chrony", "munge", "mariadb", "slurmdbd", "slurmctld", NUMBERS, *WATCHING],
+        "status_services": ["chrony", "mariadb", "munge", "slurmdbd", "slurmctld", NUMBERS, *WATCHING],
         "status_asks_slurm": True,
     }
     assert hosts["node1"]["status_asks_slurm"] is False
