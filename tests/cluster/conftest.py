@@ -35,14 +35,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Brings the life of each cluster into order; what has machines of its own comes and goes before."""
     items.sort(key=_place_in_life)
     if not config.getoption("--every-release"):
-        spared = [item for item in items if item.get_closest_marker("one_release") and _is_on_another(item)]
+        spared = [item for item in items if _is_on_another(item)]
         config.hook.pytest_deselected(items=spared)
         items[:] = [item for item in items if item not in spared]
 
 
 def _is_on_another(item: pytest.Item) -> bool:
-    """Whether a test is on a release that is not the first."""
-    return any(release in item.name for release in RELEASES[1:])
+    """Whether a test for one release, by default the first, is on another."""
+    marker = item.get_closest_marker("one_release")
+    chosen = next(iter(marker.args), RELEASES[0]) if marker else None
+    return marker is not None and any(name in item.name for name in RELEASES if name != chosen)
 
 
 def _place_in_life(item: pytest.Item) -> tuple[str, int]:

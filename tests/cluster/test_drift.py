@@ -14,7 +14,8 @@ import pytest
 from tests.cluster.lab_cluster import Cluster
 from tests.cluster.mutations import Records, mutations
 
-pytestmark = pytest.mark.one_release
+# The life of the other cluster is the longer one.
+pytestmark = pytest.mark.one_release("bookworm")
 
 ROUNDS = int(os.environ.get("DEPLOY_DRIFT_ROUNDS", "1"))
 SEED = int(os.environ.get("DEPLOY_DRIFT_SEED", "1"))

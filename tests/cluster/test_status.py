@@ -11,7 +11,8 @@ from deploy.run.journal import state_directory
 from deploy.run.lock import site_lock
 from tests.cluster.lab_cluster import DEPLOY, Cluster, run, wait_until
 
-pytestmark = pytest.mark.one_release
+# The life of the other cluster is the longer one.
+pytestmark = pytest.mark.one_release("bookworm")
 
 REASON = "bad disk | sdb=7 [x] é"
 

@@ -9,7 +9,6 @@ of which nothing is worth keeping, has a process of its own.
 
 import json
 import os
-import signal
 import socket
 import sys
 from importlib import import_module
@@ -25,6 +24,7 @@ def main(place: Path) -> None:
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(place / "socket"))
         listener.listen()
+        apart: list[int] = []
         for number in count():
             connection = listener.accept()[0]
             with connection, connection.makefile("rw", encoding="utf-8") as talk:
@@ -34,13 +34,14 @@ def main(place: Path) -> None:
                 # Now, with the environment of the first request: Ansible reads it while it is imported.
                 warm = import_module("deploy.run.warm")
                 is_apart = "--syntax-check" in request["command"]
-                if is_apart:
-                    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for them
-                    if os.fork():
-                        continue
+                if is_apart and (child := os.fork()):
+                    apart = [pid for pid in (*apart, child) if os.waitpid(pid, os.WNOHANG) == (0, 0)]
+                    continue
                 code, said = _play(warm, request["command"], place / str(number))
                 talk.write(json.dumps({"code": code, "said": said}) + "\n")
-            if is_apart or code not in warm.CAME_TO_ITS_END:
+            if is_apart:
+                os._exit(0)  # without removing what both processes share
+            if code not in warm.CAME_TO_ITS_END:
                 return
 
 
