@@ -10,7 +10,7 @@ LAB_PACKAGES := podman runc netavark aardvark-dns mmdebstrap uidmap iptables ope
 RELEASE ?= trixie
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help venv system demo demo-down test lint unit contract prometheus-programs integration molecule browser cluster bench clean clean-labs
+.PHONY: help venv system demo demo-down test test-more lint unit contract prometheus-programs integration molecule molecule-more browser cluster cluster-more bench clean clean-labs
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,12 +39,15 @@ demo-down: ## Remove the demo's lab and everything it left; images that another 
 	@$(BIN)/deploy lab down --name demo --delete-dir
 	@podman images --quiet localhost/deploy-lab | sort -u | xargs --no-run-if-empty podman rmi >/dev/null 2>&1 || true
 
-test: ## Everything CI runs, cheap checks first; says how long each took
-	@for stage in lint unit contract integration molecule cluster; do \
-	  began=$$SECONDS; \
-	  $(MAKE) --no-print-directory $$stage; \
-	  echo "== $$stage: $$((SECONDS - began)) s"; \
-	done
+# Says how long each stage took.
+STAGES = for stage in $(1); do began=$$SECONDS; $(MAKE) --no-print-directory $$stage; \
+	echo "== $$stage: $$((SECONDS - began)) s"; done
+
+test: ## Tests of the project and of what every cluster has, cheap checks first
+	@$(call STAGES,lint unit contract integration molecule cluster)
+
+test-more: ## Tests of what a site may add, and those that need a cluster for themselves; CI runs them after test
+	@$(call STAGES,molecule-more cluster-more)
 
 lint: venv ## ruff, mypy, ansible-lint, yamllint, layers
 	$(BIN)/ruff check .
@@ -72,8 +75,11 @@ prometheus-programs: .venv/prometheus/promtool ## Get promtool and Prometheus fr
 integration: venv prometheus-programs ## Real ansible-runner and Prometheus on this machine
 	$(BIN)/pytest tests/integration --numprocesses 2 --dist loadfile
 
-molecule: venv system ## Each role in containers; OPTIONS=--every-release for every one on both Debian releases
-	$(BIN)/python molecule/run.py $(OPTIONS)
+molecule: venv system ## Roles of every cluster, each in containers; OPTIONS=--every-release for all on both Debian releases
+	$(BIN)/python molecule/run.py --roles plain $(OPTIONS)
+
+molecule-more: venv system ## Roles that a site may add
+	$(BIN)/python molecule/run.py --roles added $(OPTIONS)
 
 browser: ## Install Chromium, in which a test opens the pages of Prometheus
 	@command -v chromium >/dev/null || { \
@@ -83,10 +89,15 @@ browser: ## Install Chromium, in which a test opens the pages of Prometheus
 	}
 
 # What systemd in so many machines watches takes more than the kernel's 128 inotify instances; with those, two fit.
-cluster: venv system browser ## Whole clusters in the lab, both Debian releases; OPTIONS=--every-release for every test on both
-	@workers=3; limit=fs.inotify.max_user_instances; \
+CLUSTERS = workers=3; limit=fs.inotify.max_user_instances; \
 	[ $$(sysctl --values $$limit) -ge 1024 ] || $(SUDO) sysctl --quiet --write $$limit=1024 || workers=2; \
 	$(BIN)/pytest tests/cluster --numprocesses $$workers --durations 20 $(OPTIONS)
+
+cluster: venv system ## Two clusters' lives, both Debian releases; OPTIONS=--every-release for every test on both
+	@$(CLUSTERS) -m "not more"
+
+cluster-more: venv system browser ## Clusters with what a site may add
+	@$(CLUSTERS) -m more
 
 bench: venv system .venv/pyinfra/bin/pyinfra ## Benchmarks, as ratios side by side; OPTIONS='--nodes 10 --rounds 1'
 	$(BIN)/python -m tests.bench $(OPTIONS)

@@ -1,6 +1,7 @@
 """Runs Molecule scenarios, three at a time; shows how long each took and the output of those that fail.
 
-``python molecule/run.py [--every-release] [SCENARIO …]``. A scenario that is named runs on all its machines.
+``python molecule/run.py [--every-release] [--roles PART] [SCENARIO …]``. A scenario that is named runs on all
+its machines.
 """
 
 import argparse
@@ -21,6 +22,15 @@ ROOT = Path(__file__).resolve().parents[1]
 _AT_ONCE = 3
 _RELEASE = "trixie"
 _SECONDS_TO_ANSWER = "60"  # two cores boot and install for up to nine machines at once
+OF_EVERY_CLUSTER = frozenset(
+    (
+        *("bootstrap", "hosts_file", "time_sync", "user_environment", "users"),
+        *("mariadb", "munge", "slurm_accounts", "slurm_client", "slurm_packages", "slurmctld", "slurmd"),
+        *("slurmdbd", "environment_modules", "node_health", "scratch"),
+        *("job_ssh", "login_limits", "motd", "ssh_server"),
+    )
+)
+"""Roles that no cluster is without; all others are added by a site that wants them."""
 ON_EVERY_RELEASE = frozenset(
     (
         *("bootstrap", "cuda_toolkit", "gpu_exporter", "nvidia_driver", "nvidia_repository"),
@@ -42,9 +52,11 @@ class Result:
     output: str
 
 
-def scenarios() -> list[str]:
-    """The names of all scenarios."""
-    return sorted(path.parent.name for path in (ROOT / "molecule").glob("*/molecule.yml"))
+def scenarios(part: str) -> list[str]:
+    """The names of all scenarios, of those of roles that every cluster has, or of all others."""
+    names = sorted(path.parent.name for path in (ROOT / "molecule").glob("*/molecule.yml"))
+    wanted = {"all": (True, False), "plain": (True,), "added": (False,)}[part]
+    return [name for name in names if (name in OF_EVERY_CLUSTER) in wanted]
 
 
 def environment(scenario: str, *, every_release: bool) -> Mapping[str, str]:
@@ -87,12 +99,12 @@ def run(scenario: str, *, every_release: bool) -> Result:
     return Result(scenario, ended.returncode == 0, time.monotonic() - began, ended.stdout)
 
 
-def main(chosen: list[str], *, every_release: bool) -> int:
-    """Runs the chosen scenarios, or all; returns the exit code."""
+def main(chosen: list[str], part: str, *, every_release: bool) -> int:
+    """Runs the chosen scenarios, or a part of them; returns the exit code."""
     results = []
     one = partial(run, every_release=every_release or bool(chosen))
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        for result in pool.map(one, chosen or scenarios()):
+        for result in pool.map(one, chosen or scenarios(part)):
             results.append(result)
             verdict = "passed" if result.passed else "FAILED"
             sys.stdout.write(f"{verdict}  {result.scenario:<19} {result.seconds:6.1f} s\n")
@@ -107,6 +119,7 @@ def main(chosen: list[str], *, every_release: bool) -> int:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Runs Molecule scenarios.")
     parser.add_argument("--every-release", action="store_true", help="all scenarios on all releases")
+    parser.add_argument("--roles", metavar="PART", choices=("all", "plain", "added"), default="all")
     parser.add_argument("scenario", nargs="*")
     arguments = parser.parse_args()
-    sys.exit(main(arguments.scenario, every_release=arguments.every_release))
+    sys.exit(main(arguments.scenario, arguments.roles, every_release=arguments.every_release))

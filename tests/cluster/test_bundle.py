@@ -12,6 +12,8 @@ import pytest
 
 from tests.cluster.lab_cluster import DEPLOY, Cluster, booted, run
 
+pytestmark = pytest.mark.more
+
 FETCH = ("apt-get", "--error-on=any", "-o", "Acquire::http::Timeout=3", "update")
 
 

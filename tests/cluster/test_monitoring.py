@@ -18,6 +18,8 @@ from tests.cluster.jobs import wait_for_job
 from tests.cluster.lab_cluster import Cluster, booted, wait_until
 from tests.cluster.validated import expect_found, validated
 
+pytestmark = pytest.mark.more
+
 WEBHOOK = Path(__file__).parents[2] / "molecule/shared/webhook.py"
 NOTES = "/srv/told"
 SETTINGS = """

@@ -9,7 +9,7 @@ import pytest
 from tests.cluster.lab_cluster import DEPLOY, run
 from tests.contract.content import ROOT
 
-pytestmark = pytest.mark.one_release
+pytestmark = [pytest.mark.one_release, pytest.mark.more]
 
 SITE = ROOT / "inventory/sites/tcg-crest"
 NAME = f"test-rehearsal-{os.getpid()}"

@@ -1,12 +1,30 @@
 """Every role is tried on real machines, by tests that can fail."""
 
+import runpy
 from pathlib import Path
 
 import pytest
 
+from deploy.plan.build import build_plan
+from deploy.site.inventory import read_site
 from tests.contract.content import ROOT, role_directories
 from tests.contract.scenarios import toothless
 
+PLAIN = """
+[slurm-master]
+ctl1
+[slurm-login]
+login1
+[slurm-node]
+node1
+[slurm-metric]
+[slurm-cluster:children]
+slurm-master
+slurm-login
+slurm-node
+[slurm-node:vars]
+nvidia_driver_source=none
+"""
 SCENARIOS = sorted(path.parent for path in ROOT.glob("molecule/*/molecule.yml"))
 
 
@@ -45,3 +63,11 @@ def test_scenario_with_teeth_passes(tmp_path: Path) -> None:
     for name in ("molecule.yml", "converge.yml"):
         (tmp_path / name).write_text("")
     assert list(toothless(tmp_path)) == []
+
+
+def test_make_test_tries_the_roles_of_every_cluster(tmp_path: Path) -> None:
+    inventory = tmp_path / "inventory.ini"
+    inventory.write_text(PLAIN)
+    plan = build_plan(read_site(inventory))
+    roles = {role for step in plan.steps for role in step.phase.roles}
+    assert runpy.run_path(str(ROOT / "molecule/run.py"))["OF_EVERY_CLUSTER"] == roles
