@@ -4,7 +4,7 @@ from subprocess import CompletedProcess
 
 import pytest
 
-from molecule.conftest import On
+from molecule.conftest import MACHINES, Converge, On
 
 PASSWORD = "one-password-of-the-scenario"  # noqa: S105 - of machines that live for a minute
 
@@ -69,3 +69,12 @@ def test_what_was_not_declared_is_kept(on: On) -> None:
 
 def test_it_starts_with_the_machine(on: On, machine: str) -> None:
     assert on(machine, "systemctl", "is-enabled", "mariadb").stdout == "enabled\n"
+
+
+def test_a_server_that_does_not_start_says_why(on: On, converge: Converge) -> None:
+    answer = converge(only=MACHINES[0], parameters={"no_such_setting": 1})
+    assert answer.returncode == 2, answer.stdout + answer.stderr
+    assert "unknown variable 'no_such_setting=1'" in answer.stderr
+    again = converge(only=MACHINES[0])
+    assert again.returncode == 0, again.stderr
+    assert on(MACHINES[0], "systemctl", "is-active", "mariadb").stdout == "active\n"
