@@ -1,6 +1,7 @@
 #!/usr/bin/python
 """Ansible module: a systemd service that is enabled, runs, and has read its current inputs."""
 
+import socket
 import time
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,16 @@ options:
         see, which may be this module once more.
     type: bool
     default: true
+  address:
+    description: Where its C(port) is; empty for a service that listens everywhere.
+    type: str
+    default: ""
+  port:
+    description:
+      - The TCP port that it answers on when it has come up, which systemd does not know of most services.
+        It is asked on every run, and no answer is an error with the end of the journal. 0 for none.
+    type: int
+    default: 0
 author: [the maintainers of this project]
 """
 
@@ -76,6 +87,7 @@ _PROPERTIES = ",".join(
 _UNITS = "/etc/systemd/system/"
 _IMPACTS = {"reload": "reconfigure"}
 _ENABLED = frozenset({"enabled", "static", "indirect", "generated", "alias", "enabled-runtime"})
+_PATIENCE, _PAUSE = 60.0, 0.2  # seconds
 
 
 def parse_properties(text: str) -> dict[str, str]:
@@ -93,18 +105,45 @@ def newer(inputs: list[str], start: float) -> list[str]:
     return [name for name in inputs if Path(name).exists() and Path(name).stat().st_mtime > start]
 
 
-def brings_a_unit(reasons: list[str]) -> bool:
-    """Whether a unit was written; systemd does not notice one that takes the place of a package's."""
-    return any(reason.startswith(_UNITS) for reason in reasons)
-
-
 def is_unknown(inputs: list[str], properties: dict[str, str]) -> bool:
     """Whether a file of the unit is there that systemd has not read, which it does not always say itself.
 
-    A directory of drop-ins that is made after systemd looked for units is not looked for again (systemd 252).
+    A directory of drop-ins that is made after systemd looked for units is not looked for again (systemd 252),
+    nor is a unit noticed that takes the place of a package's.
     """
     known = {path for name in _FILES for path in properties.get(name, "").split()}
     return any(name.startswith(_UNITS) and name not in known and Path(name).exists() for name in inputs)
+
+
+def fail(module: AnsibleModule, what: str) -> None:
+    """End with what is wrong and the last words of the service."""
+    command = ["journalctl", "-u", module.params["name"], "-n", "10", "--no-pager", "-o", "cat"]
+    journal = module.run_command(command)[1]
+    module.fail_json(msg=f"{what} | {journal.strip()[-600:]}")
+
+
+def systemctl(module: AnsibleModule, *words: str) -> str:
+    """What systemctl says; an error of it ends the module."""
+    code, out, err = module.run_command(["systemctl", *words])
+    if code != 0:
+        fail(module, f"systemctl {' '.join(words)}: {err.strip()}")
+    return str(out)
+
+
+def has_answer(module: AnsibleModule, patience: float = _PATIENCE) -> bool:
+    """Whether the service's port answers within so many seconds, and before the service has failed."""
+    name, address, port = (module.params[key] for key in ("name", "address", "port"))
+    deadline = time.monotonic() + patience
+    while True:
+        try:
+            socket.create_connection((address or "127.0.0.1", port), timeout=patience).close()
+        except OSError:
+            has_failed = module.run_command(["systemctl", "is-failed", "--quiet", name])[0] == 0
+            if has_failed or time.monotonic() >= deadline:
+                return False
+            time.sleep(_PAUSE)
+        else:
+            return True
 
 
 def main() -> None:
@@ -116,18 +155,12 @@ def main() -> None:
         "reload_inputs": {"type": "list", "elements": "path", "default": []},
         "reload_pending": {"type": "bool", "default": False},
         "wait": {"type": "bool", "default": True},
+        "address": {"type": "str", "default": ""},
+        "port": {"type": "int", "default": 0},
     }
     module = AnsibleModule(argument_spec=arguments, supports_check_mode=True)
     name, inputs, reload_inputs = (module.params[key] for key in ("name", "inputs", "reload_inputs"))
-
-    def systemctl(*words: str) -> str:
-        code, out, err = module.run_command(["systemctl", *words])
-        if code != 0:
-            journal = module.run_command(["journalctl", "-u", name, "-n", "10", "--no-pager", "-o", "cat"])[1]
-            module.fail_json(msg=f"systemctl {' '.join(words)}: {err.strip()} | {journal.strip()[-600:]}")
-        return str(out)
-
-    properties = parse_properties(systemctl("show", name, "--property", _PROPERTIES))
+    properties = parse_properties(systemctl(module, "show", name, "--property", _PROPERTIES))
     state = properties.get("LoadState")
     if state == "not-found" and not module.check_mode:
         module.fail_json(msg=f"the unit {name} is {state}")
@@ -146,22 +179,24 @@ def main() -> None:
     else:
         action = "none"
     enable = properties.get("UnitFileState") not in _ENABLED
-    is_to_be_read = (
-        properties.get("NeedDaemonReload") == "yes"
-        or brings_a_unit(reasons)
-        or (action != "none" and is_unknown([*inputs, *reload_inputs], properties))
+    is_to_be_read = properties.get("NeedDaemonReload") == "yes" or (
+        action != "none" and is_unknown([*inputs, *reload_inputs], properties)
     )
     patience = () if module.params["wait"] else ("--no-block",)
+    # A start joins what another has begun, or fails with it.
+    joins = module.params["wait"] and action == "none" and activity == "activating"
     steps = [
         (("unmask", name), state == "masked"),
         (("daemon-reload",), is_to_be_read),
         (("enable", name), enable),
-        ((*patience, action, name), action != "none"),
-        # Joins what another has begun, or fails with it.
-        (("start", name), module.params["wait"] and action == "none" and activity == "activating"),
+        # One that failed too often is not started again for some seconds, though its reason may be mended.
+        (("reset-failed", name), activity == "failed"),
+        ((*patience, "start" if joins else action, name), joins or action != "none"),
     ]
     for words in [words for words, is_needed in steps if is_needed and not module.check_mode]:
-        systemctl(*words)
+        systemctl(module, *words)
+    if module.params["port"] and not module.check_mode and not has_answer(module):
+        fail(module, f"{name} does not answer on port {module.params['port']}")
     impact = {
         "kind": _IMPACTS.get(action, action),
         "service": name.removesuffix(".service"),

@@ -50,3 +50,12 @@ def test_another_port_restarts_it(on: On, converge: Converge) -> None:
     again = converge()
     assert all(listening)
     assert answer.stdout.count("changed=2") == again.stdout.count("changed=2") == len(MACHINES)
+
+
+def test_one_that_does_not_come_up_is_an_error_that_says_why(on: On, converge: Converge) -> None:
+    answer = converge(only=MACHINES[0], node_exporter_arguments=["--no-such-flag"])
+    assert answer.returncode == 2, answer.stdout + answer.stderr
+    assert "does not answer on port 9100 |" in answer.stderr
+    assert "unknown long flag '--no-such-flag'" in answer.stderr
+    assert converge(only=MACHINES[0]).returncode == 0
+    assert "node_memory_MemAvailable_bytes" in numbers(on, MACHINES[0])

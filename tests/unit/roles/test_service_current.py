@@ -1,4 +1,5 @@
 import os
+import socket
 from pathlib import Path
 
 import pytest
@@ -22,11 +23,6 @@ def test_start_time_follows_the_present_clock() -> None:
     assert service.moment(properties, "InactiveExitTimestampMonotonic", wall=1000.0, monotonic=100.0) == 940.0
 
 
-def test_a_unit_among_the_reasons_is_read() -> None:
-    assert service.brings_a_unit(["/etc/default/x", "/etc/systemd/system/x.service"])
-    assert not service.brings_a_unit(["/etc/default/x"])
-
-
 def test_a_drop_in_that_systemd_has_not_read_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(service, "_UNITS", f"{tmp_path}/")
     there, missing = tmp_path / "a.service.d.conf", tmp_path / "missing.conf"
@@ -44,3 +40,27 @@ def test_only_inputs_written_after_the_start_count(tmp_path: Path) -> None:
         os.utime(path, (when, when))
     inputs = [str(old), str(new), str(tmp_path / "missing")]
     assert service.newer(inputs, 940.0) == [str(new)]
+
+
+class Module:
+    """The part of AnsibleModule that asks whether the service has failed: at the second question it has."""
+
+    def __init__(self, address: str, port: int) -> None:
+        self.params = {"name": "x", "address": address, "port": port}
+        self.asked: list[list[str]] = []
+
+    def run_command(self, command: list[str]) -> tuple[int, str, str]:
+        self.asked.append(command)
+        return (0 if len(self.asked) > 1 else 1), "", ""
+
+
+def test_a_port_answers_once_something_listens() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        assert service.has_answer(Module("127.0.0.1", port))
+        assert service.has_answer(Module("", port))
+    fails, waits = Module("127.0.0.1", port), Module("127.0.0.1", port)
+    assert not service.has_answer(fails)
+    assert fails.asked == [["systemctl", "is-failed", "--quiet", "x"]] * 2
+    assert not service.has_answer(waits, patience=0)
+    assert len(waits.asked) == 1
