@@ -82,6 +82,8 @@ class Work:
     wiring: Path
     unrecorded: dict[str, tuple[str, ...]]
     """Phases of which hosts said that they have no record."""
+    held: dict[str, frozenset[str]]
+    """Phases of which hosts said that they are as recorded."""
 
 
 @dataclass(frozen=True)
@@ -116,6 +118,8 @@ class ClusterRun:
             # A controller that never had a slurm.conf has no jobs that could be lost.
             if is_to_run and not is_new and not self.options.check:
                 passed, options = self._plan_first(work, display, agree, cancellation)
+            renews = is_to_run and not self.options.check and not (passed and self.options.full)
+            recorded = self._known_records(all_but=work.plan.hosts if renews else ())
             # Only now: what was refused never was a run.
             journal = Journal.create(self.site.directory, self._metadata(hosts, started))
             with journal.keeps_faults():
@@ -130,11 +134,16 @@ class ClusterRun:
 
                 if is_to_run and not passed:
                     self._run(work, options, on_event, cancellation)
+                self.ansible.dismiss()
                 summary = summarize(events, hosts, started=started)
                 if self._is_recorded(summary, events, is_to_run=is_to_run):
-                    for event in self._records.write(work.contract, work.plan, events, summary):
+                    written = self._records.write(
+                        work.contract, work.plan, events, summary, held=work.held, known=recorded
+                    )
+                    recorded |= written.digests
+                    for event in written.notices:
                         on_event(event)
-                journal.finish(converged=self._converged(summary))
+                journal.finish(converged=self._converged(summary), recorded=recorded)
                 display.finish(summary, self._hint(summary, is_refused=is_refused(events)))
         return summary
 
@@ -149,6 +158,7 @@ class ClusterRun:
         plan = build_plan(self.site, contract, limit=self.limit, unknown=unknown)
         repairs: dict[str, dict[str, Any]] = {}
         unrecorded: dict[str, tuple[str, ...]] = {}
+        done: dict[str, frozenset[str]] = {}
         if not self.options.full and self.options.is_whole and not cancellation.is_asked:
             states, events = self._records.states(contract, plan.hosts)
             for event in events:
@@ -159,7 +169,7 @@ class ClusterRun:
             unrecorded = {name: state.unrecorded for name, state in states.items() if not state.why}
         wiring = self.place / "wiring.json"
         write_wiring(wiring, self.site, plan, contract, repairs)
-        return Work(plan, contract, wiring, unrecorded)
+        return Work(plan, contract, wiring, unrecorded, done)
 
     def _run(
         self,
@@ -173,6 +183,12 @@ class ClusterRun:
             self._records.forget(work.plan, work.unrecorded)
         request = self._request("cluster", work.wiring, secrets, options)
         execute(request, on_event, cancellation, self.ansible)
+
+    def _known_records(self, *, all_but: tuple[str, ...]) -> dict[str, str]:
+        """By host what is known of its records: a digest of all of them, as this site wrote them last."""
+        last = last_run(self.site.directory)
+        known = last.recorded if last else {}
+        return {name: of for name, of in known.items() if name in self.site.hosts and name not in all_but}
 
     def _is_recorded(self, summary: Summary, events: list[Event], *, is_to_run: bool) -> bool:
         """Whether what ran tells that phases are converged: whole ones, done or found without a change."""

@@ -1,5 +1,7 @@
 """The records that hosts keep of what was converged there: asked before a run, written after it."""
 
+import hashlib
+import json
 import os
 import time
 from collections import defaultdict
@@ -22,6 +24,16 @@ from deploy.site.hardware import Hardware
 from deploy.site.inventory import Site
 from deploy.site.node_lists import fold
 from deploy.site.secrets import read_secrets, secrets_file
+
+_DIGITS = 16
+
+
+@dataclass(frozen=True)
+class Written:
+    """What there is to say of it, and the digests of the records of hosts that now have all theirs."""
+
+    notices: list[Notice]
+    digests: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -55,10 +67,22 @@ class Records:
         self._ask({name: ("forget", {"phases": phases}) for name, phases in recorded.items() if phases})
 
     def write(
-        self, contract: Mapping[str, Hardware], plan: Plan, events: Iterable[Event], summary: Summary
-    ) -> list[Event]:
-        """Writes records of all that ran to its end; returns what there is to say of it."""
+        self,
+        contract: Mapping[str, Hardware],
+        plan: Plan,
+        events: Iterable[Event],
+        summary: Summary,
+        *,
+        held: Mapping[str, Collection[str]],
+        known: Mapping[str, str],
+    ) -> "Written":
+        """Writes records of all that ran to its end.
+
+        ``held`` are by host the phases whose records were found true, ``known`` the digests of what was
+        written before: where it would be the same, records are left as they are.
+        """
         expected = self._expected(contract)
+        digests = {name: _digest(of_phases) for name, of_phases in expected.items()}
         told = list(events)
         began = {event.play for event in told if isinstance(event, PlayStarted)}
         managed = _managed(told)
@@ -67,6 +91,8 @@ class Records:
             if step.phase.title not in began:
                 continue
             for name in step.hosts:
+                if known.get(name) == digests[name]:
+                    continue
                 if name in summary.hosts and summary.hosts[name].is_good:
                     only = [*expected[name]]
                     new: tuple[str, dict[str, Any]] = (
@@ -80,13 +106,18 @@ class Records:
                         "probes": _probes(step.phase),
                     }
         answers = self._ask(questions)
-        return [
-            Notice(
-                time.time(), Level.WARNING, f"{name}: what was converged could not be recorded: {answer.why}"
-            )
-            for name, answer in answers.items()
-            if isinstance(answer, Unanswered) and not answer.is_by_choice
+        unanswered = {name: why for name, why in answers.items() if isinstance(why, Unanswered)}
+        whole = [
+            name
+            for name, (_, content) in questions.items()
+            if name not in unanswered and expected[name].keys() <= {*content["phases"], *held.get(name, ())}
         ]
+        notices = [
+            Notice(time.time(), Level.WARNING, f"{name}: what was converged could not be recorded: {of.why}")
+            for name, of in unanswered.items()
+            if not of.is_by_choice
+        ]
+        return Written(notices, {name: digests[name] for name in whole})
 
     def _ask(self, questions: Mapping[str, tuple[str, Mapping[str, Any]]]) -> dict[str, Any]:
         return ask(questions, self.site.hosts, login_of(self.options), self.options.forks)
@@ -105,6 +136,10 @@ def login_of(options: Options) -> Login:
         asks_for_passwords=bool(options.connection_password or options.become_password),
         environment=os.environ,
     )
+
+
+def _digest(of_phases: Mapping[str, str]) -> str:
+    return hashlib.sha256(json.dumps(of_phases, sort_keys=True).encode()).hexdigest()[:_DIGITS]
 
 
 def _phases_by_host(plan: Plan) -> dict[str, list[str]]:

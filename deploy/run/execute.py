@@ -123,6 +123,11 @@ class EarlyStart:
             os.close(self._gate)
         self._stack.close()
 
+    def dismiss(self) -> None:
+        """Nothing more will be run: it may end while its starter has other things to do."""
+        if self._run:
+            self._run.tell_to_end()
+
     def take(self, request: RunRequest) -> "_Run | None":
         """The run, set going with a request; None when it has another environment or came to no good end."""
         if request.environment != self._environment:
@@ -221,10 +226,14 @@ class _Run:
             self._tell(signal.SIGTERM if cancellation.is_at_once else signal.SIGINT)
             self._thread.join(_POLL_SECONDS)
 
+    def tell_to_end(self) -> None:
+        """End at once what was never set going, or has nothing more to do."""
+        self._tell(signal.SIGTERM)
+
     def kill(self) -> None:
-        """End at once what was never set going."""
+        """The same, and wait until it has ended."""
         while self._thread.is_alive():
-            self._tell(signal.SIGTERM)
+            self.tell_to_end()
             self._thread.join(_KILL_POLL_SECONDS)
 
     def _tell(self, number: signal.Signals) -> None:

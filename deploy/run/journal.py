@@ -128,13 +128,14 @@ class Journal:
                 traceback.print_exc(file=file)
             raise internal_error(str(path)) from None
 
-    def finish(self, *, converged: Sequence[str] = ()) -> None:
+    def finish(self, *, converged: Sequence[str] = (), recorded: Mapping[str, str] | None = None) -> None:
         """Say that the run came to its end, and which hosts are now as the site says.
 
-        A run that never says so counts as interrupted.
+        ``recorded`` is by host a digest of the records that it keeps. A run that never says so counts as
+        interrupted.
         """
         self._file.close()
-        self._metadata |= {"ended": time.time(), "converged": list(converged)}
+        self._metadata |= {"ended": time.time(), "converged": list(converged), "recorded": recorded or {}}
         self._write_metadata()
 
     def _write_metadata(self) -> None:
@@ -171,6 +172,12 @@ class RecordedRun:
     def converged(self) -> tuple[str, ...]:
         """The hosts that it made what the site says, whole."""
         return tuple(str(host) for host in self.metadata.get("converged", ()))
+
+    @property
+    def recorded(self) -> dict[str, str]:
+        """By host a digest of the records that it kept after the run, where all of them are known."""
+        known = self.metadata.get("recorded")
+        return {str(name): str(of) for name, of in known.items()} if isinstance(known, Mapping) else {}
 
     @property
     def started(self) -> float | None:

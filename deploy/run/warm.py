@@ -23,12 +23,15 @@ from ansible.parsing.vault import VaultSecretsContext
 from ansible.utils.context_objects import CLIArgs
 from ansible.utils.vars import load_extra_vars, load_options_vars
 
+from deploy.run.compiled_templates import keep_compiled_templates
+
 # All done; something failed on a host; hosts did not answer (ansible/executor/task_queue_manager.py).
 CAME_TO_ITS_END = {0, 2, 4}
 
 
 def main() -> None:
     """Wait, be ansible-playbook, wait again."""
+    keep_compiled_templates(Path(sys.argv[1]).with_name("templates"))
     with Path(sys.argv[1]).open(encoding="utf-8") as gate:
         while line := gate.readline():
             request = json.loads(line)

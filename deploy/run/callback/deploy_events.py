@@ -48,6 +48,11 @@ class CallbackModule(_RunnerCallback):  # type: ignore[misc]
     CALLBACK_TYPE = "stdout"
     CALLBACK_NAME = "deploy_events"
 
+    def __init__(self) -> None:
+        super().__init__()
+        # As wide as the terminal, which is made so wide that nothing is wrapped: a megabyte of stars a run.
+        self._display.banner = lambda *_, **__: None
+
     def capture_event_data(self, event: str, **data: Any) -> AbstractContextManager[None]:  # noqa: ANN401
         """Leave out what nobody reads; add what would be lost."""
         if event == "runner_on_start":

@@ -35,6 +35,16 @@ def test_a_run_is_read_back(site: Path) -> None:
     assert run.metadata["verb"] == "cluster"
 
 
+def test_what_hosts_record_is_known_of_a_run_that_came_to_its_end(site: Path) -> None:
+    made = Journal.create(site, {"hosts": ["a"]})
+    begun = last_run(site)
+    made.finish(recorded={"a": "0123"})
+    ended = last_run(site)
+    assert begun
+    assert ended
+    assert (begun.recorded, ended.recorded) == ({}, {"a": "0123"})
+
+
 def test_an_event_is_in_the_file_at_once_and_a_cut_line_is_left_out(site: Path) -> None:
     made = Journal.create(site, {})
     made.append(PlayStarted(1.0, "P"))
