@@ -119,7 +119,7 @@ class ClusterRun:
             if is_to_run and not is_new and not self.options.check:
                 passed, options = self._plan_first(work, display, agree, cancellation)
             renews = is_to_run and not self.options.check and not (passed and self.options.full)
-            recorded = self._known_records(all_but=work.plan.hosts if renews else ())
+            recorded = self._known_records(without=work.plan.hosts if renews else ())
             # Only now: what was refused never was a run.
             journal = Journal.create(self.site.directory, self._metadata(hosts, started))
             with journal.keeps_faults():
@@ -184,11 +184,11 @@ class ClusterRun:
         request = self._request("cluster", work.wiring, secrets, options)
         execute(request, on_event, cancellation, self.ansible)
 
-    def _known_records(self, *, all_but: tuple[str, ...]) -> dict[str, str]:
+    def _known_records(self, *, without: tuple[str, ...]) -> dict[str, str]:
         """By host what is known of its records: a digest of all of them, as this site wrote them last."""
         last = last_run(self.site.directory)
         known = last.recorded if last else {}
-        return {name: of for name, of in known.items() if name in self.site.hosts and name not in all_but}
+        return {name: of for name, of in known.items() if name in self.site.hosts and name not in without}
 
     def _is_recorded(self, summary: Summary, events: list[Event], *, is_to_run: bool) -> bool:
         """Whether what ran tells that phases are converged: whole ones, done or found without a change."""

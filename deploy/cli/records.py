@@ -75,7 +75,7 @@ class Records:
         *,
         held: Mapping[str, Collection[str]],
         known: Mapping[str, str],
-    ) -> "Written":
+    ) -> Written:
         """Writes records of all that ran to its end.
 
         ``held`` are by host the phases whose records were found true, ``known`` the digests of what was

@@ -4,11 +4,16 @@ Ansible does each task on each host in a process of its own, and each of them wo
 anew: a fifth of what they compute. The code that one of them makes is what all others use.
 """
 
+from dataclasses import fields
 from pathlib import Path
 from types import CodeType
 from typing import Any
 
-from ansible._internal._templating._jinja_bits import AnsibleEnvironment, _TemplateCompileContext
+from ansible._internal._templating._jinja_bits import (
+    AnsibleEnvironment,
+    TemplateOverrides,
+    _TemplateCompileContext,
+)
 from jinja2 import FileSystemBytecodeCache
 
 _compile: Any = AnsibleEnvironment.compile
@@ -44,20 +49,9 @@ def keep_compiled_templates(directory: Path) -> None:
 def _name(environment: Any, source: str) -> str:  # noqa: ANN401
     """Of the code: the source, and everything else that decides it."""
     context = _TemplateCompileContext.current(optional=True)
-    settings = (
+    settings = [
         type(environment).__name__,
         bool(context and context.escape_backslashes),
-        environment.block_start_string,
-        environment.block_end_string,
-        environment.variable_start_string,
-        environment.variable_end_string,
-        environment.comment_start_string,
-        environment.comment_end_string,
-        environment.line_statement_prefix,
-        environment.line_comment_prefix,
-        environment.trim_blocks,
-        environment.lstrip_blocks,
-        environment.newline_sequence,
-        environment.keep_trailing_newline,
-    )
+        *(getattr(environment, field.name) for field in fields(TemplateOverrides)),
+    ]
     return f"{settings}{source}"
