@@ -37,6 +37,7 @@ _PREFIX = "deploy-validate-"
 _AT_ONCE = 16
 _MEMORY_MB = 100
 _WAIT_FOR_RESOURCES = 20
+_TO_CLEAR_UP = 40  # Slurm gives a cancelled job 30 s before it kills it: slurm.conf(5), KillWait
 _STEP_SECONDS = 60
 _KEPT = 2000
 _MEASURED = ("nccl", "nvbandwidth", "dcgm", "training", "burn-in")
@@ -195,8 +196,6 @@ class Validation:
             answer["ssh"] = self.ssh([node for node in plan["ssh_nodes"] if node in fit])
         answer |= self.measurements(fit)
         answer["accounting"] = self.accounting()
-        # What comes after a validation, a user's sinfo say, finds the nodes as they were.
-        self.jobs_are_gone()
         answer["trouble"] = self.trouble
         return answer
 
@@ -352,11 +351,11 @@ class Validation:
                 break
         return done
 
-    def jobs_are_gone(self, *where: str) -> bool:
+    def jobs_are_gone(self, *where: str, seconds: float = _WAIT_FOR_RESOURCES) -> bool:
         """Whether the last of the own jobs goes within a while, those that complete too."""
         # --all: the partition is hidden, and so are its jobs.
         argv = ["squeue", "--all", "--noheader", "--format=%i", "--me", *where]
-        deadline = time.monotonic() + _WAIT_FOR_RESOURCES
+        deadline = time.monotonic() + seconds
         while time.monotonic() < deadline and not self.is_over.wait(0.3):
             done = self.run(argv, seconds=20)
             if done["code"] == 0 and not done["said"].strip():
@@ -464,6 +463,9 @@ def validate(plan: dict[str, Any]) -> dict[str, Any]:
         try:
             validation.clean_up()
             validation.ask_slurm()
-            return validation.answer()
+            answer = validation.answer()
         finally:
             validation.clean_up()
+        # What comes after a validation, a user's sinfo say, finds the nodes as they were.
+        validation.jobs_are_gone(seconds=_TO_CLEAR_UP)
+    return answer

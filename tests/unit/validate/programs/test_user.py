@@ -249,6 +249,14 @@ def test_a_node_that_is_still_clearing_up_is_asked_again(login: Login) -> None:
     assert (login.place / "logins").read_text() == "3\n"
 
 
+def test_it_comes_back_when_its_cancelled_jobs_have_left_the_nodes(login: Login) -> None:
+    lines = ('echo squeue >> "$STUB_LOG"', '[ "$(grep -c squeue "$STUB_LOG")" -lt 3 ] && echo 41', "true")
+    (login.bin / "squeue").write_text("\n".join(("#!/bin/sh", *lines, "")))
+    login.answer()
+    Path("/tmp", MARKER).unlink()
+    assert login.did()[-4:] == ["scancel", "squeue", "squeue", "squeue"]
+
+
 def test_a_user_without_keys_has_none_afterwards(login: Login) -> None:
     login.plan |= {"kinds": ["probes", "ssh"], "ssh_nodes": ["node1"]}
     login.answer()
