@@ -4,6 +4,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -107,11 +108,12 @@ class ClusterRun:
             display.event(event)
 
         started = time.time()
-        with signals_cancel() as cancellation, closing(display):
+        with signals_cancel() as cancellation, closing(display), ThreadPoolExecutor(1) as meanwhile:
             display.start(command, hosts)
+            asked = meanwhile.submit(self._verify, hosts)
             contract, is_new = self._contract(on_answer, cancellation)
             self._refuse_skew(events)
-            work = self._work(contract, on_answer, cancellation)
+            work = self._work(contract, asked, on_answer, cancellation)
             passed: list[Event] = []
             options = self.options
             is_to_run = bool(work.plan.steps) and not is_refused(events)
@@ -150,6 +152,7 @@ class ClusterRun:
     def _work(
         self,
         contract: dict[str, dict[str, Any]],
+        asked: Future[dict[str, Any]],
         on_event: Callable[[Event], None],
         cancellation: Cancellation,
     ) -> "Work":
@@ -159,8 +162,8 @@ class ClusterRun:
         repairs: dict[str, dict[str, Any]] = {}
         unrecorded: dict[str, tuple[str, ...]] = {}
         done: dict[str, frozenset[str]] = {}
-        if not self.options.full and self.options.is_whole and not cancellation.is_asked:
-            states, events = self._records.states(contract, plan.hosts)
+        if self._goes_by_records and not cancellation.is_asked:
+            states, events = self._records.states(contract, asked.result)
             for event in events:
                 on_event(event)
             done = {name: state.converged for name, state in states.items()}
@@ -196,6 +199,14 @@ class ClusterRun:
         return is_to_run and is_done and self.options.is_whole and not self.options.check
 
     @property
+    def _goes_by_records(self) -> bool:
+        return self.options.is_whole and not self.options.full
+
+    def _verify(self, hosts: tuple[str, ...]) -> dict[str, Any]:
+        """What the hosts say of their records; asked while new nodes are asked what they have."""
+        return self._records.verify(hosts) if self._goes_by_records else {}
+
+    @property
     def _records(self) -> Records:
         return Records(self.site, self.options)
 
@@ -229,15 +240,16 @@ class ClusterRun:
         started = time.time()
         variable_files = self._borrowed_secrets()
         hosts = build_plan(self.site, limit=self.limit).hosts
-        asked: list[Event] = []
-        with signals_cancel() as cancellation, closing(display):
+        told: list[Event] = []
+        with signals_cancel() as cancellation, closing(display), ThreadPoolExecutor(1) as meanwhile:
             display.start(f"deploy plan {shown_path(self.site.inventory)}", hosts)
-            contract, _ = self._contract(asked.append, cancellation, keeps=False)
-            work = self._work(contract, asked.append, cancellation)
+            asked = meanwhile.submit(self._verify, hosts)
+            contract, _ = self._contract(told.append, cancellation, keeps=False)
+            work = self._work(contract, asked, told.append, cancellation)
             if work.plan.steps:
                 _, events = self._foretell(self.options, work.wiring, variable_files, display, cancellation)
-                asked += events
-        return forecast_of(asked), summarize(asked, hosts, started=started)
+                told += events
+        return forecast_of(told), summarize(told, hosts, started=started)
 
     def _foretell(
         self,

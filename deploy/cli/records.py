@@ -5,7 +5,7 @@ import json
 import os
 import time
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,12 +43,19 @@ class Records:
     site: Site
     options: Options
 
+    def verify(self, names: Iterable[str]) -> dict[str, Any]:
+        """What hosts answer that are asked whether they still are as they were recorded."""
+        return self._ask({name: ("verify", {}) for name in names})
+
     def states(
-        self, contract: Mapping[str, Hardware], names: Iterable[str]
+        self, contract: Mapping[str, Hardware], verified: Callable[[], Mapping[str, Any]]
     ) -> tuple[dict[str, HostState], list[Event]]:
-        """What the hosts answer, and the events that tell of it."""
+        """What the hosts answered, held against the site, and the events that tell of it.
+
+        ``verified`` gives the answers of ``verify``; it is called once it is known what to expect.
+        """
         expected = self._expected(contract)
-        answers = self._ask({name: ("verify", {}) for name in names})
+        answers = verified()
         states = {name: host_state(answer, expected[name]) for name, answer in answers.items()}
         now = time.time()
         told: list[Event] = [

@@ -87,13 +87,14 @@ def _status(inventory: Path, options: Options) -> SiteStatus:
         write_questions(questions, site, asked, contract)
         request = run_request("status", questions, site=site, options=options, settings=settings)
         with ThreadPoolExecutor(1) as meanwhile:
-            records = meanwhile.submit(Records(site, options).states, contract, asked)
+            records = Records(site, options)
+            states = meanwhile.submit(records.states, contract, lambda: records.verify(asked))
             results = answers(request, asked, site, opened.ansible)
     return site_status(
         site,
         results,
         last_convergences(recorded_runs(site.directory)),
-        records.result()[0],
+        states.result()[0],
         asked=asked,
         limit=limit,
         inventory=shown_path(site.inventory),

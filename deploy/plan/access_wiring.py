@@ -43,11 +43,14 @@ def peers(site: Site) -> list[str]:
 
 
 def direct(site: Site, networks: list[str]) -> list[str]:
-    """What the cluster reaches of itself without a proxy.
+    """What the cluster reaches of itself without a proxy; nothing where no host has one.
 
+    So that, without one, a new node concerns no other.
     The addresses of all nodes would make every process's environment long: those of hosts that offer
     something are named, and the networks, for programs that know networks.
     """
+    if not any(host.value(name) for host in site.cluster for name in ("proxy_http", "proxy_https")):
+        return []
     offering = {host.name: host for host in (*site.masters, *site.logins, *site.group(METRIC))}
     addresses = {host.cluster_address for host in offering.values()}
     return [*(host.name for host in site.cluster), *sorted(filter(is_ip, addresses)), *networks]

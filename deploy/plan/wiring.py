@@ -306,5 +306,9 @@ def write_discovery(
 ) -> None:
     """Writes the inventory source of playbooks/discover.yml; ``nodes`` are asked what they have."""
     source = wiring(site, plan, contract)
-    source["all"]["children"]["phase_discover"] = {"hosts": {node.name: None for node in nodes}}
+    groups = source["all"]["children"]
+    groups["phase_discover"] = {"hosts": {node.name: None for node in nodes}}
+    # Nodes of an earlier run are checked with the plan, which comes next and changes nothing either.
+    for name in contract:
+        groups[CHECK_GROUP]["hosts"].pop(name, None)
     path.write_text(json.dumps(source), encoding="utf-8")

@@ -1,8 +1,9 @@
+import json
 from pathlib import Path
 from typing import Any
 
 from deploy.plan.build import build_plan
-from deploy.plan.wiring import wiring
+from deploy.plan.wiring import wiring, write_discovery
 from deploy.site.inventory import Site, read_site
 from tests.unit.site.sites import INVENTORY, write_site
 
@@ -255,6 +256,25 @@ def test_the_cluster_is_reached_without_the_proxy(tmp_path: Path) -> None:
     assert groups["phase_proxy"]["vars"]["proxy_direct"] == [*names, "10.0.0.1", "10.0.0.2", "10.0.0.0/24"]
     expected = groups["phase_check"]["hosts"]["node1"]["host_check_host"]["apt_options"]
     assert expected == 'Acquire::http::Proxy "http://proxy.example:3128";\n'
+
+
+def test_without_a_proxy_a_new_host_concerns_no_other_there(tmp_path: Path) -> None:
+    files = {"group_vars/slurm-node.yml": 'proxy_http: ""\n'}
+    groups = wired(read_site(write_site(tmp_path, files=files)))
+    assert groups["phase_proxy"] == {
+        "hosts": {"node1": None, "node2": None},
+        "vars": {"proxy_direct": [], "proxy_package_caches": []},
+    }
+
+
+def test_nodes_of_an_earlier_run_are_not_asked_with_new_ones(tmp_path: Path) -> None:
+    site = read_site(write_site(tmp_path))
+    source = tmp_path / "discover.json"
+    contract = {"node1": {"cpus": 4, "memory_mb": 4096}}
+    write_discovery(source, site, build_plan(site), contract, [site.hosts["node2"]])
+    groups = json.loads(source.read_text())["all"]["children"]
+    assert [*groups["phase_discover"]["hosts"]] == ["node2"]
+    assert [*groups["phase_check"]["hosts"]] == ["ctl1", "login1", "node2"]
 
 
 def test_logs_go_to_the_host_that_keeps_them(tmp_path: Path) -> None:
