@@ -3,9 +3,9 @@
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 from deploy import __version__
 from deploy.cli.options import Options
 from deploy.cli.playbook_run import limited, open_site, run_request, shown_path
+from deploy.cli.recording import Recording
 from deploy.cli.records import Records
 from deploy.errors import DeployError, ExitCode
 from deploy.judge.findings import is_refused, with_findings
@@ -134,17 +135,23 @@ class ClusterRun:
                     journal.append(event)
                     on_answer(event)
 
-                if is_to_run and not passed:
-                    self._run(work, options, on_event, cancellation)
-                self.ansible.dismiss()
-                summary = summarize(events, hosts, started=started)
-                if self._is_recorded(summary, events, is_to_run=is_to_run):
-                    written = self._records.write(
-                        work.contract, work.plan, events, summary, held=work.held, known=recorded
-                    )
-                    recorded |= written.digests
-                    for event in written.notices:
-                        on_event(event)
+                def on_event_of_run(event: Event) -> None:
+                    on_event(event)
+                    if self._keeps_records and isinstance(event, PlayStarted):
+                        recording.go_on(events)
+
+                with self._recording(work, recorded) as recording:
+                    if is_to_run and not passed:
+                        self._run(work, options, on_event_of_run, cancellation)
+                    self.ansible.dismiss()
+                    summary = summarize(events, hosts, started=started)
+                    is_done = summary.outcome is not Outcome.INTERRUPTED and not is_refused(events)
+                    if is_to_run and is_done and self._keeps_records:
+                        good = [name for name, host in summary.hosts.items() if host.is_good]
+                        written = recording.finish(events, good)
+                        recorded |= written.digests
+                        for notice in written.notices:
+                            on_event(notice)
                 journal.finish(converged=self._converged(summary), recorded=recorded)
                 display.finish(summary, self._hint(summary, is_refused=is_refused(events)))
         return summary
@@ -193,10 +200,13 @@ class ClusterRun:
         known = last.recorded if last else {}
         return {name: of for name, of in known.items() if name in self.site.hosts and name not in without}
 
-    def _is_recorded(self, summary: Summary, events: list[Event], *, is_to_run: bool) -> bool:
-        """Whether what ran tells that phases are converged: whole ones, done or found without a change."""
-        is_done = summary.outcome is not Outcome.INTERRUPTED and not is_refused(events)
-        return is_to_run and is_done and self.options.is_whole and not self.options.check
+    def _recording(self, work: Work, known: Mapping[str, str]) -> AbstractContextManager[Recording]:
+        return Recording.of(self._records, work.contract, work.plan, held=work.held, known={**known})
+
+    @property
+    def _keeps_records(self) -> bool:
+        """Whether what runs tells that phases are converged: whole ones, really done."""
+        return self.options.is_whole and not self.options.check
 
     @property
     def _goes_by_records(self) -> bool:

@@ -1,0 +1,159 @@
+"""What a run converged is recorded on its hosts: on each as soon as the run has nothing more to do there."""
+
+import hashlib
+import json
+import time
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Self
+
+from deploy import __version__
+from deploy.cli.records import Records
+from deploy.plan.build import Plan
+from deploy.plan.catalog import PHASES, Phase
+from deploy.plan.probes import probes
+from deploy.run.events import Event, HostResult, Level, Notice, PlayStarted
+from deploy.run.ssh import Unanswered
+from deploy.site.hardware import Hardware
+
+_DIGITS = 16
+_PLACES = {phase.title: place for place, phase in enumerate(PHASES)}
+"""Titles of plays, in the order in which they run."""
+
+
+@dataclass(frozen=True)
+class Written:
+    """What there is to say of it, and the digests of the records of hosts that now have all theirs."""
+
+    notices: tuple[Notice, ...] = ()
+    digests: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class Recording:
+    """The records of one run.
+
+    ``held`` are by host the phases whose records were found true, ``known`` the digests of what was written
+    before: where it would be the same, records are left as they are.
+    """
+
+    records: Records
+    contract: Mapping[str, Hardware]
+    plan: Plan
+    held: Mapping[str, Collection[str]]
+    known: Mapping[str, str]
+    _beside: ThreadPoolExecutor
+    _parts: list[Future[Written]] = field(default_factory=list)
+    _begun: set[str] = field(default_factory=set)
+
+    @classmethod
+    @contextmanager
+    def of(
+        cls,
+        records: Records,
+        contract: Mapping[str, Hardware],
+        plan: Plan,
+        *,
+        held: Mapping[str, Collection[str]],
+        known: Mapping[str, str],
+    ) -> Iterator[Self]:
+        """A recording; whoever leaves it has waited for what was begun."""
+        with ThreadPoolExecutor(1) as beside:
+            yield cls(records, contract, plan, held, known, beside)
+
+    def go_on(self, events: Iterable[Event]) -> None:
+        """Begins to record the hosts with which the run of these events is done, though not with others."""
+        told = tuple(events)
+        places = [
+            _PLACES[event.play] for event in told if isinstance(event, PlayStarted) and event.play in _PLACES
+        ]
+        in_trouble = {event.host for event in told if isinstance(event, HostResult) and event.is_trouble}
+        if places:
+            done = [name for name, last in self._last_places.items() if last < max(places)]
+            self._begin(told, [name for name in done if name not in in_trouble])
+
+    def finish(self, events: Iterable[Event], good: Iterable[str]) -> Written:
+        """Records the others on which all went well; what came of all of it."""
+        self._begin(tuple(events), good)
+        parts = [part.result() for part in self._parts]
+        return Written(
+            tuple(notice for part in parts for notice in part.notices),
+            {name: digest for part in parts for name, digest in part.digests.items()},
+        )
+
+    def _begin(self, told: tuple[Event, ...], names: Iterable[str]) -> None:
+        if new := {*names} - self._begun:
+            self._begun |= new
+            self._parts.append(self._beside.submit(self._write, told, new))
+
+    def _write(self, told: tuple[Event, ...], names: Collection[str]) -> Written:
+        questions = self._questions(told, names)
+        answers = self.records.ask(questions)
+        unanswered = {name: why for name, why in answers.items() if isinstance(why, Unanswered)}
+        whole = [
+            name
+            for name, (_, content) in questions.items()
+            if name not in unanswered
+            and self._expected[name].keys() <= {*content["phases"], *self.held.get(name, ())}
+        ]
+        notices = tuple(
+            Notice(time.time(), Level.WARNING, f"{name}: what was converged could not be recorded: {of.why}")
+            for name, of in unanswered.items()
+            if not of.is_by_choice
+        )
+        return Written(notices, {name: self._digests[name] for name in whole})
+
+    def _questions(
+        self, told: tuple[Event, ...], names: Collection[str]
+    ) -> dict[str, tuple[str, dict[str, Any]]]:
+        """By host what it is told to record: all that ran to its end there."""
+        began = {event.play for event in told if isinstance(event, PlayStarted)}
+        managed = _managed(event for event in told if isinstance(event, HostResult) and event.host in names)
+        questions: dict[str, tuple[str, dict[str, Any]]] = {}
+        for step in self.plan.steps:
+            for name in step.hosts if step.phase.title in began else ():
+                if name not in names or self.known.get(name) == self._digests[name]:
+                    continue
+                expected = self._expected[name]
+                content = {"phases": {}, "only": [*expected], "version": __version__}
+                phases = questions.setdefault(name, ("record", content))[1]["phases"]
+                phases[step.phase.name] = {
+                    "fingerprint": expected[step.phase.name],
+                    "managed": managed[name, step.phase.title],
+                    "probes": _probes(step.phase),
+                }
+        return questions
+
+    @cached_property
+    def _expected(self) -> dict[str, dict[str, str]]:
+        return self.records.expected(self.contract)
+
+    @cached_property
+    def _digests(self) -> dict[str, str]:
+        return {name: _digest(of_phases) for name, of_phases in self._expected.items()}
+
+    @cached_property
+    def _last_places(self) -> dict[str, int]:
+        return {name: _PLACES[step.phase.title] for step in self.plan.steps for name in step.hosts}
+
+
+def _digest(of_phases: Mapping[str, str]) -> str:
+    return hashlib.sha256(json.dumps(of_phases, sort_keys=True).encode()).hexdigest()[:_DIGITS]
+
+
+def _managed(results: Iterable[HostResult]) -> Mapping[tuple[str, str], dict[str, list[str]]]:
+    """By host and play the names of what was managed, each once, by kind."""
+    found: defaultdict[tuple[str, str], dict[str, list[str]]] = defaultdict(dict)
+    for result in results:
+        for kind, names in result.manages.items():
+            known = found[result.host, result.play].setdefault(kind, [])
+            known += [name for name in names if name not in known]
+    return found
+
+
+def _probes(phase: Phase) -> list[dict[str, Any]]:
+    return [probe for role in phase.roles for probe in probes(role)]

@@ -1,0 +1,114 @@
+"""Which records are written, on which hosts, and when."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deploy.cli import records
+from deploy.cli.options import Options
+from deploy.cli.recording import Recording, Written
+from deploy.cli.records import Records
+from deploy.plan.build import Plan, Step
+from deploy.plan.catalog import PHASES
+from deploy.run.events import Event, Status
+from deploy.run.ssh import Unanswered
+from deploy.site.inventory import Site
+from tests.unit.show.runs import play, result
+
+_BOTH = ("ctl1", "node1")
+_PLAN = Plan(tuple(Step(phase, _BOTH) for phase in PHASES[:2]))
+_FIRST, _SECOND = (step.phase.name for step in _PLAN.steps)
+_PLAYS: list[Event] = [play(step.phase.title) for step in _PLAN.steps]
+
+
+class Hosts:
+    """Hosts that are asked to keep records, and what they are expected to have of two phases."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, silent: str = "") -> None:
+        self.silent = silent
+        self.told: dict[str, set[str]] = {}
+        self.expected = {name: {_FIRST: "1", _SECOND: "2"} for name in _BOTH}
+        monkeypatch.setattr(records, "ask", self.ask)
+        monkeypatch.setattr(Records, "expected", lambda *_: self.expected)
+
+    def ask(self, questions: Mapping[str, Any], *_: object) -> dict[str, Any]:
+        assert not self.told.keys() & questions.keys(), "a host is told once"
+        self.told |= {name: set(content["phases"]) for name, (_, content) in questions.items()}
+        return {name: Unanswered("gone") if name == self.silent else None for name in questions}
+
+    @contextmanager
+    def recording(
+        self,
+        plan: Plan = _PLAN,
+        known: Mapping[str, str] | None = None,
+        held: Mapping[str, frozenset[str]] | None = None,
+    ) -> Iterator[Recording]:
+        self.told = {}
+        site = Records(Site(Path("inventory.ini"), {}, {}), Options())
+        with Recording.of(site, {}, plan, held=held or {}, known=known or {}) as recording:
+            yield recording
+
+    def write(
+        self,
+        known: Mapping[str, str] | None = None,
+        plan: Plan = _PLAN,
+        held: Mapping[str, frozenset[str]] | None = None,
+    ) -> Written:
+        with self.recording(plan, known, held) as recording:
+            return recording.finish([play(step.phase.title) for step in plan.steps], _BOTH)
+
+
+def test_records_are_written_where_they_would_be_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    hosts = Hosts(monkeypatch)
+    first = hosts.write()
+    assert hosts.told == {"ctl1": {_FIRST, _SECOND}, "node1": {_FIRST, _SECOND}}
+    assert first.digests.keys() == {"ctl1", "node1"}
+    assert hosts.write(first.digests) == Written((), {})
+    assert hosts.told == {}
+    hosts.expected["node1"][_SECOND] = "3"
+    second = hosts.write(first.digests)
+    assert hosts.told.keys() == second.digests.keys() == {"node1"}
+    assert second.digests["node1"] != first.digests["node1"]
+
+
+def test_only_a_host_that_has_all_its_records_has_a_digest(monkeypatch: pytest.MonkeyPatch) -> None:
+    hosts = Hosts(monkeypatch, silent="node1")
+    written = hosts.write()
+    assert [notice.text for notice in written.notices] == [
+        "node1: what was converged could not be recorded: gone"
+    ]
+    assert written.digests.keys() == {"ctl1"}
+    part = Plan(_PLAN.steps[:1])
+    assert hosts.write({}, part).digests == {}
+    assert hosts.write({}, part, {"ctl1": frozenset({_SECOND})}).digests == written.digests
+
+
+def test_a_host_is_recorded_as_soon_as_nothing_more_happens_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    hosts = Hosts(monkeypatch)
+    plan = Plan((Step(PHASES[0], ("ctl1", "node1")), Step(PHASES[1], ("ctl1",))))
+    with hosts.recording(plan) as recording:
+        recording.go_on(_PLAYS[:1])
+    assert hosts.told == {}
+    with hosts.recording(plan) as recording:
+        recording.go_on([play("Check the machines"), *_PLAYS])
+        recording.go_on([*_PLAYS, play("of another playbook")])
+    assert hosts.told == {"node1": {_FIRST}}
+    with hosts.recording(plan) as recording:
+        recording.go_on(_PLAYS)
+        written = recording.finish(_PLAYS, _BOTH)
+    assert hosts.told == {"node1": {_FIRST}, "ctl1": {_FIRST, _SECOND}}
+    assert written.digests.keys() == {"ctl1"}
+
+
+@pytest.mark.parametrize("status", [Status.FAILED, Status.UNREACHABLE])
+def test_a_host_in_trouble_is_not_recorded(monkeypatch: pytest.MonkeyPatch, status: Status) -> None:
+    hosts = Hosts(monkeypatch)
+    plan = Plan(_PLAN.steps[:1])
+    events = [_PLAYS[0], result("node1", status), _PLAYS[1]]
+    with hosts.recording(plan) as recording:
+        recording.go_on(events)
+        recording.finish(events, ["ctl1"])
+    assert hosts.told == {"ctl1": {_FIRST}}
