@@ -81,7 +81,7 @@ def login_of(options: Options) -> Login:
 def _phases_by_host(plan: Plan) -> dict[str, list[str]]:
     phases: defaultdict[str, list[str]] = defaultdict(list)
     for step in plan.steps:
-        for name in step.hosts:
+        for name in () if step.phase.is_list else step.hosts:
             phases[name].append(step.phase.name)
     return phases
 

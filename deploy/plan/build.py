@@ -30,6 +30,13 @@ class Plan:
         return tuple(dict.fromkeys(host for step in self.steps for host in step.hosts))
 
     @property
+    def checked(self) -> tuple[str, ...]:
+        """The hosts that have more to do than to keep a list."""
+        return tuple(
+            dict.fromkeys(host for step in self.steps if not step.phase.is_list for host in step.hosts)
+        )
+
+    @property
     def groups(self) -> Mapping[str, tuple[str, ...]]:
         """The generated groups with their hosts; phases that do not run are empty."""
         running = {step.phase.name: step.hosts for step in self.steps}

@@ -31,6 +31,13 @@ class Phase:
     """Whether a host without a hardware contract must wait."""
     needs_gpus: bool = False
     """Whether only hosts take part that have GPUs by their hardware contract."""
+    is_list: bool = False
+    """Whether it is one task that keeps a list of the cluster's hosts in a file.
+
+    It changes on all hosts with every new one. Where that is all there is to do, the rest was just verified:
+    the host is not checked once more. And whether an interrupted run did it, the file itself says: no record
+    has to be taken away before.
+    """
 
     @property
     def group(self) -> str:
@@ -123,7 +130,7 @@ PHASES: tuple[Phase, ...] = (
         ("bootstrap", "time_sync", "users", "user_environment"),
         lambda site: site.cluster,
     ),
-    Phase("names", "Names", ("hosts_file",), lambda site: site.cluster),
+    Phase("names", "Names", ("hosts_file",), lambda site: site.cluster, is_list=True),
     # Cluster-wide: a server learns of a new client before that mounts anything.
     Phase("nfs_server", "NFS server", ("nfs_server",), lambda site: site.group(NFS), cluster_wide=True),
     Phase("nfs_client", "NFS clients", ("nfs_client",), nfs_clients),

@@ -44,7 +44,7 @@ _SLURM_COMPONENTS: tuple[tuple[str, str], ...] = (
 
 _STRATUM_WITHOUT_UPSTREAM = 10
 CHECK_GROUP = "phase_check"
-"""All hosts that take part, and the controllers, because what may be done elsewhere depends on them."""
+"""Hosts with more to do than to keep a list, and the controllers: what others may do depends on them."""
 JOBS_GROUP = "phase_jobs"
 """The controllers, who know which jobs there are."""
 
@@ -96,7 +96,7 @@ def wiring(
             name: wired.by_host[name]
             | host_expectations(site, site.hosts[name], contract)
             | (repairs or {}).get(name, {})
-            for name in dict.fromkeys([*plan.hosts, *masters])
+            for name in dict.fromkeys([*plan.checked, *masters])
         },
         "vars": site_expectations(site, _entries(site)),
     }

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from deploy.plan.catalog import PHASES
-from tests.contract.content import ROOT, options, read_yaml, role_directories
+from tests.contract.content import ROOT, options, read_yaml, role_directories, strings, tasks
 
 _BINARIES = Path(sys.executable).parent
 # Where deploy's catalogue says that software comes from; a machine's settings may name it, too.
@@ -116,6 +116,15 @@ def test_the_catalog_names_the_roles_of_every_phase() -> None:
     assert {group: tuple(dict.fromkeys(roles)) for group, roles in written.items()} == {
         phase.group: phase.roles for phase in PHASES
     }
+
+
+def test_a_list_is_kept_by_one_task_that_reads_nothing_of_its_host() -> None:
+    lists = [phase for phase in PHASES if phase.is_list]
+    assert lists
+    for phase in lists:
+        (role,) = (directory for directory in role_directories() if (directory.name,) == phase.roles)
+        (task,) = tasks(role)
+        assert not [text for text in strings(task) if "ansible_facts" in text]
 
 
 def test_no_two_roles_share_a_variable() -> None:

@@ -13,8 +13,12 @@ from deploy.plan.build import Plan, Step
 from deploy.plan.catalog import PHASES
 from deploy.site.inventory import Site
 
-_PLAN = Plan(tuple(Step(phase, ("ctl1", "node1")) for phase in PHASES[:2]))
-_FIRST, _SECOND = (step.phase.name for step in _PLAN.steps)
+_WORK, _LISTS = (
+    [Step(phase, ("ctl1", "node1")) for phase in PHASES if phase.is_list is is_list]
+    for is_list in (False, True)
+)
+_PLAN = Plan((*_WORK[:2], _LISTS[0]))
+_FIRST, _SECOND, _ = (step.phase.name for step in _PLAN.steps)
 
 
 @pytest.mark.parametrize(

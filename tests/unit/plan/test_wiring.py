@@ -3,6 +3,7 @@ from pathlib import Path
 from typing import Any
 
 from deploy.plan.build import build_plan
+from deploy.plan.catalog import PHASES
 from deploy.plan.wiring import wiring, write_discovery
 from deploy.site.inventory import Site, read_site
 from tests.unit.site.sites import INVENTORY, write_site
@@ -265,6 +266,16 @@ def test_without_a_proxy_a_new_host_concerns_no_other_there(tmp_path: Path) -> N
         "hosts": {"node1": None, "node2": None},
         "vars": {"proxy_direct": [], "proxy_package_caches": []},
     }
+
+
+def test_who_only_keeps_a_list_is_not_checked_once_more(tmp_path: Path) -> None:
+    site = read_site(write_site(tmp_path))
+    done = {phase.name for phase in PHASES if not phase.is_list}
+    plan = build_plan(site, converged={"ctl1": done, "login1": done, "node1": done})
+    assert (plan.hosts, plan.checked) == (("node2", "ctl1", "login1", "node1"), ("node2",))
+    groups = wiring(site, plan, {})["all"]["children"]
+    assert [*groups["phase_names"]["hosts"]] == ["ctl1", "login1", "node1", "node2"]
+    assert [*groups["phase_check"]["hosts"]] == ["node2", "ctl1"]
 
 
 def test_nodes_of_an_earlier_run_are_not_asked_with_new_ones(tmp_path: Path) -> None:
