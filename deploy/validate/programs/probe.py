@@ -15,6 +15,8 @@ import time
 MARK = "deploy-probe:"
 _ROUNDS = 3
 _LOOPS = 1_500_000
+# How long somebody who takes the processor away is waited for. A node that is slow by itself stays so.
+_PATIENCE_SECONDS = 8
 
 
 def opened(path: str) -> str:
@@ -27,14 +29,18 @@ def opened(path: str) -> str:
 
 
 def seconds_of_work() -> float:
-    """The time that a fixed piece of work takes: the best of a few."""
-    best = float("inf")
-    for _ in range(_ROUNDS):
-        began = time.perf_counter()
+    """The time that a fixed piece of work takes: the best of a few, and of more on a shared processor."""
+    rounds, best, is_undisturbed = 0, float("inf"), False
+    end = time.perf_counter() + _PATIENCE_SECONDS
+    while rounds < _ROUNDS or not (is_undisturbed or time.perf_counter() > end):
+        began, used = time.perf_counter(), time.process_time()
         total = 0
         for number in range(_LOOPS):
             total += number * number
-        best = min(best, time.perf_counter() - began)
+        used = time.process_time() - used
+        taken = time.perf_counter() - began
+        rounds, best = rounds + 1, min(best, taken)
+        is_undisturbed = is_undisturbed or taken < 1.2 * used + 0.001
     return best
 
 
