@@ -1,6 +1,6 @@
 """One lab and one cluster per Debian release, deployed once, led through its life by test after test."""
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
+from tests.cluster.evidence import evidence
 from tests.cluster.lab_cluster import Cluster, booted
 
 RELEASES = ("trixie", "bookworm")
@@ -61,6 +62,18 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
     living = item.config.stash.get(_LIVING, {})
     for release in {*living} - {following}:
         living.pop(release).close()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Adds to the report of a failed test what its cluster says."""
+    report = yield
+    made = getattr(item, "funcargs", {}).get("cluster")
+    if report.failed and isinstance(made, Cluster):
+        report.sections.append(("the cluster", "\n".join(evidence(made))))
+    return report
 
 
 class _ByCluster(LoadScopeScheduling):  # type: ignore[misc]
