@@ -3,9 +3,9 @@
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -140,7 +140,9 @@ class ClusterRun:
                     if self._keeps_records and isinstance(event, PlayStarted):
                         recording.go_on(events)
 
-                with self._recording(work, recorded) as recording:
+                with Recording.of(
+                    self._records, work.contract, work.plan, held=work.held, known=recorded
+                ) as recording:
                     if is_to_run and not passed:
                         self._run(work, options, on_event_of_run, cancellation)
                     self.ansible.dismiss()
@@ -199,9 +201,6 @@ class ClusterRun:
         last = last_run(self.site.directory)
         known = last.recorded if last else {}
         return {name: of for name, of in known.items() if name in self.site.hosts and name not in without}
-
-    def _recording(self, work: Work, known: Mapping[str, str]) -> AbstractContextManager[Recording]:
-        return Recording.of(self._records, work.contract, work.plan, held=work.held, known={**known})
 
     @property
     def _keeps_records(self) -> bool:

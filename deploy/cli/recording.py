@@ -4,7 +4,7 @@ import hashlib
 import json
 import time
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -65,16 +65,17 @@ class Recording:
         with ThreadPoolExecutor(1) as beside:
             yield cls(records, contract, plan, held, known, beside)
 
-    def go_on(self, events: Iterable[Event]) -> None:
-        """Begins to record the hosts with which the run of these events is done, though not with others."""
-        told = tuple(events)
-        places = [
-            _PLACES[event.play] for event in told if isinstance(event, PlayStarted) and event.play in _PLACES
-        ]
-        in_trouble = {event.host for event in told if isinstance(event, HostResult) and event.is_trouble}
-        if places:
-            done = [name for name, last in self._last_places.items() if last < max(places)]
-            self._begin(told, [name for name in done if name not in in_trouble])
+    def go_on(self, events: Sequence[Event]) -> None:
+        """With the play that the last event begins: begins to record the hosts with which the run is done."""
+        last = events[-1]
+        place = _PLACES.get(last.play, 0) if isinstance(last, PlayStarted) else 0
+        done = {name for name, last_place in self._last_places.items() if last_place < place} - self._begun
+        # Most plays are the last of no host; then what happened until now need not be looked through.
+        if done:
+            in_trouble = {
+                event.host for event in events if isinstance(event, HostResult) and event.is_trouble
+            }
+            self._begin(tuple(events), done - in_trouble)
 
     def finish(self, events: Iterable[Event], good: Iterable[str]) -> Written:
         """Records the others on which all went well; what came of all of it."""
