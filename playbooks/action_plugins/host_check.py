@@ -65,7 +65,8 @@ def clock_finding(exchange: Exchange, limits: Mapping[str, Any], service: str) -
 
 
 def _shown(seconds: float) -> str:
-    return f"{seconds:.1f} s" if seconds < _MINUTE else f"{math.floor(seconds / _MINUTE)} min"
+    """In whole seconds or minutes: the answer of a busy machine is on its way for tenths of a second."""
+    return f"about {seconds:.0f} s" if seconds < _MINUTE else f"{math.floor(seconds / _MINUTE)} min"
 
 
 class ActionModule(ActionBase):  # type: ignore[misc]
