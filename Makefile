@@ -58,7 +58,7 @@ lint: venv ## ruff, mypy, ansible-lint, yamllint, layers
 	$(BIN)/python -m tests.one_ansible $(BIN)/ansible-lint --offline
 
 unit: venv ## Fast tests without network
-	$(BIN)/pytest tests/unit --numprocesses 2
+	$(BIN)/pytest tests/unit --numprocesses 3 --dist worksteal
 
 contract: venv ## Layers, argument_specs, scenarios
 	$(BIN)/pytest tests/contract --numprocesses 2
@@ -73,7 +73,7 @@ prometheus-programs: .venv/prometheus/promtool ## Get promtool and Prometheus fr
 	mkdir -p $(CURDIR)/$(@D); cp unpacked/usr/bin/prometheus unpacked/usr/bin/promtool $(CURDIR)/$(@D)/
 
 integration: venv prometheus-programs ## Real ansible-runner and Prometheus on this machine
-	$(BIN)/pytest tests/integration --numprocesses 2 --dist loadfile
+	$(BIN)/pytest tests/integration --numprocesses 4 --dist loadfile
 
 molecule: venv system ## Roles of every cluster, each in containers; OPTIONS=--every-release for all on both Debian releases
 	$(BIN)/python molecule/run.py --roles plain $(OPTIONS)

@@ -14,15 +14,20 @@ from tests.cluster.lab_cluster import Cluster, booted
 RELEASES = ("trixie", "bookworm")
 LIFE = (
     "first_deployment",
+    "dead_node",
     "status",
     "drift",
     "jobs",
-    "access",
     "changes",
-    "lost_hosts",
+    "unreachable_hosts",
+    "access",
     "containers",
 )
-"""The files of tests that share a cluster, in the order of its life."""
+"""The files of tests that share a cluster, in the order of its life.
+
+A dead node is minutes of waiting, best while other clusters have work. With its last test, which had better
+be short, a life's worker gets the next tests.
+"""
 _LIVING = pytest.StashKey[dict[str, ExitStack]]()
 """What ends the life of each of those clusters, by release."""
 

@@ -49,9 +49,9 @@ class Login:
 
     def __init__(self, place: Path) -> None:
         self.place, self.home, self.log = place, place / "home", place / "log"
-        self.bin = place / "bin"
-        self.home.mkdir()
-        self.bin.mkdir()
+        self.bin, self.tmp = place / "bin", place / "tmp"
+        for directory in (self.home, self.bin, self.tmp):
+            directory.mkdir()
         self.log.touch()
         for name, text in STUBS.items():
             program = self.bin / name
@@ -68,11 +68,15 @@ class Login:
             "ssh_nodes": [],
             "container_nodes": [],
             "has_mpi": False,
-            # A probe of no work.
-            "probe": (PROGRAMS / "probe.py").read_text(encoding="utf-8").replace("1_500_000", "15"),
+            "probe": self._probe(),
             "ranks": "",
             "image": "",
         }
+
+    def _probe(self) -> str:
+        """One of no work, on a node with a /tmp of its own."""
+        text = (PROGRAMS / "probe.py").read_text(encoding="utf-8")
+        return text.replace("1_500_000", "15").replace('"/tmp"', repr(str(self.tmp)))
 
     def start(self, *, path: str | None = None) -> subprocess.Popen[str]:
         """Starts the program as playbooks/library/host_program.py does."""
@@ -148,12 +152,11 @@ def test_jobs_run_and_nothing_is_left(login: Login) -> None:
     assert login.did()[0] == "scancel"
     assert login.is_clean
     assert not [*login.home.iterdir()]
-    Path("/tmp", MARKER).unlink()
+    assert [*login.tmp.iterdir()] == [login.tmp / MARKER]
 
 
 def test_jobs_carry_the_name_and_the_partition(login: Login) -> None:
     login.answer()
-    Path("/tmp", MARKER).unlink()
     (line,) = [line for line in login.log.read_text().splitlines() if line.startswith("srun")]
     for option in (f"--partition={USER}", f"--account={USER}", f"--job-name={MARKER}", "--immediate=20"):
         assert option in line.split()
@@ -226,7 +229,6 @@ def test_the_users_own_keys_stay(login: Login) -> None:
     keys.chmod(0o640)
     login.plan |= {"kinds": ["probes", "ssh"], "ssh_nodes": ["node1"]}
     answer = login.answer()
-    Path("/tmp", MARKER).unlink()
     assert answer["ssh"]["node1"]["within"]["said"] == "0::/job_41/"
     assert (login.place / "seen").read_text() == f"ssh-ed25519 OWN ann@desk\nssh-ed25519 AAAA {MARKER}\n"
     assert keys.read_text() == "ssh-ed25519 OWN ann@desk\n"
@@ -243,7 +245,6 @@ def test_a_node_that_is_still_clearing_up_is_asked_again(login: Login) -> None:
     (login.bin / "ssh").write_text("\n".join(("#!/bin/sh", *lines, "")))
     login.plan |= {"kinds": ["probes", "ssh"], "ssh_nodes": ["node1"]}
     answer = login.answer()["ssh"]["node1"]
-    Path("/tmp", MARKER).unlink()
     assert answer["without"]["code"] == 255
     assert answer["within"]["said"] == "0::/job_41/"
     assert (login.place / "logins").read_text() == "3\n"
@@ -253,14 +254,12 @@ def test_it_comes_back_when_its_cancelled_jobs_have_left_the_nodes(login: Login)
     lines = ('echo squeue >> "$STUB_LOG"', '[ "$(grep -c squeue "$STUB_LOG")" -lt 3 ] && echo 41', "true")
     (login.bin / "squeue").write_text("\n".join(("#!/bin/sh", *lines, "")))
     login.answer()
-    Path("/tmp", MARKER).unlink()
     assert login.did()[-4:] == ["scancel", "squeue", "squeue", "squeue"]
 
 
 def test_a_user_without_keys_has_none_afterwards(login: Login) -> None:
     login.plan |= {"kinds": ["probes", "ssh"], "ssh_nodes": ["node1"]}
     login.answer()
-    Path("/tmp", MARKER).unlink()
     assert not [*login.home.iterdir()]
 
 
