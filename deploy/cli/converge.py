@@ -117,7 +117,7 @@ class ClusterRun:
             work = self._work(contract, asked, on_answer, cancellation)
             passed: list[Event] = []
             options = self.options
-            is_to_run = bool(work.plan.steps) and not is_refused(events)
+            is_to_run = bool(work.plan.steps) and not is_refused(events) and not _broke(events)
             # A controller that never had a slurm.conf has no jobs that could be lost.
             if is_to_run and not is_new and not self.options.check:
                 passed, options = self._plan_first(work, display, agree, cancellation)
@@ -231,7 +231,8 @@ class ClusterRun:
         prepared = replace(self.options, extra=(*self.options.extra, _PREPARES))
         secrets = self._borrowed_secrets()
         forecast, events = self._foretell(prepared, work.wiring, secrets, display, cancellation)
-        if is_refused(events) or _is_nothing_to_do(events, hosts) or cancellation.is_asked:
+        is_over = is_refused(events) or _broke(events) or cancellation.is_asked
+        if is_over or _is_nothing_to_do(events, hosts):
             for result in with_findings(events):
                 display.event(result)
             return events, self.options
@@ -255,7 +256,7 @@ class ClusterRun:
             asked = meanwhile.submit(self._verify, hosts)
             contract, _ = self._contract(told.append, cancellation, keeps=False)
             work = self._work(contract, asked, told.append, cancellation)
-            if work.plan.steps:
+            if work.plan.steps and not _broke(told):
                 _, events = self._foretell(self.options, work.wiring, variable_files, display, cancellation)
                 told += events
         return forecast_of(told), summarize(told, hosts, started=started)
@@ -388,6 +389,11 @@ class ClusterRun:
                 return f"{again} --limit '{fold(lost)}'   (when they answer again)"
             case Outcome.FAILED | Outcome.INTERRUPTED:
                 return f"{again}   (run it again; what happened: deploy report {inventory})"
+
+
+def _broke(events: list[Event]) -> bool:
+    """Whether Ansible broke outside of any task: what it would have said next, nobody knows."""
+    return bool(summarize(events, ()).trouble)
 
 
 def _is_nothing_to_do(foretold: list[Event], hosts: tuple[str, ...]) -> bool:

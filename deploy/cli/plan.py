@@ -91,10 +91,10 @@ def _show(forecast: Forecast, summary: Summary) -> None:
         failure_texts(forecast),
         list(summary.trouble),
         loss_lines(forecast),
-        [verdict(forecast)],
     ):
         if lines:
-            typer.echo("\n".join(lines) + "\n" * (lines[-1] != verdict(forecast)))
+            typer.echo("\n".join(lines) + "\n")
+    typer.echo("plan: not known, because Ansible broke" if summary.trouble else verdict(forecast))
 
 
 def _exit_code(forecast: Forecast, summary: Summary) -> ExitCode:

@@ -94,7 +94,9 @@ def execute(
         ) from run.failure
     # Asked to stop after the last task, it has nothing left undone.
     ending = Ending.CANCELLED if cancellation.is_asked and not is_recapped else Ending.FINISHED
-    return _end(Execution(run.rc, ending), on_event)
+    # What Ansible came to the end of, it sums up. Where it broke, its exit status may say 0 all the same.
+    rc = run.rc or int(not is_recapped)
+    return _end(Execution(rc, ending), on_event)
 
 
 class EarlyStart:

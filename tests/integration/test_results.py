@@ -40,6 +40,24 @@ def test_what_a_run_starts_may_use_every_cpu(either_site: LocalSite) -> None:
     assert either_site.run().summary.outcome is Outcome.CONVERGED
 
 
+def test_an_ansible_that_ends_before_its_recap_broke_whatever_its_exit_status(either_site: LocalSite) -> None:
+    filters = either_site.directory / "filter_plugins"
+    filters.mkdir()
+    (filters / "leave.py").write_text("""
+import os
+
+class FilterModule:
+    def filters(self):
+        return {"leave": os._exit}
+""")
+    either_site.write("- name: Look\n  ansible.builtin.ping:", play="A phase\n  serial: '{{ 0 | leave }}'")
+    run = either_site.run()
+    assert (run.execution.rc, run.execution.ending) == (1, Ending.FINISHED)
+    assert run.summary.outcome is Outcome.FAILED
+    assert run.summary.trouble == ("ansible-playbook ended with return code 1 and said nothing",)
+    assert all(host.unknown for host in run.summary.hosts.values())
+
+
 def test_changes_and_skips_are_counted(site: LocalSite) -> None:
     site.write("""
 - name: Write

@@ -3,6 +3,8 @@
 Mitogen gives the first CPU to its multiplexer and shares the others out. On a controller with two CPUs that
 leaves one for Ansible, its workers and ssh together; what a task starts on the controller stays bound, too.
 
+A connection is one Python on the host, not two (run/one_hop.py).
+
 Every task of every host is a process forked from this one. What each of them would load for itself is loaded
 here, once.
 """
@@ -14,9 +16,12 @@ from typing import Any
 import ansible_mitogen.affinity
 import ansible_mitogen.loaders
 import ansible_mitogen.planner
+import ansible_mitogen.services
 import ansible_mitogen.strategy
 from ansible.plugins.loader import filter_loader, test_loader
 from ansible.utils.collection_loader import AnsibleCollectionConfig
+
+from deploy.run.one_hop import join_hops
 
 DOCUMENTATION = """
     name: deploy_linear
@@ -34,6 +39,7 @@ def _add_collections(invocation: Any) -> None:  # noqa: ANN401 - mitogen has no 
 
 ansible_mitogen.affinity.policy = ansible_mitogen.affinity.Policy()
 ansible_mitogen.planner._load_collections = _add_collections  # noqa: SLF001
+join_hops(ansible_mitogen.services.ContextService)
 
 _Linear: Any = ansible_mitogen.loaders.strategy_loader.get("linear", class_only=True)
 
