@@ -103,6 +103,7 @@ def _fingerprint(phase: Phase, sources: list[_Source]) -> str:
     return _hash([_of_files(content_root(), phase.roles), values])
 
 
+@cache
 def _of_files(root: Path, roles: tuple[str, ...]) -> str:
     """A hash of the files that do a phase's work."""
     places = [*(root / "playbooks" / name for name in _SHARED), *(root / "roles" / role for role in roles)]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from deploy.site.inventory import Host, Site
+from deploy.site.inventory import NODE, Host, Site
 
 Variables = dict[str, Any]
 
@@ -19,7 +19,7 @@ def software_variables(site: Site, host: Host, hardware: Mapping[str, Any]) -> V
         wired["environment_modules_trees"] = [f"{host.value('ml_stack_directory')}/modulefiles"]
         wired["ml_stack_builds"] = builds
         wired |= {} if builds else {"ml_stack_packages": []}
-    if host in site.nodes:
+    if NODE in host.groups:
         wired["node_health_contract"] = hardware
         wired["openmpi_slurm_daemons"] = ["slurmd"]
     if host in site.masters:

@@ -83,27 +83,27 @@ class Site:
         """The hosts of a group in inventory order; empty when there is no such group."""
         return tuple(self.hosts[host] for host in self.groups.get(name, ()))
 
-    @property
+    @cached_property
     def masters(self) -> tuple[Host, ...]:
         """The Slurm controllers."""
         return self.group(MASTER)
 
-    @property
+    @cached_property
     def nodes(self) -> tuple[Host, ...]:
         """The compute nodes."""
         return self.group(NODE)
 
-    @property
+    @cached_property
     def logins(self) -> tuple[Host, ...]:
         """The login nodes; the controllers where the inventory names none."""
         return self.group(LOGIN) or self.masters
 
-    @property
+    @cached_property
     def metrics(self) -> tuple[Host, ...]:
         """Who watches the cluster: the controller where there is no such group, nobody where it is empty."""
         return self.group(METRIC) if METRIC in self.groups else self.masters[:1]
 
-    @property
+    @cached_property
     def containers(self) -> tuple[Host, ...]:
         """The hosts that offer containers; none where the inventory names none."""
         return tuple(host for host in self.cluster if CONTAINER in host.groups)

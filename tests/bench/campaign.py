@@ -10,7 +10,7 @@ from tests.bench.exporter import cpu_seconds_of_a_round, seconds_between_rounds
 from tests.bench.figures import Measured, Part
 from tests.bench.floor import Recording, prepared, put_in_place, record
 from tests.bench.lab import Wish, fresh_lab
-from tests.bench.large import cpu_seconds_of_rerun, seconds_to_check
+from tests.bench.large import cpu_seconds_of_rerun, seconds_to_check, seconds_to_plan
 from tests.bench.one_more import seconds_to_add_one
 from tests.bench.pyinfra import told
 from tests.bench.rerun import Rerun, deploy_cluster, in_turn
@@ -85,8 +85,11 @@ class Campaign:
     def _large_sites(self) -> None:
         for number in range(self.rounds):
             for measured, nodes in ((Measured.CHECK_1K, 1000), (Measured.CHECK_10K, 10_000)):
-                place = self.place / f"large{number}-{nodes}"
+                place = self.place / f"check{number}-{nodes}"
                 self._note(number, measured, seconds_to_check(place, nodes))
+            for measured, nodes in ((Measured.PLAN_1K, 1000), (Measured.PLAN_10K, 10_000)):
+                place = self.place / f"plan{number}-{nodes}"
+                self._note(number, measured, seconds_to_plan(place, nodes))
             for measured, nodes in ((Measured.CPU_100, 100), (Measured.CPU_1K, 1000)):
                 place = self.place / f"rerun{number}-{nodes}"
                 self._note(number, measured, cpu_seconds_of_rerun(place, nodes))

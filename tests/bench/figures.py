@@ -30,6 +30,8 @@ class Measured(StrEnum):
     FLOOR = "first deployment: floor by plain ssh, then a job"
     CHECK_1K = "offline check: 1,000 nodes"
     CHECK_10K = "offline check: 10,000 nodes"
+    PLAN_1K = "offline plan: 1,000 nodes"
+    PLAN_10K = "offline plan: 10,000 nodes"
     CPU_100 = "rerun: CPU of the controller, 100 simulated hosts"
     CPU_1K = "rerun: CPU of the controller, 1,000 simulated hosts"
     EXPORTER = "Slurm exporter: CPU of a round, 1,000 nodes"
@@ -43,7 +45,10 @@ MEASURED: Mapping[Part, tuple[Measured, ...]] = {
     ),
     Part.ONE_MORE: (Measured.ONE_TO_3, Measured.ONE_TO_9),
     Part.FIRST: (Measured.FIRST, Measured.FLOOR),
-    Part.LARGE: (Measured.CHECK_1K, Measured.CHECK_10K, Measured.CPU_100, Measured.CPU_1K),
+    Part.LARGE: (
+        *(Measured.CHECK_1K, Measured.CHECK_10K, Measured.PLAN_1K, Measured.PLAN_10K),
+        *(Measured.CPU_100, Measured.CPU_1K),
+    ),
     Part.EXPORTER: (Measured.EXPORTER, Measured.EXPORTER_PAUSE),
 }
 
@@ -65,6 +70,7 @@ GOALS = (
     Goal("first deployment / floor", Measured.FIRST, Measured.FLOOR, 1.30),
     Goal("one node more: to 9 / to 3", Measured.ONE_TO_9, Measured.ONE_TO_3, 1.20),
     Goal("offline check: 10,000 nodes / 1,000 nodes", Measured.CHECK_10K, Measured.CHECK_1K, 10.0),
+    Goal("offline plan: 10,000 nodes / 1,000 nodes", Measured.PLAN_10K, Measured.PLAN_1K, 10.0),
     Goal("CPU of the controller: 1,000 hosts / 100 hosts", Measured.CPU_1K, Measured.CPU_100, 10.0),
     Goal("Slurm exporter: share of a core", Measured.EXPORTER, Measured.EXPORTER_PAUSE, 0.01),
 )

@@ -1,4 +1,4 @@
-"""Large sites without machines: the offline check, and a rerun where a stand-in answers for ssh."""
+"""Large sites without machines: offline check and plan, and a rerun where a stand-in answers for ssh."""
 
 import os
 import resource
@@ -12,7 +12,7 @@ _HARDWARE = (
     "{cpus: 64, sockets: 2, cores_per_socket: 16, threads_per_core: 2, memory_mb: 512000,"
     " gpus: [{type: h100, count: 8}]}"
 )
-_PROGRAM = """
+_CHECK = """
 import sys
 from pathlib import Path
 from deploy.site.checks import check_site
@@ -20,6 +20,22 @@ from deploy.site.inventory import read_site
 site = read_site(Path(sys.argv[1]))
 check_site(site, None)
 assert len(site.hosts) == int(sys.argv[2])
+"""
+
+# What is worked out before hosts are asked: what runs where, with which variables, and the fingerprints.
+_PLAN = """
+import sys
+from pathlib import Path
+from deploy.plan.build import build_plan
+from deploy.plan.fingerprint import fingerprints
+from deploy.plan.wiring import wired_variables, write_wiring
+from deploy.site.inventory import read_site
+inventory = Path(sys.argv[1])
+site = read_site(inventory)
+plan = build_plan(site)
+write_wiring(inventory.with_name("wiring.json"), site, plan, {})
+found = fingerprints(site, wired_variables(site, {}), {})
+assert len(found) == len(plan.hosts) == int(sys.argv[2])
 """
 
 # What every host would answer when all is as it was recorded.
@@ -51,8 +67,17 @@ exec cat '{answers}'/"$1"
 
 def seconds_to_check(place: Path, nodes: int) -> float:
     """Writes a site of that many compute nodes and checks it in a process of its own."""
+    return _seconds_of(_CHECK, place, nodes)
+
+
+def seconds_to_plan(place: Path, nodes: int) -> float:
+    """Writes a site of that many compute nodes and plans its deployment in a process of its own."""
+    return _seconds_of(_PLAN, place, nodes)
+
+
+def _seconds_of(program: str, place: Path, nodes: int) -> float:
     inventory = _site(place, nodes)
-    return run([sys.executable, "-c", _PROGRAM, str(inventory), str(nodes + 2)]).seconds
+    return run([sys.executable, "-c", program, str(inventory), str(nodes + 2)]).seconds
 
 
 def cpu_seconds_of_rerun(place: Path, nodes: int) -> float:

@@ -41,6 +41,15 @@ def test_login_defaults_to_the_master(tmp_path: Path) -> None:
     assert [host.name for host in site.logins] == ["ctl1"]
 
 
+@pytest.mark.parametrize("hosts", ["masters", "nodes", "logins", "metrics", "containers", "cluster"])
+def test_the_hosts_of_a_site_are_put_together_once(tmp_path: Path, hosts: str) -> None:
+    """Many ask for them once a host: what a host costs must not grow with their number."""
+    groups = "[slurm-metric]\nctl1\n[slurm-container]\nnode1\n"
+    site = read_site(write_site(tmp_path, INVENTORY + groups))
+    assert getattr(site, hosts)
+    assert getattr(site, hosts) is getattr(site, hosts)
+
+
 def test_limit(tmp_path: Path) -> None:
     assert list(read_site(write_site(tmp_path), limit="node2").hosts) == ["node2"]
 

@@ -1,0 +1,47 @@
+"""A site of ten thousand compute nodes more than are there: what Slurm itself says of it."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from tests.cluster.lab_cluster import DEPLOY, Cluster, booted, run
+
+pytestmark = pytest.mark.more
+
+NODES = {f"big{n:05}": f"10.200.{n // 256}.{n % 256}" for n in range(1, 10_001)}
+HARDWARE = {
+    "cpus": 64,
+    "sockets": 2,
+    "cores_per_socket": 16,
+    "threads_per_core": 2,
+    "memory_mb": 512_000,
+    "gpus": [{"type": "h100", "count": 8}],
+}
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A cluster whose controller judges the configuration."""
+    with booted("large", tmp_path_factory, "--nodes", "1") as made:
+        made.deploy()
+        yield made
+
+
+def test_a_real_slurmctld_starts_with_ten_thousand_nodes(small: Cluster) -> None:
+    """In a plan: a slurmctld of its own, which reaches nobody, takes the new files or refuses them."""
+    large = small.directory / "large.ini"
+    lines = "\n".join(f"{name} ansible_host={address}" for name, address in NODES.items())
+    groups = f"\n[slurm-node:children]\nlarge\n\n[large]\n{lines}\n"
+    large.write_text(small.inventory.read_text() + groups)
+    (small.directory / "group_vars" / "large.yml").write_text(json.dumps({"slurmd_hardware": HARDWARE}))
+    said = run(*DEPLOY, "plan", str(large), "--limit", "ctl1", "--json", expect=3, seconds=600).stdout
+    plan = json.loads(said)
+    assert plan["not_foretold"] == []
+    (change,) = (change for change in plan["changes"] if change["role"] == "slurmctld")
+    assert change["impact"] == "reconfigure"
+    nodes = "+NodeName=big[00001-10000] "
+    assert [line for line in change["diff"] if line.startswith(nodes) and " Gres=gpu:h100:8 " in line]
+    judged = small.on("ctl1", "journalctl", "--no-pager", "--unit", "slurmctld-check-*")
+    assert "Started slurmctld-check-" in judged
+    assert "big" not in small.on("ctl1", "cat", "/etc/slurm/slurm.conf")
