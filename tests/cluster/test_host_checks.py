@@ -325,6 +325,16 @@ def test_what_is_broken_is_found(fresh: Cluster, case: Case) -> None:
     )
 
 
+def test_a_sudo_that_wants_a_terminal_gets_one(fresh: Cluster) -> None:
+    rule = "/etc/sudoers.d/terminal"
+    fresh.on("node1", "sh", "-c", f"echo 'Defaults requiretty' > {rule}; chmod 440 {rule}")
+    try:
+        answer = fresh.check()
+    finally:
+        fresh.on("node1", "rm", rule)
+    assert answer["hosts"]["node1"]["verdict"] == "fit"
+
+
 def test_a_wrong_site_is_never_connected_to(fresh: Cluster) -> None:
     variables = fresh.directory / "host_vars" / "ctl1.yml"
     variables.parent.mkdir()
