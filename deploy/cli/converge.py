@@ -231,8 +231,9 @@ class ClusterRun:
         prepared = replace(self.options, extra=(*self.options.extra, _PREPARES))
         secrets = self._borrowed_secrets()
         forecast, events = self._foretell(prepared, work.wiring, secrets, display, cancellation)
-        is_over = is_refused(events) or _broke(events) or cancellation.is_asked
-        if is_over or _is_nothing_to_do(events, hosts):
+        looked = summarize(events, hosts)
+        is_over = is_refused(events) or bool(looked.trouble) or cancellation.is_asked
+        if is_over or _is_nothing_to_do(looked):
             for result in with_findings(events):
                 display.event(result)
             return events, self.options
@@ -396,7 +397,6 @@ def _broke(events: list[Event]) -> bool:
     return bool(summarize(events, ()).trouble)
 
 
-def _is_nothing_to_do(foretold: list[Event], hosts: tuple[str, ...]) -> bool:
+def _is_nothing_to_do(looked: Summary) -> bool:
     """Whether a run in check mode came to its end and would change nothing; hosts may be unreachable."""
-    summary = summarize(foretold, hosts)
-    return summary.changed == 0 and summary.outcome in {Outcome.CONVERGED, Outcome.UNREACHABLE}
+    return looked.changed == 0 and looked.outcome in {Outcome.CONVERGED, Outcome.UNREACHABLE}

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from deploy.site.inventory import NODE, Host, Site
+from deploy.site.inventory import MASTER, NODE, Host, Site
 
 Variables = dict[str, Any]
 
@@ -22,6 +22,6 @@ def software_variables(site: Site, host: Host, hardware: Mapping[str, Any]) -> V
     if NODE in host.groups:
         wired["node_health_contract"] = hardware
         wired["openmpi_slurm_daemons"] = ["slurmd"]
-    if host in site.masters:
+    if MASTER in host.groups:
         wired["slurmctld_health_check_program"] = HEALTH_CHECK_PROGRAM
     return wired
