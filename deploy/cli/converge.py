@@ -22,7 +22,7 @@ from deploy.judge.version_skew import version_skew
 from deploy.plan.build import Plan, build_plan
 from deploy.plan.wiring import write_discovery, write_wiring
 from deploy.run.cancellation import Cancellation, signals_cancel
-from deploy.run.events import Event, HostResult, PlayStarted, TaskStarted
+from deploy.run.events import Event, HostResult, Planned, PlannedPhase, PlayStarted, TaskStarted
 from deploy.run.execute import EarlyStart, RunRequest, execute
 from deploy.run.journal import Journal, last_run, state_directory
 from deploy.run.lock import site_lock
@@ -137,7 +137,7 @@ class ClusterRun:
 
                 def on_event_of_run(event: Event) -> None:
                     on_event(event)
-                    if self._keeps_records and isinstance(event, PlayStarted):
+                    if self._keeps_records:
                         recording.go_on(events)
 
                 with Recording.of(
@@ -149,8 +149,8 @@ class ClusterRun:
                     summary = summarize(events, hosts, started=started)
                     is_done = summary.outcome is not Outcome.INTERRUPTED and not is_refused(events)
                     if is_to_run and is_done and self._keeps_records:
-                        good = [name for name, host in summary.hosts.items() if host.is_good]
-                        written = recording.finish(events, good)
+                        answering = [name for name, host in summary.hosts.items() if not host.unreachable]
+                        written = recording.finish(events, answering)
                         recorded |= written.digests
                         for notice in written.notices:
                             on_event(notice)
@@ -193,6 +193,7 @@ class ClusterRun:
         secrets = self._secrets()
         if not options.check:
             self._records.forget(work.plan, work.unrecorded)
+        on_event(_planned(work.plan))
         request = self._request("cluster", work.wiring, secrets, options)
         execute(request, on_event, cancellation, self.ansible)
 
@@ -230,7 +231,7 @@ class ClusterRun:
         hosts = work.plan.hosts
         prepared = replace(self.options, extra=(*self.options.extra, _PREPARES))
         secrets = self._borrowed_secrets()
-        forecast, events = self._foretell(prepared, work.wiring, secrets, display, cancellation)
+        forecast, events = self._foretell(prepared, work, secrets, display, cancellation)
         looked = summarize(events, hosts)
         is_over = is_refused(events) or bool(looked.trouble) or cancellation.is_asked
         if is_over or _is_nothing_to_do(looked):
@@ -258,20 +259,20 @@ class ClusterRun:
             contract, _ = self._contract(told.append, cancellation, keeps=False)
             work = self._work(contract, asked, told.append, cancellation)
             if work.plan.steps and not _broke(told):
-                _, events = self._foretell(self.options, work.wiring, variable_files, display, cancellation)
+                _, events = self._foretell(self.options, work, variable_files, display, cancellation)
                 told += events
         return forecast_of(told), summarize(told, hosts, started=started)
 
     def _foretell(
         self,
         options: Options,
-        wiring: Path,
+        work: Work,
         variable_files: tuple[Path, ...],
         display: Display,
         cancellation: Cancellation,
     ) -> tuple[Forecast, list[Event]]:
         """Runs the plan in check mode; of its events only the progress is shown."""
-        events: list[Event] = []
+        events: list[Event] = [_planned(work.plan)]
 
         def on_event(event: Event) -> None:
             events.append(event)
@@ -279,7 +280,7 @@ class ClusterRun:
                 display.progress(event)
 
         looking = replace(options, check=True, diff=True)
-        request = self._request("plan", wiring, variable_files, looking)
+        request = self._request("plan", work.wiring, variable_files, looking)
         execute(request, on_event, cancellation, self.ansible)
         self._refuse_skew(events)
         return forecast_of(events), events
@@ -399,4 +400,10 @@ def _broke(events: list[Event]) -> bool:
 
 def _is_nothing_to_do(looked: Summary) -> bool:
     """Whether a run in check mode came to its end and would change nothing; hosts may be unreachable."""
-    return looked.changed == 0 and looked.outcome in {Outcome.CONVERGED, Outcome.UNREACHABLE}
+    is_whole = all(host.unreachable or not host.not_run for host in looked.hosts.values())
+    return looked.changed == 0 and is_whole and looked.outcome in {Outcome.CONVERGED, Outcome.UNREACHABLE}
+
+
+def _planned(plan: Plan) -> Planned:
+    phases = (PlannedPhase(step.phase.name, step.phase.title, step.hosts) for step in plan.steps)
+    return Planned(time.time(), tuple(phases))

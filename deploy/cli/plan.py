@@ -28,6 +28,7 @@ from deploy.show.display import Display
 from deploy.show.forecast import as_json, change_lines, drift_lines, failure_texts, loss_lines, verdict
 from deploy.show.plain import PlainDisplay
 from deploy.show.summary import Outcome, Summary
+from deploy.show.text import not_run_lines
 
 
 def plan(
@@ -70,7 +71,8 @@ def plan(
     )
     forecast, summary = plan_cluster(inventory, options, _display(options, as_data=as_data))
     if as_data:
-        data = {**as_json(forecast), "outcome": summary.outcome.value, "trouble": list(summary.trouble)}
+        came_to = summary.to_json()
+        data = as_json(forecast) | {name: came_to[name] for name in ("outcome", "trouble", "not_run")}
         typer.echo(json.dumps(data, indent=1))
     else:
         _show(forecast, summary)
@@ -90,6 +92,7 @@ def _show(forecast: Forecast, summary: Summary) -> None:
         change_lines(forecast),
         failure_texts(forecast),
         list(summary.trouble),
+        not_run_lines(summary),
         loss_lines(forecast),
     ):
         if lines:

@@ -14,15 +14,13 @@ from typing import Any, Self
 from deploy import __version__
 from deploy.cli.records import Records
 from deploy.plan.build import Plan
-from deploy.plan.catalog import PHASES, Phase
+from deploy.plan.catalog import Phase
 from deploy.plan.probes import probes
-from deploy.run.events import Event, HostResult, Level, Notice, PlayStarted
+from deploy.run.events import Event, HostResult, Level, Notice, PhaseEnded
 from deploy.run.ssh import Unanswered
 from deploy.site.hardware import Hardware
 
 _DIGITS = 16
-_PLACES = {phase.title: place for place, phase in enumerate(PHASES)}
-"""Titles of plays, in the order in which they run."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +33,7 @@ class Written:
 
 @dataclass
 class Recording:
-    """The records of one run.
+    """The records of one run: of a phase on a host where its last task ended, of no other.
 
     ``held`` are by host the phases whose records were found true, ``known`` the digests of what was written
     before: where it would be the same, records are left as they are.
@@ -66,20 +64,20 @@ class Recording:
             yield cls(records, contract, plan, held, known, beside)
 
     def go_on(self, events: Sequence[Event]) -> None:
-        """With the play that the last event begins: begins to record the hosts with which the run is done."""
+        """With the phase that the last event ends: begins to record the hosts with which the run is done."""
         last = events[-1]
-        place = _PLACES.get(last.play, 0) if isinstance(last, PlayStarted) else 0
-        done = {name for name, last_place in self._last_places.items() if last_place < place} - self._begun
-        # Most plays are the last of no host; then what happened until now need not be looked through.
-        if done:
-            in_trouble = {
-                event.host for event in events if isinstance(event, HostResult) and event.is_trouble
-            }
-            self._begin(tuple(events), done - in_trouble)
+        if not isinstance(last, PhaseEnded):
+            return
+        open_phases = {name: self._open[name] for name in last.hosts if name in self._open}
+        for phases in open_phases.values():
+            phases.discard(last.phase)
+        # Most phases are the last of no host; then what happened until now need not be looked through.
+        if done := {name for name, phases in open_phases.items() if not phases}:
+            self._begin(tuple(events), done)
 
-    def finish(self, events: Iterable[Event], good: Iterable[str]) -> Written:
-        """Records the others on which all went well; what came of all of it."""
-        self._begin(tuple(events), good)
+    def finish(self, events: Iterable[Event], answering: Iterable[str]) -> Written:
+        """Records the others of the hosts that still answer; what came of all of it."""
+        self._begin(tuple(events), answering)
         parts = [part.result() for part in self._parts]
         return Written(
             tuple(notice for part in parts for notice in part.notices),
@@ -111,20 +109,24 @@ class Recording:
     def _questions(
         self, told: tuple[Event, ...], names: Collection[str]
     ) -> dict[str, tuple[str, dict[str, Any]]]:
-        """By host what it is told to record: all that ran to its end there."""
-        began = {event.play for event in told if isinstance(event, PlayStarted)}
+        """By host what it is told to record: the phases that ran to their end there."""
+        ended = {
+            (event.phase, name) for event in told if isinstance(event, PhaseEnded) for name in event.hosts
+        }
         managed = _managed(event for event in told if isinstance(event, HostResult) and event.host in names)
         questions: dict[str, tuple[str, dict[str, Any]]] = {}
         for step in self.plan.steps:
-            for name in step.hosts if step.phase.title in began else ():
-                if name not in names or self.known.get(name) == self._digests[name]:
+            for name in step.hosts:
+                if name not in names or (step.phase.name, name) not in ended:
+                    continue
+                if self.known.get(name) == self._digests[name]:
                     continue
                 expected = self._expected[name]
                 content = {"phases": {}, "only": [*expected], "version": __version__}
                 phases = questions.setdefault(name, ("record", content))[1]["phases"]
                 phases[step.phase.name] = {
                     "fingerprint": expected[step.phase.name],
-                    "managed": managed[name, step.phase.title],
+                    "managed": managed[name, step.phase.name],
                     "probes": _probes(step.phase),
                 }
         return questions
@@ -138,8 +140,13 @@ class Recording:
         return {name: _digest(of_phases) for name, of_phases in self._expected.items()}
 
     @cached_property
-    def _last_places(self) -> dict[str, int]:
-        return {name: _PLACES[step.phase.title] for step in self.plan.steps for name in step.hosts}
+    def _open(self) -> dict[str, set[str]]:
+        """By host the phases of the plan that did not end there yet."""
+        phases: defaultdict[str, set[str]] = defaultdict(set)
+        for step in self.plan.steps:
+            for name in step.hosts:
+                phases[name].add(step.phase.name)
+        return dict(phases)
 
 
 def _digest(of_phases: Mapping[str, str]) -> str:
@@ -147,11 +154,11 @@ def _digest(of_phases: Mapping[str, str]) -> str:
 
 
 def _managed(results: Iterable[HostResult]) -> Mapping[tuple[str, str], dict[str, list[str]]]:
-    """By host and play the names of what was managed, each once, by kind."""
+    """By host and phase the names of what was managed, each once, by kind."""
     found: defaultdict[tuple[str, str], dict[str, list[str]]] = defaultdict(dict)
     for result in results:
         for kind, names in result.manages.items():
-            known = found[result.host, result.play].setdefault(kind, [])
+            known = found[result.host, result.phase].setdefault(kind, [])
             known += [name for name in names if name not in known]
     return found
 

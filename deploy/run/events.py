@@ -42,10 +42,40 @@ class Ending(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PlayStarted:
-    """A play begins; plays are the phases of a run. ``at`` is seconds since the epoch, here and below."""
+    """A play begins. ``at`` is seconds since the epoch, here and below.
+
+    ``phase`` is the id of the phase whose play it is, empty for other plays; ``play`` is its title.
+    """
 
     at: float
     play: str
+    phase: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedPhase:
+    """A phase of a plan: its id, its title, and the hosts that it is for."""
+
+    phase: str
+    title: str
+    hosts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What the playbook that follows is to do, in order; without it nobody knows what did not run."""
+
+    at: float
+    phases: tuple[PlannedPhase, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseEnded:
+    """The play of a phase is over; ``hosts`` are those on which its last task ended."""
+
+    at: float
+    phase: str
+    hosts: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +98,7 @@ class HostResult:
     playbook takes care of itself: they fail nobody. ``answer`` is what a module that asks on deploy's behalf
     found out, under the key ``deploy_answer`` of its result; ``impact``, what a module says its change does
     to what runs (``deploy_impact``: kind, service, reasons, guarded); ``manages``, what the task keeps as it
-    should be, by kind.
+    should be, by kind; ``phase``, the id of the phase that it is a part of, empty for other plays.
     """
 
     at: float
@@ -86,6 +116,7 @@ class HostResult:
     answer: Mapping[str, Any] | None = None
     impact: Mapping[str, Any] | None = None
     manages: Managed = field(default_factory=dict)
+    phase: str = ""
 
     @property
     def is_trouble(self) -> bool:
@@ -171,7 +202,19 @@ class RawEvent:
     text: str
 
 
-Event = PlayStarted | TaskStarted | HostResult | HostVerified | Retry | Notice | Stats | RunEnded | RawEvent
+Event = (
+    Planned
+    | PlayStarted
+    | PhaseEnded
+    | TaskStarted
+    | HostResult
+    | HostVerified
+    | Retry
+    | Notice
+    | Stats
+    | RunEnded
+    | RawEvent
+)
 
 _RESULTS = {
     "runner_on_ok": Status.OK,
@@ -211,7 +254,10 @@ def _known(kind: str, at: float, event: RawMapping) -> Event | None:
 def _of_playbook(kind: str, at: float, data: RawMapping) -> Event | None:
     match kind:
         case "playbook_on_play_start":
-            return PlayStarted(at, one_line(data["name"]))
+            return PlayStarted(at, one_line(data["name"]), _phase(data.get("pattern")))
+        case "deploy_play_ended":
+            phase = _phase(data.get("play_pattern"))
+            return PhaseEnded(at, phase, tuple(map(one_line, data["hosts"]))) if phase else None
         case "playbook_on_task_start":
             return TaskStarted(at, *_place(data), handler=data.get("is_conditional") is True)
         case "runner_retry":
@@ -247,6 +293,7 @@ def _host_result(status: Status, at: float, data: RawMapping) -> HostResult:
         answer=answer if isinstance(answer, Mapping) else None,
         impact=impact if isinstance(impact, Mapping) else None,
         manages=managed(str(data.get("task_action") or ""), result) if status in _DONE else {},
+        phase=_phase(data.get("play_pattern")),
     )
 
 
@@ -263,6 +310,12 @@ def _place(data: RawMapping) -> tuple[str, str, str, str]:
         one_line(data.get("task") or data.get("name") or data.get("task_action") or ""),
         one_line(data.get("task_path") or ""),
     )
+
+
+def _phase(pattern: object) -> str:
+    """The id of a phase from what its play names as its hosts (see ``plan.catalog.Phase.group``)."""
+    _, is_phase, name = one_line(str(pattern or "")).partition("phase_")
+    return name if is_phase else ""
 
 
 def _stats(at: float, data: RawMapping) -> Stats:
@@ -287,7 +340,9 @@ def _time(created: object) -> float:
 
 
 _KINDS: dict[str, type[Event]] = {
+    "planned": Planned,
     "play_started": PlayStarted,
+    "phase_ended": PhaseEnded,
     "task_started": TaskStarted,
     "host_result": HostResult,
     "host_verified": HostVerified,
@@ -322,11 +377,17 @@ def _revive(kind: type[Event], values: dict[str, Any]) -> Event:
             values[name] = enumeration(values[name])
     if "diff" in values:
         values["diff"] = tuple(Diff(**part) for part in values["diff"])
+    if kind is Planned:
+        values["phases"] = tuple(
+            PlannedPhase(**{**part, "hosts": tuple(part["hosts"])}) for part in values["phases"]
+        )
     for name in ("phases", "drift"):
         if name in values:
             values[name] = tuple(values[name])
     if "manages" in values:
         values["manages"] = {kind: tuple(names) for kind, names in values["manages"].items()}
-    if "hosts" in values:
+    if kind is PhaseEnded:
+        values["hosts"] = tuple(values["hosts"])
+    elif "hosts" in values:
         values["hosts"] = {host: HostStats(**counts) for host, counts in values["hosts"].items()}
     return kind(**values)

@@ -97,14 +97,18 @@ def is_mitogen_supported() -> bool:
 
 def mitogen_environment() -> dict[str, str]:
     """What has Ansible use mitogen."""
+    return _strategy("deploy_linear")
+
+
+def _strategy(name: str) -> dict[str, str]:
     plugins = Path(__file__).with_name("strategy")
-    return {"ANSIBLE_STRATEGY": "deploy_linear", "ANSIBLE_STRATEGY_PLUGINS": str(plugins)}
+    return {"ANSIBLE_STRATEGY": name, "ANSIBLE_STRATEGY_PLUGINS": str(plugins)}
 
 
 def _openssh(environment: Mapping[str, str]) -> dict[str, str]:
     arguments = "-o ControlMaster=auto -o ControlPersist=60s -o ServerAliveInterval=30"
     return {
-        "ANSIBLE_STRATEGY": "linear",
+        **_strategy("deploy_openssh"),
         "ANSIBLE_PIPELINING": "true",
         "ANSIBLE_SSH_ARGS": environment.get("ANSIBLE_SSH_ARGS", arguments),
     }

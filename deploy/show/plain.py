@@ -22,6 +22,7 @@ from deploy.show.text import (
     finding_lines,
     host_lines,
     message_lines,
+    not_run_lines,
     result_line,
     verdict_line,
 )
@@ -77,7 +78,8 @@ class PlainDisplay:
 
     def finish(self, summary: Summary, hint: str) -> None:
         """The figures per host, the outcome, what to type next."""
-        for lines in (summary.trouble, host_lines(summary), [verdict_line(summary), f"next: {hint}"]):
+        told = [verdict_line(summary), f"next: {hint}"]
+        for lines in (summary.trouble, host_lines(summary), not_run_lines(summary), told):
             if lines:
                 self._write("")
                 self._lines(lines)

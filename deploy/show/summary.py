@@ -1,12 +1,13 @@
 """What a run came to: its events, added up. The same events always come to the same."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Any
 
 from deploy.errors import ExitCode
+from deploy.judge.unfinished import NotRun, Phases
 from deploy.run.events import (
     Ending,
     Event,
@@ -48,7 +49,8 @@ class HostSummary:
     """Counts of task results; ``unknown`` when the run stopped before the host's last word.
 
     Counted as Ansible does: what changed and what was ignored is also ok. ``verified`` are the phases that
-    did not have to run, because the host still is as they left it.
+    did not have to run, because the host still is as they left it; ``not_run``, those that were planned and
+    did not come to their end.
     """
 
     ok: int = 0
@@ -59,6 +61,7 @@ class HostSummary:
     rescued: int = 0
     ignored: int = 0
     verified: int = 0
+    not_run: int = 0
     unknown: bool = False
     seconds: float = 0.0
 
@@ -69,8 +72,9 @@ class HostSummary:
 
     @property
     def is_good(self) -> bool:
-        """Whether it took part and every task succeeded, as far as is known."""
-        return bool(self.ok or self.verified) and not self.is_bad and not self.unknown
+        """Whether it took part and every phase came to its end, as far as is known."""
+        is_whole = not (self.is_bad or self.unknown or self.not_run)
+        return bool(self.ok or self.verified) and is_whole
 
 
 @dataclass(frozen=True)
@@ -94,7 +98,8 @@ class Phase:
 class Summary:
     """The whole run: ``seconds`` on the clock, ``hosts`` in the order they were planned.
 
-    ``trouble`` is what Ansible said where it stopped outside of any task; ``warnings`` each once.
+    ``trouble`` is what Ansible said where it stopped outside of any task; ``warnings`` each once; ``not_run``
+    is empty where no plan is known.
     """
 
     outcome: Outcome
@@ -105,6 +110,7 @@ class Summary:
     failures: tuple[HostResult, ...]
     slowest: tuple[SlowTask, ...]
     phases: tuple[Phase, ...] = ()
+    not_run: tuple[NotRun, ...] = ()
     trouble: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     results: tuple[HostResult, ...] = field(repr=False, default=())
@@ -130,6 +136,7 @@ class Summary:
                     "rescued": host.rescued,
                     "ignored": host.ignored,
                     "verified": host.verified,
+                    "not_run": host.not_run,
                     "unknown": host.unknown,
                     "seconds": round(host.seconds, 2),
                 }
@@ -146,6 +153,10 @@ class Summary:
                     "message": failure.message,
                 }
                 for failure in self.failures
+            ],
+            "not_run": [
+                {"phase": part.phase, "title": part.title, "hosts": list(part.hosts), "why": part.why}
+                for part in self.not_run
             ],
             "slowest_tasks": [
                 {"task": slow.task, "seconds": round(slow.seconds, 2), "host": slow.host}
@@ -190,6 +201,7 @@ class _Tally:
         self._current: defaultdict[str, _Counts] = defaultdict(_Counts)
         self._results: list[HostResult] = []
         self._plays: list[tuple[str, float]] = []
+        self._phases = Phases()
         self._warnings: dict[str, None] = {}
         self._spoken: list[str] = []
         self._trouble: list[str] = []
@@ -201,6 +213,7 @@ class _Tally:
         if event.at:
             self._first = self._first or event.at
             self._last = max(self._last, event.at)
+        self._phases.take(event)
         match event:
             case HostResult():
                 self._results.append(event)
@@ -246,9 +259,16 @@ class _Tally:
         begin = started or self._first
         is_interrupted = self._cancelled or not is_complete
         is_unfinished = is_interrupted or self._broken
+        failures = tuple(result for result in self._results if result.is_trouble)
+        stopped = "the run was interrupted" if is_interrupted else "Ansible broke" if self._broken else ""
+        missing = self._phases.not_run(failures, stopped=stopped)
+        unrun = Counter(name for part in missing for name in part.hosts)
         hosts = {
             name: counts.summary(
-                self._seconds[name], self._verified.get(name, 0), is_unfinished=is_unfinished
+                self._seconds[name],
+                self._verified.get(name, 0),
+                not_run=unrun[name],
+                is_unfinished=is_unfinished,
             )
             for name, counts in self._counts.items()
         }
@@ -262,9 +282,10 @@ class _Tally:
             started=begin,
             seconds=max(0.0, self._last - begin),
             hosts=hosts,
-            failures=tuple(result for result in self._results if result.is_trouble),
+            failures=failures,
             slowest=_slowest(self._results),
             phases=tuple(Phase(name, max(0.0, at - begin)) for name, at in self._plays),
+            not_run=missing,
             trouble=tuple(self._trouble),
             warnings=tuple(self._warnings),
             results=tuple(self._results),
@@ -310,11 +331,11 @@ class _Counts:
         else:
             setattr(self, result.status.value, getattr(self, result.status.value) + 1)
 
-    def summary(self, seconds: float, verified: int, *, is_unfinished: bool) -> HostSummary:
+    def summary(self, seconds: float, verified: int, *, not_run: int, is_unfinished: bool) -> HostSummary:
         is_bad = bool(self.failed or self.unreachable)
         counts = {name.name: getattr(self, name.name) for name in fields(self)}
         is_unknown = is_unfinished and not is_bad
-        return HostSummary(**counts, verified=verified, unknown=is_unknown, seconds=seconds)
+        return HostSummary(**counts, verified=verified, not_run=not_run, unknown=is_unknown, seconds=seconds)
 
 
 def _slowest(results: Iterable[HostResult]) -> tuple[SlowTask, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from deploy.judge.findings import findings_of
 from deploy.run.events import HostResult
 from deploy.show.summary import HostSummary, Outcome, Summary, task_title
+from deploy.site.node_lists import fold
 
 EXPLANATIONS: Mapping[Outcome, str] = {
     Outcome.CONVERGED: "no task failed",
@@ -61,12 +62,21 @@ def host_lines(summary: Summary) -> list[str]:
     return [f"{name:<{width}}  {_figures(host)}" for name, host in summary.hosts.items()]
 
 
+def not_run_lines(summary: Summary) -> list[str]:
+    """What was to be done and was not, by hosts and cause."""
+    titles: dict[tuple[str, str], list[str]] = {}
+    for part in summary.not_run:
+        titles.setdefault((fold(part.hosts), part.why), []).append(part.title)
+    return [f"not run  {hosts}: {', '.join(names)}: {why}" for (hosts, why), names in titles.items()]
+
+
 def _figures(host: HostSummary) -> str:
     words = [
         f"ok={host.ok} changed={host.changed} failed={host.failed}",
         f"unreachable={host.unreachable} skipped={host.skipped} seconds={host.seconds:.1f}",
     ]
     words += [f"verified={host.verified}"] * bool(host.verified)
+    words += [f"not_run={host.not_run}"] * bool(host.not_run)
     words += [f"rescued={host.rescued}"] * bool(host.rescued)
     words += [f"ignored={host.ignored}"] * bool(host.ignored)
     return " ".join(words + ["unknown"] * host.unknown)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from deploy.errors import ExitCode
-from deploy.run.events import Ending, Level, Notice, Retry, RunEnded, Stats, Status, TaskStarted
+from deploy.run.events import Ending, Level, Notice, PhaseEnded, Retry, RunEnded, Stats, Status, TaskStarted
 from deploy.run.execute import RunRequest, execute
 from deploy.run.settings import ansible_environment
 from deploy.show.page import as_html
@@ -30,6 +30,57 @@ def test_a_run_that_changes_nothing_converges(either_site: LocalSite) -> None:
     assert run.execution.ending is Ending.FINISHED
     assert not list(either_site.scratch.iterdir())
     assert not either_site.processes()
+
+
+_PHASES = """
+[phase_first]
+node1
+node2
+[phase_second]
+node2
+[phase_third]
+node1
+node2
+"""
+
+
+def _phases(site: LocalSite, *plays: str) -> list[tuple[str, tuple[str, ...]]]:
+    """The ends of phases in a run of plays, each with its only task that fails where ``bad`` is true."""
+    site.inventory.write_text(site.inventory.read_text(encoding="utf-8") + _PHASES, encoding="utf-8")
+    text = "".join(
+        f"- hosts: {play}\n  gather_facts: false\n  tasks:\n"
+        "  - ansible.builtin.command: 'false'\n"
+        "    when: bad | default(false) and inventory_hostname == 'node2'\n"
+        "  - ansible.builtin.command: 'true'\n"
+        for play in plays
+    )
+    site.playbook.write_text(text, encoding="utf-8")
+    events = site.run().events
+    return [(event.phase, event.hosts) for event in events if isinstance(event, PhaseEnded)]
+
+
+def test_the_end_of_a_phase_names_the_hosts_that_came_to_it(either_site: LocalSite) -> None:
+    assert _phases(either_site, "phase_first", "localhost", "phase_second") == [
+        ("first", ("node1", "node2")),
+        ("second", ("node2",)),
+    ]
+
+
+def test_a_host_that_fails_ends_no_phase_any_more(either_site: LocalSite) -> None:
+    bad = "phase_first\n  vars: {bad: true}"
+    assert _phases(either_site, bad, "phase_third") == [("first", ("node1",)), ("third", ("node1",))]
+
+
+def test_who_is_taken_out_with_another_does_not_end_the_phase(either_site: LocalSite) -> None:
+    bad = "phase_third\n  vars: {bad: true}\n  max_fail_percentage: 0"
+    assert _phases(either_site, "phase_first", bad, "phase_second") == [
+        ("first", ("node1", "node2")),
+        ("third", ()),
+    ]
+
+
+def test_a_phase_that_failed_on_all_of_its_hosts_is_the_last(either_site: LocalSite) -> None:
+    assert _phases(either_site, "phase_second\n  vars: {bad: true}", "phase_third") == [("second", ())]
 
 
 def test_what_a_run_starts_may_use_every_cpu(either_site: LocalSite) -> None:

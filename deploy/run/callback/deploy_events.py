@@ -1,4 +1,4 @@
-"""Ansible callback plugin: ansible-runner's own, with half of its events and three facts more.
+"""Ansible callback plugin: ansible-runner's own, with half of its events and what deploy asks beyond them.
 
 It runs inside ansible-playbook and imports nothing of ``deploy``.
 """
@@ -18,6 +18,7 @@ DOCUMENTATION = """
         - What ansible-runner's awx_display does, without an event per started host and per loop item.
         - Each result says whether it changed something, was ignored or will be rescued,
           also where its content is censored.
+        - The end of a play names the hosts on which its last task ended.
     extends_documentation_fragment:
         - default_callback
 """
@@ -72,6 +73,11 @@ class CallbackModule(_RunnerCallback):  # type: ignore[misc]
         gc.freeze()
         gc.set_threshold(_GARBAGE_THRESHOLD)
         super().v2_playbook_on_play_start(play)
+
+    def deploy_play_ended(self, hosts: list[str]) -> None:
+        """From our strategies: the hosts on which the last task of the play ended."""
+        with self.capture_event_data("deploy_play_ended", hosts=hosts):
+            pass
 
     def v2_runner_item_on_ok(self, result: Any) -> None:  # noqa: ANN401
         """A loop is one result."""

@@ -16,12 +16,12 @@ from deploy.plan.catalog import PHASES
 from deploy.run.events import Event, Status
 from deploy.run.ssh import Unanswered
 from deploy.site.inventory import Site
-from tests.unit.show.runs import play, result
+from tests.unit.show.runs import phase_ended, result
 
 _BOTH = ("ctl1", "node1")
 _PLAN = Plan(tuple(Step(phase, _BOTH) for phase in PHASES[:2]))
 _FIRST, _SECOND = (step.phase.name for step in _PLAN.steps)
-_PLAYS: list[Event] = [play(step.phase.title) for step in _PLAN.steps]
+_ENDS: list[Event] = [phase_ended(step.phase.name, *_BOTH) for step in _PLAN.steps]
 
 
 class Hosts:
@@ -58,7 +58,7 @@ class Hosts:
         held: Mapping[str, frozenset[str]] | None = None,
     ) -> Written:
         with self.recording(plan, known, held) as recording:
-            return recording.finish([play(step.phase.title) for step in plan.steps], _BOTH)
+            return recording.finish([phase_ended(step.phase.name, *_BOTH) for step in plan.steps], _BOTH)
 
 
 def test_records_are_written_where_they_would_be_others(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,25 +90,35 @@ def test_a_host_is_recorded_as_soon_as_nothing_more_happens_there(monkeypatch: p
     hosts = Hosts(monkeypatch)
     plan = Plan((Step(PHASES[0], ("ctl1", "node1")), Step(PHASES[1], ("ctl1",))))
     with hosts.recording(plan) as recording:
-        recording.go_on(_PLAYS[:1])
+        recording.go_on([phase_ended("check", *_BOTH)])
     assert hosts.told == {}
     with hosts.recording(plan) as recording:
-        recording.go_on([play("Check the machines"), *_PLAYS])
-        recording.go_on([*_PLAYS, play("of another playbook")])
+        recording.go_on(_ENDS[:1])
     assert hosts.told == {"node1": {_FIRST}}
     with hosts.recording(plan) as recording:
-        recording.go_on(_PLAYS)
-        written = recording.finish(_PLAYS, _BOTH)
+        recording.go_on(_ENDS[:1])
+        written = recording.finish(_ENDS, _BOTH)
     assert hosts.told == {"node1": {_FIRST}, "ctl1": {_FIRST, _SECOND}}
     assert written.digests.keys() == {"ctl1"}
 
 
 @pytest.mark.parametrize("status", [Status.FAILED, Status.UNREACHABLE])
-def test_a_host_in_trouble_is_not_recorded(monkeypatch: pytest.MonkeyPatch, status: Status) -> None:
+def test_only_a_phase_whose_last_task_ended_is_recorded(
+    monkeypatch: pytest.MonkeyPatch, status: Status
+) -> None:
     hosts = Hosts(monkeypatch)
-    plan = Plan(_PLAN.steps[:1])
-    events = [_PLAYS[0], result("node1", status), _PLAYS[1]]
-    with hosts.recording(plan) as recording:
-        recording.go_on(events)
-        recording.finish(events, ["ctl1"])
+    # As with max_fail_percentage: node1 fails, ctl1 is taken out with it, and no result says so.
+    events = [_ENDS[0], result("ctl1"), result("node1", status), phase_ended(_SECOND)]
+    with hosts.recording() as recording:
+        for number in range(len(events)):
+            recording.go_on(events[: number + 1])
+        written = recording.finish(events, _BOTH)
+    assert hosts.told == {"ctl1": {_FIRST}, "node1": {_FIRST}}
+    assert written.digests == {}
+
+
+def test_a_host_that_does_not_answer_is_not_asked_to_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    hosts = Hosts(monkeypatch)
+    with hosts.recording() as recording:
+        recording.finish(_ENDS[:1], ["ctl1"])
     assert hosts.told == {"ctl1": {_FIRST}}

@@ -17,14 +17,14 @@ def test_mitogen_where_it_works() -> None:
 def test_openssh_where_it_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settings, "version", lambda _: "2.99.1")
     environment = ansible_environment(base={})
-    assert environment["ANSIBLE_STRATEGY"] == "linear"
+    assert environment["ANSIBLE_STRATEGY"] == "deploy_openssh"
     assert environment["ANSIBLE_PIPELINING"] == "true"
     assert "ControlPersist" in environment["ANSIBLE_SSH_ARGS"]
 
 
 def test_the_choice_is_free() -> None:
     environment = ansible_environment(Settings(mitogen=False, forks=7, connection_seconds=3), base={})
-    assert environment["ANSIBLE_STRATEGY"] == "linear"
+    assert environment["ANSIBLE_STRATEGY"] == "deploy_openssh"
     assert environment["ANSIBLE_FORKS"] == "7"
     assert environment["ANSIBLE_TIMEOUT"] == "3"
 

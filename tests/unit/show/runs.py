@@ -5,6 +5,9 @@ from deploy.run.events import (
     Event,
     HostResult,
     HostStats,
+    PhaseEnded,
+    Planned,
+    PlannedPhase,
     PlayStarted,
     RunEnded,
     Stats,
@@ -26,9 +29,21 @@ def result(
     task: str = "Install",
     path: str = "x.yml:3",
     message: str = "",
+    phase: str = "",
 ) -> HostResult:
     """A result ``at`` seconds after the start."""
-    return HostResult(START + at, host, play, role, task, path, status, seconds, message)
+    return HostResult(START + at, host, play, role, task, path, status, seconds, message, phase=phase)
+
+
+def planned(**hosts: str) -> Planned:
+    """What is to be done: by phase its hosts, separated by spaces; a title is the phase in capitals."""
+    phases = (PlannedPhase(phase, phase.upper(), tuple(names.split())) for phase, names in hosts.items())
+    return Planned(START, tuple(phases))
+
+
+def phase_ended(phase: str, *hosts: str) -> PhaseEnded:
+    """The end of a phase's play, with the hosts on which its last task ended."""
+    return PhaseEnded(START + 3.0, phase, hosts)
 
 
 def play(name: str, at: float = 1.0) -> PlayStarted:

@@ -61,6 +61,7 @@ def test_json(run: RecordedRun) -> None:
         "rescued": 0,
         "ignored": 0,
         "verified": 0,
+        "not_run": 0,
         "unknown": False,
         "seconds": 1.1,
     }
