@@ -9,6 +9,7 @@ from typing import Any
 
 from deploy.plan.catalog import PHASES
 from tests.contract.content import ROOT, options, read_yaml, role_directories, strings, tasks
+from tests.tracked import tracked
 
 _BINARIES = Path(sys.executable).parent
 # Where deploy's catalogue says that software comes from; a machine's settings may name it, too.
@@ -46,13 +47,6 @@ def _settings() -> Iterator[str]:
     ).stdout
 
 
-def _tracked() -> list[Path]:
-    names = subprocess.run(
-        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout
-    return [path for name in names.split("\0") if name and (path := ROOT / name).is_file()]
-
-
 def test_package_hosts_are_recognized() -> None:
     texts = ["deb http://mirror.corp.example/debian x", "index = https://user:word@index.corp.example/simple"]
     assert package_hosts(iter(texts)) == {"mirror.corp.example", "index.corp.example"}
@@ -60,7 +54,7 @@ def test_package_hosts_are_recognized() -> None:
 
 def test_no_file_names_a_package_host_or_this_checkout() -> None:
     forbidden = {*package_hosts(_settings()), f"{ROOT}/"}
-    files = _tracked()
+    files = tracked()
     assert files
     found = [
         f"{path.relative_to(ROOT)}: {word}"
@@ -69,6 +63,17 @@ def test_no_file_names_a_package_host_or_this_checkout() -> None:
         if word in path.read_text(encoding="utf-8", errors="replace")
     ]
     assert found == []
+
+
+def commands_of_make(text: str) -> list[str]:
+    """The calls of make in a text, each where it comes first; one that is typed again must change nothing."""
+    return list(dict.fromkeys(re.findall(r"^make [a-z-]+", text, re.MULTILINE)))
+
+
+def test_ci_types_what_the_readme_says_in_its_order() -> None:
+    readme = commands_of_make((ROOT / "README.md").read_text(encoding="utf-8"))
+    assert len(readme) > 3
+    assert commands_of_make((ROOT / ".ci" / "run").read_text(encoding="utf-8")) == readme
 
 
 def _play_variables() -> Iterator[tuple[str, str]]:

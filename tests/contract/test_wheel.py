@@ -5,7 +5,7 @@ import sys
 import zipfile
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from tests.tracked import ROOT, tracked
 
 
 def test_the_wheel_holds_every_file_of_playbooks_and_roles(tmp_path: Path) -> None:
@@ -15,11 +15,9 @@ def test_the_wheel_holds_every_file_of_playbooks_and_roles(tmp_path: Path) -> No
     with zipfile.ZipFile(wheel) as archive:
         held = set(archive.namelist())
         archive.extractall(tmp_path / "installed")
-    tracked = subprocess.run(
-        ["git", "ls-files", "playbooks", "roles"], cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout.split()
-    assert tracked
-    assert {f"deploy/content/{name}" for name in tracked} <= held
+    kept = [path.relative_to(ROOT) for name in ("playbooks", "roles") for path in tracked(name)]
+    assert kept
+    assert {f"deploy/content/{path}" for path in kept} <= held
     assert "deploy/show/page.html.j2" in held
     found = subprocess.run(
         [sys.executable, "-P", "-c", "from deploy.content import playbook; print(playbook('cluster'))"],

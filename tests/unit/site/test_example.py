@@ -5,13 +5,14 @@ import yaml
 
 from deploy.site.checks import check_site
 from deploy.site.inventory import read_site
+from tests.tracked import ROOT, copy_tracked
 from tests.unit.site.sites import write_site
 
-EXAMPLE = Path(__file__).parents[3] / "inventory" / "example"
+EXAMPLE = ROOT / "inventory" / "example"
 
 
-def test_the_example_site_is_healthy() -> None:
-    site = read_site(EXAMPLE / "inventory.ini")
+def test_the_example_site_is_healthy(tmp_path: Path) -> None:
+    site = read_site(copy_tracked("inventory/example", tmp_path) / "inventory.ini")
     assert [host.name for host in site.nodes] == ["node1", "node2"]
     assert check_site(site) == []
 

@@ -1,6 +1,5 @@
 """The example sites after the guides of real clusters."""
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ from deploy.site.checks import site_findings
 from deploy.site.hardware import declared
 from deploy.site.inventory import read_site
 from deploy.site.secrets import fill_secrets, secrets_file
+from tests.tracked import copy_tracked, tracked
 
 SITES = Path(__file__).parents[3] / "inventory" / "sites"
 NAMES = ("alex", "juwels-booster", "lrz-ai", "raven", "tcg-crest")
@@ -35,9 +35,7 @@ pytestmark = pytest.mark.usefixtures("quick_reading")
 @pytest.fixture(params=NAMES)
 def copy(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """The inventory of a copy of a site, in which secrets can be made."""
-    directory = tmp_path / str(request.param)
-    shutil.copytree(SITES / str(request.param), directory)
-    return directory / "inventory.ini"
+    return copy_tracked(f"inventory/sites/{request.param}", tmp_path / str(request.param)) / "inventory.ini"
 
 
 def test_all_sites_are_tested() -> None:
@@ -58,7 +56,7 @@ def test_a_whole_deployment_can_be_planned(copy: Path) -> None:
 
 def test_it_holds_no_secret() -> None:
     names = {"secrets.yml", "hardware.yml", ".deploy"}
-    assert [str(path) for path in SITES.rglob("*") if path.name in names] == []
+    assert [str(path) for path in tracked("inventory/sites") if names & {*path.parts}] == []
 
 
 def test_it_fits_a_small_machine(copy: Path) -> None:
