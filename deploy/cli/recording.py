@@ -103,6 +103,10 @@ class Recording:
             Notice(time.time(), Level.WARNING, f"{name}: what was converged could not be recorded: {of.why}")
             for name, of in unanswered.items()
             if not of.is_by_choice
+        ) + tuple(
+            Notice(time.time(), Level.WARNING, f"{host}: {what}; the next run tries it again")
+            for (host, _), whats in _unsettled(told, names).items()
+            for what in whats
         )
         return Written(notices, {name: self._digests[name] for name in whole})
 
@@ -114,16 +118,22 @@ class Recording:
             (event.phase, name) for event in told if isinstance(event, PhaseEnded) for name in event.hosts
         }
         managed = _managed(event for event in told if isinstance(event, HostResult) and event.host in names)
+        unsettled = _unsettled(told, names)
+        not_settled = {host for host, _ in unsettled}
         questions: dict[str, tuple[str, dict[str, Any]]] = {}
         for step in self.plan.steps:
             for name in step.hosts:
                 if name not in names or (step.phase.name, name) not in ended:
                     continue
-                if self.known.get(name) == self._digests[name]:
+                if self.known.get(name) == self._digests[name] and name not in not_settled:
                     continue
                 expected = self._expected[name]
                 content = {"phases": {}, "only": [*expected], "version": __version__}
-                phases = questions.setdefault(name, ("record", content))[1]["phases"]
+                told_to_host = questions.setdefault(name, ("record", content))[1]
+                if (name, step.phase.name) in unsettled:
+                    told_to_host["only"].remove(step.phase.name)
+                    continue
+                phases = told_to_host["phases"]
                 phases[step.phase.name] = {
                     "fingerprint": expected[step.phase.name],
                     "managed": managed[name, step.phase.name],
@@ -151,6 +161,15 @@ class Recording:
 
 def _digest(of_phases: Mapping[str, str]) -> str:
     return hashlib.sha256(json.dumps(of_phases, sort_keys=True).encode()).hexdigest()[:_DIGITS]
+
+
+def _unsettled(told: Iterable[Event], names: Collection[str]) -> Mapping[tuple[str, str], dict[str, None]]:
+    """By host and phase what could not be done and failed nobody: such a phase has no record."""
+    found: defaultdict[tuple[str, str], dict[str, None]] = defaultdict(dict)
+    for event in told:
+        if isinstance(event, HostResult) and event.unsettled and event.host in names:
+            found[event.host, event.phase].update(dict.fromkeys(event.unsettled))
+    return found
 
 
 def _managed(results: Iterable[HostResult]) -> Mapping[tuple[str, str], dict[str, list[str]]]:

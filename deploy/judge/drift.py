@@ -9,6 +9,8 @@ from deploy.plan.catalog import PHASES
 
 _UNANSWERED = "failed"
 """What on_host says of a probe whose command fails."""
+_NO_ANSWER = (("type", "no answer"),)
+"""What it says of a file on a file system that does not answer."""
 
 
 @dataclass(frozen=True)
@@ -135,6 +137,8 @@ def _difference(drift: Drift) -> str:
         return "is missing"
     if before is None or before is False:
         return "is there, and was not"
+    if after == _NO_ANSWER:
+        return "does not answer"
     if isinstance(before, tuple) and isinstance(after, tuple):
         return ", ".join(_changes(dict(before), dict(after))) or "differs"
     return f"is {after}, was {before}"

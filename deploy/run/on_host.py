@@ -19,6 +19,8 @@ import json
 import os
 import pwd
 import re
+import select
+import signal
 import stat
 import subprocess
 import sys
@@ -31,9 +33,14 @@ if TYPE_CHECKING:
     from typing import Any
 
 DIRECTORY = "/var/lib/deploy/converged"
+_MOUNTINFO = "/proc/self/mountinfo"
 _PROBE_SECONDS = 10
 _GPU = re.compile(r"nvidia\d+$")
 _CHUNK = 1 << 20
+_LARGEST_OF_USERS = 1 << 20
+# By the kind of file system, which is the first word there.
+_LOCAL = re.compile(r"(?!nfs|cifs|smb|ceph|lustre|beegfs|gpfs|glusterfs|9p|afs|fuse)")
+_NO_ANSWER = {"type": "no answer"}
 _ENVIRONMENT = {
     **os.environ,
     "LC_ALL": "C",
@@ -62,22 +69,77 @@ def _said(*command: str) -> tuple[str, bool]:
 
 def files(paths: Iterable[str]) -> dict[str, Any]:
     """The state of files, links and directories."""
-    return {path: _file(path) for path in paths}
+    places: dict[str, list[str]] = {"": []}
+    for place in _remote_places():
+        places[place] = []
+    for path in paths:
+        place = max((place for place in places if path.startswith(place + "/")), key=len, default="")
+        places[place].append(path)
+    found = {path: _file(path) for path in places.pop("")}
+    for place in sorted(places):
+        found.update(_in_time(places[place]))
+    return found
+
+
+def _remote_places() -> list[str]:
+    """The mount points of file systems that may not answer: a server's, or a program's."""
+    with open(_MOUNTINFO, encoding="utf-8", errors="replace") as table:
+        lines = [line.partition(" - ") for line in table]
+    return [before.split()[4] for before, _, after in lines if not _LOCAL.match(after)]
+
+
+def _in_time(paths: list[str]) -> dict[str, Any]:
+    """The same by a process of its own, for which nobody waits longer than for a probe."""
+    if not paths:
+        return {}
+    reads, writes = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            for number in range(3):
+                os.close(number)
+            with os.fdopen(writes, "w") as answer:
+                json.dump({path: _file(path) for path in paths}, answer)
+        finally:
+            os._exit(0)
+    os.close(writes)
+    text, until = b"", time.monotonic() + _PROBE_SECONDS
+    while select.select([reads], [], [], max(0, until - time.monotonic()))[0]:
+        said = os.read(reads, _CHUNK)
+        if not said:
+            os.waitpid(child, 0)
+            return dict(json.loads(text))
+        text += said
+    os.kill(child, signal.SIGKILL)
+    return {path: dict(_NO_ANSWER) for path in paths}
 
 
 def _file(path: str) -> dict[str, str] | None:
     try:
         found = os.lstat(path)
+        if _is_misled(path):
+            return {"type": "behind a link that is not root's"}
+        state = {"mode": format(stat.S_IMODE(found.st_mode), "04o")}
+        state["owner"], state["group"] = _name(pwd.getpwuid, found.st_uid), _name(grp.getgrgid, found.st_gid)
+        if stat.S_ISLNK(found.st_mode):
+            return {"type": "link", "target": os.readlink(path)}
+        if stat.S_ISREG(found.st_mode):
+            return {"type": "file", "content": _content(path), **state}
     except OSError:
         return None
-    state = {"mode": format(stat.S_IMODE(found.st_mode), "04o")}
-    state["owner"], state["group"] = _name(pwd.getpwuid, found.st_uid), _name(grp.getgrgid, found.st_gid)
-    if stat.S_ISLNK(found.st_mode):
-        return {"type": "link", "target": os.readlink(path)}
-    if stat.S_ISREG(found.st_mode):
-        return {"type": "file", "content": _hash_of(path), **state}
     kind = "directory" if stat.S_ISDIR(found.st_mode) else "other"
     return {"type": kind, **state}
+
+
+def _is_misled(path: str) -> bool:
+    """Whether somebody else than root says where a path leads to."""
+    place = os.path.dirname(path)
+    while place != "/":
+        status = os.lstat(place)
+        if stat.S_ISLNK(status.st_mode) and status.st_uid != 0:
+            return True
+        place = os.path.dirname(place)
+    return False
 
 
 def _name(entry_of: Callable[[int], Any], number: int) -> str:
@@ -87,9 +149,16 @@ def _name(entry_of: Callable[[int], Any], number: int) -> str:
         return str(number)
 
 
-def _hash_of(path: str) -> str:
+def _content(path: str) -> str:
+    """A hash of a regular file; a large one of anybody else than root is not read."""
     content = hashlib.sha256()
-    with open(path, "rb") as file:
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+    with open(path, "rb", opener=lambda name, _: os.open(name, flags)) as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            return "not a regular file"
+        if status.st_uid != 0 and status.st_size > _LARGEST_OF_USERS:
+            return f"{status.st_size} bytes"
         while chunk := file.read(_CHUNK):
             content.update(chunk)
     return content.hexdigest()
@@ -159,7 +228,7 @@ def groups(names: list[str]) -> dict[str, Any]:
 def mounts(paths: list[str]) -> dict[str, Any]:
     """What is mounted where."""
     found: dict[str, Any] = dict.fromkeys(paths)
-    with open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as table:
+    with open(_MOUNTINFO, encoding="utf-8", errors="replace") as table:
         for line in table:
             before, _, after = line.partition(" - ")
             path = before.split()[4].encode().decode("unicode_escape")
@@ -286,7 +355,8 @@ def verify() -> dict[str, Any]:
         drift = []
         for kind, states in record["managed"].items():
             for name, state in states.items():
-                if now[kind][name] != state:
+                # What did not answer is not known to be as it was, even when it did not answer then, either.
+                if now[kind][name] != state or state == _NO_ANSWER:
                     drift.append(_difference(kind, name, state, now[kind][name]))
         for probe in record["probes"]:
             state = probes.state(probe)
@@ -301,7 +371,7 @@ def verify() -> dict[str, Any]:
 
 def _difference(kind: str, name: str, recorded: object, found: object) -> dict[str, Any]:
     difference: dict[str, Any] = {"kind": kind, "name": name, "recorded": recorded, "found": found}
-    if kind == "files" and found:
+    if kind == "files" and found and found != _NO_ANSWER:
         status = os.lstat(name)
         difference["changed"] = max(status.st_mtime, status.st_ctime)
     return difference

@@ -11,7 +11,7 @@ from deploy.run.settings import ansible_environment
 from deploy.show.page import as_html
 from deploy.show.report import as_json, as_text
 from deploy.show.summary import Outcome
-from tests.integration.sites import LocalSite
+from tests.integration.sites import LocalSite, eventually
 
 SECRET = "xyzzy-31415-plugh"  # noqa: S105 - looked for, nowhere found
 
@@ -453,3 +453,32 @@ def test_one_unfit_host_stops_all_and_an_unreachable_one_does_not(either_site: L
     went_on = either_site.run("--extra-vars", "unfit=nobody").summary
     assert went_on.outcome is Outcome.UNREACHABLE
     assert [host.changed for host in went_on.hosts.values()] == [1, 1, 0]
+
+
+def test_a_task_that_hangs_ends_in_time(either_site: LocalSite) -> None:
+    pipe = either_site.directory / "pipe"
+    os.mkfifo(pipe)
+    either_site.write(f"""
+- name: Read what never comes
+  ansible.builtin.slurp:
+    src: "{pipe}"
+  timeout: 2
+- name: Go on
+  ansible.builtin.stat:
+    path: /
+""")
+    run = either_site.run("--limit", "node1")
+    assert [result.status for result in run.results()] == [Status.FAILED]
+    assert "Timed out after 2" in run.results()[0].message
+    # Over ssh it ends with its connection; here it is let go.
+    os.close(os.open(pipe, os.O_RDWR))
+    eventually(lambda: not either_site.processes())
+
+
+def test_every_task_has_a_time_limit(either_site: LocalSite) -> None:
+    either_site.write("""
+- name: Ask how long
+  ansible.builtin.debug:
+    msg: "{{ lookup('ansible.builtin.config', 'TASK_TIMEOUT') }} s"
+""")
+    assert either_site.run().results()[0].message == "3600 s"

@@ -10,12 +10,15 @@ import re
 import shutil
 import tempfile
 import time
+from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.own_connection import connected_as, connection
 from ansible.module_utils.root_file import keep, text_of
 from ansible.module_utils.sshd_login import Login, effective, refusal
+from ansible.module_utils.user_files import Work, as_owners
 
 DOCUMENTATION = r"""
 module: sshd_settings
@@ -119,7 +122,15 @@ def _has_key(settings: dict[str, list[str]], account: pwd.struct_passwd) -> bool
         return True
     names = " ".join(settings.get("authorizedkeysfile", [])).split()
     filled = (name.replace("%h", account.pw_dir).replace("%u", account.pw_name) for name in names)
-    paths = (Path(account.pw_dir) / name for name in filled)
+    paths = [Path(account.pw_dir) / name for name in filled]
+    look = Work("key", account.pw_dir, account.pw_uid, account.pw_gid, partial(_holds_one, paths))
+    outcome = as_owners([look])["key"]
+    # Where the home does not answer, nothing says that the account, which is connected now, came without one.
+    return bool(outcome.value or outcome.problem)
+
+
+def _holds_one(paths: Iterable[Path]) -> bool:
+    """As sshd looks, whatever the user put there: nothing is opened."""
     return any(path.is_file() and path.stat().st_size for path in paths)
 
 

@@ -5,15 +5,16 @@ import grp
 import os
 import pwd
 import re
-import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.user_files import UnfitError, Work, as_owners, opened, read_small, replace_small
 
 DOCUMENTATION = r"""
 module: accounts
@@ -61,6 +62,10 @@ actions:
   description: The commands that were run, or would be in check mode.
   type: list
   returned: always
+deploy_unsettled:
+  description: What could not be done and must not hold up all the rest, with the reason.
+  type: list
+  returned: always
 deploy_manages:
   description: What is recorded of the host, by kind.
   type: dict
@@ -77,6 +82,8 @@ _NAME = re.compile(r"[a-z_][a-z0-9_-]{0,31}")
 _KEY = re.compile(r"[^\r\n]+")
 _BLOCK = re.compile(rf"^{re.escape(BEGIN)}\n.*?^{re.escape(END)}\n", re.MULTILINE | re.DOTALL)
 _SLURM = "slurm"
+_KEYS = PurePosixPath(".ssh/authorized_keys")
+_ASIDE = f"{_KEYS.name}.put-aside-by-deploy"
 
 
 @dataclass(frozen=True)
@@ -251,63 +258,74 @@ def authorized(text: str, keys: Sequence[str]) -> str:
     return text + block
 
 
-@contextmanager
-def _acting_as(uid: int, gid: int) -> Iterator[None]:
-    """Files in a home are touched as its owner, who could have put a symbolic link there."""
-    supplementary = os.getgroups()
-    os.setgroups([])
-    os.setegid(gid)
-    os.seteuid(uid)
+def place_keys(home: str, keys: Sequence[str], *, write: bool) -> bool:
+    """Brings authorized_keys below a home up to date, as its owner; returns whether it differed.
+
+    What is no file that sshd could read is put aside. Raises OSError.
+    """
     try:
-        yield
-    finally:
-        os.seteuid(0)
-        os.setegid(0)
-        os.setgroups(supplementary)
+        with opened(home) as place:
+            with suppress(FileExistsError):
+                if keys and write:
+                    os.mkdir(_KEYS.parent, 0o700, dir_fd=place)
+            with opened(str(_KEYS.parent), place) as directory:
+                return _keep_keys(directory, keys, write=write)
+    except FileNotFoundError:
+        if keys and write:
+            raise
+        return bool(keys)
 
 
-def _place_keys(user: Mapping[str, Any], *, write: bool) -> bool:
-    """Brings an account's authorized_keys up to date; returns whether it differed."""
-    home = Path(home_of(user))
+def _keep_keys(directory: int, keys: Sequence[str], *, write: bool) -> bool:
+    before, is_unfit = "", False
     try:
-        entry = pwd.getpwnam(user["name"])
-    except KeyError:
-        entry = None  # in a check it is yet to be made, whose home may be there from before
-    if entry is None or not home.is_dir():
-        return bool(user["ssh_keys"])
-    with _acting_as(entry.pw_uid, entry.pw_gid):
-        path = home / ".ssh" / "authorized_keys"
-        before = path.read_text(encoding="utf-8") if path.exists() else ""
-        after = authorized(before, user["ssh_keys"])
-        if before != after and write:
-            path.parent.mkdir(mode=0o700, exist_ok=True)
-            descriptor, sibling = tempfile.mkstemp(dir=path.parent)
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                file.write(after)
-            Path(sibling).replace(path)
+        before = read_small(_KEYS.name, directory)
+    except FileNotFoundError:
+        pass
+    except UnfitError:
+        if not keys:
+            return False  # nothing of this role's is there to be taken away
+        is_unfit = True
+    after = authorized(before, keys)
+    if write and is_unfit:
+        os.rename(_KEYS.name, _ASIDE, src_dir_fd=directory, dst_dir_fd=directory)
+    if write and before != after:
+        replace_small(_KEYS.name, after, directory)
     return before != after
 
 
-def missing_directories(
-    accounts: Sequence[Mapping[str, Any]], directories: Sequence[str]
-) -> list[tuple[Path, Mapping[str, Any]]]:
-    """Directories that accounts shall have and that are not there, each with its account."""
-    wanted = [
-        (Path(directory) / user["name"], user)
-        for directory in directories
-        for user in accounts
-        if user["state"] == "present"
-    ]
-    return [(path, user) for path, user in wanted if not path.is_dir()]
+def _key_works(accounts: Sequence[Mapping[str, Any]], *, write: bool) -> Iterator[Work]:
+    for user in accounts:
+        try:
+            entry = pwd.getpwnam(user["name"])
+        except KeyError:
+            continue  # in a check it is yet to be made, whose home may be there from before
+        do = partial(place_keys, home_of(user), user["ssh_keys"], write=write)
+        yield Work(f"ssh keys of {user['name']}", home_of(user), entry.pw_uid, entry.pw_gid, do)
 
 
-def _make_directory(path: Path, user: Mapping[str, Any], mode: str) -> None:
-    """The parents belong to root, so nobody else can put something in the way."""
-    path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-    path.mkdir(mode=0o700)
-    entry = pwd.getpwnam(user["name"])
-    os.chown(path, entry.pw_uid, entry.pw_gid)
-    path.chmod(int(mode, 8))
+def make_directory(path: Path, uid: int, gid: int, mode: str, *, write: bool) -> bool:
+    """Makes an account's directory; returns whether it was missing.
+
+    The parents belong to root, so nobody else can put something in the way. Raises OSError.
+    """
+    if path.is_dir():
+        return False
+    if write:
+        path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+        path.mkdir(mode=0o700)
+        os.chown(path, uid, gid)
+        path.chmod(int(mode, 8))
+    return True
+
+
+def _directory_works(
+    accounts: Sequence[Mapping[str, Any]], directories: Sequence[str], mode: str, *, write: bool
+) -> Iterator[Work]:
+    for path, user in ((Path(place) / user["name"], user) for place in directories for user in accounts):
+        gid = grp.getgrnam(user.get("group") or user["name"]).gr_gid if write else 0
+        do = partial(make_directory, path, user["uid"], gid, mode, write=write)
+        yield Work(f"directory {path}", str(path), 0, 0, do)
 
 
 def _arguments() -> dict[str, Any]:
@@ -380,16 +398,18 @@ def main() -> None:
                 module.fail_json(msg=f"{' '.join(command)}: {err.strip()}")
     actions = [" ".join(command) for command in commands]
     keys: list[str] = []
+    unsettled: list[str] = []
     if given["create_home"]:
         here = [user for user in accounts if user["state"] == "present"]
-        actions += [
-            f"ssh keys of {user['name']}" for user in here if _place_keys(user, write=not module.check_mode)
+        write = not module.check_mode
+        works = [
+            *_key_works(here, write=write),
+            *_directory_works(here, given["directories"], given["home_mode"], write=write),
         ]
-        keys = [f"{home_of(user)}/.ssh/authorized_keys" for user in here if user["ssh_keys"]]
-        for path, user in missing_directories(accounts, given["directories"]):
-            actions.append(f"directory {path}")
-            if not module.check_mode:
-                _make_directory(path, user, given["home_mode"])
+        outcomes = as_owners(works)
+        actions += [name for name, outcome in outcomes.items() if outcome.value]
+        unsettled += [f"{name}: {outcome.problem}" for name, outcome in outcomes.items() if outcome.problem]
+        keys = [f"{home_of(user)}/{_KEYS}" for user in here if user["ssh_keys"]]
     module.exit_json(
         changed=bool(actions),
         actions=actions,
@@ -399,6 +419,7 @@ def main() -> None:
             "groups": [_SLURM, *(group["name"] for group in groups)],
             "files": keys,
         },
+        deploy_unsettled=unsettled,
     )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ class Hosts:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *, silent: str = "") -> None:
         self.silent = silent
         self.told: dict[str, set[str]] = {}
+        self.only: dict[str, list[str]] = {}
         self.expected = {name: {_FIRST: "1", _SECOND: "2"} for name in _BOTH}
         monkeypatch.setattr(records, "ask", self.ask)
         monkeypatch.setattr(Records, "expected", lambda *_: self.expected)
@@ -37,6 +39,7 @@ class Hosts:
     def ask(self, questions: Mapping[str, Any], *_: object) -> dict[str, Any]:
         assert not self.told.keys() & questions.keys(), "a host is told once"
         self.told |= {name: set(content["phases"]) for name, (_, content) in questions.items()}
+        self.only = {name: content["only"] for name, (_, content) in questions.items()}
         return {name: Unanswered("gone") if name == self.silent else None for name in questions}
 
     @contextmanager
@@ -122,3 +125,17 @@ def test_a_host_that_does_not_answer_is_not_asked_to_record(monkeypatch: pytest.
     with hosts.recording() as recording:
         recording.finish(_ENDS[:1], ["ctl1"])
     assert hosts.told == {"ctl1": {_FIRST}}
+
+
+def test_a_phase_that_left_something_undone_is_not_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    hosts = Hosts(monkeypatch)
+    digests = hosts.write().digests
+    undone = replace(result("node1"), phase=_SECOND, unsettled=("ssh keys of alice: /home: gone",))
+    with hosts.recording(known=digests) as recording:
+        written = recording.finish([*_ENDS, undone], _BOTH)
+    assert hosts.told == {"node1": {_FIRST}}
+    assert hosts.only == {"node1": [_FIRST]}, "a record of another time is taken away"
+    assert [notice.text for notice in written.notices] == [
+        "node1: ssh keys of alice: /home: gone; the next run tries it again"
+    ]
+    assert written.digests == {}

@@ -68,6 +68,7 @@ def test_a_host_without_an_answer_has_nothing_converged() -> None:
         (entry("files", "/x", FILE, {**FILE, "content": "b"}), "/x differs"),
         (entry("files", "/x", FILE, {**FILE, "mode": "0600"}), "/x has mode 0600, had 0644"),
         (entry("files", "/x", None, FILE), "/x is there, and was not"),
+        (entry("files", "/x", FILE, {"type": "no answer"}), "/x does not answer"),
         (entry("packages", "x", "2", "1"), "package x is 1, was 2"),
         (entry("packages", "x", "2", None), "package x is missing"),
         (entry("services", "x", UP, {**UP, "runs": False}), "service x is stopped"),

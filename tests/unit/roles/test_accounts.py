@@ -1,5 +1,7 @@
 import grp
+import os
 import pwd
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -46,10 +48,12 @@ EMPTY = module.Present(groups={}, users={})
 
 
 def test_directories_that_accounts_lack(tmp_path: Path) -> None:
-    (tmp_path / "bob").mkdir()
-    accounts = [account("alice", 2001), account("bob", 2002), account("carol", 2003, state="absent")]
-    missing = module.missing_directories(accounts, [str(tmp_path)])
-    assert missing == [(tmp_path / "alice", accounts[0])]
+    wanted = (tmp_path / "new/bob", os.getuid(), os.getgid(), "0750")
+    assert module.make_directory(*wanted, write=False)
+    assert not (tmp_path / "new").exists()
+    assert module.make_directory(*wanted, write=True)
+    assert (tmp_path / "new/bob").stat().st_mode & 0o777 == 0o750
+    assert not module.make_directory(*wanted, write=True)
 
 
 @pytest.mark.parametrize(
@@ -184,9 +188,56 @@ def test_kept_keys_follow_the_declaration_and_others_stay(text: str, keys: list[
     assert module.authorized(text, keys) == after
 
 
-@pytest.mark.parametrize(("keys", "differs"), [([], False), (["ssh-ed25519 AAAA"], True)])
-def test_in_a_check_the_home_may_be_there_and_the_account_not(
-    tmp_path: Path, keys: list[str], *, differs: bool
-) -> None:
-    user = {"name": "was-removed-by-hand", "home": str(tmp_path), "ssh_keys": keys}
-    assert module._place_keys(user, write=False) is differs
+def test_keys_are_placed_and_placed_once(tmp_path: Path) -> None:
+    keys = ["ssh-ed25519 A"]
+    assert module.place_keys(str(tmp_path), keys, write=False)
+    assert not (tmp_path / ".ssh").exists()
+    assert module.place_keys(str(tmp_path), keys, write=True)
+    file = tmp_path / ".ssh/authorized_keys"
+    assert file.read_text() == KEPT
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert not module.place_keys(str(tmp_path), keys, write=True)
+    assert [path.name for path in file.parent.iterdir()] == [file.name]
+
+
+def test_a_home_that_is_not_there_is_no_key_placed(tmp_path: Path) -> None:
+    assert module.place_keys(str(tmp_path / "none"), ["ssh-ed25519 A"], write=False)
+    assert not module.place_keys(str(tmp_path / "none"), [], write=True)
+    with pytest.raises(FileNotFoundError):
+        module.place_keys(str(tmp_path / "none"), ["ssh-ed25519 A"], write=True)
+
+
+def _sparse(path: Path) -> None:
+    with path.open("wb") as file:
+        file.truncate(10 << 30)
+
+
+TRAPS: dict[str, Callable[[Path], object]] = {
+    "a pipe": os.mkfifo,
+    "an endless file": lambda path: path.symlink_to("/dev/zero"),
+    "a sparse file of 10 GiB": _sparse,
+    "a link to a file of root's": lambda path: path.symlink_to("/etc/shadow"),
+    "a link to nothing": lambda path: path.symlink_to("nothing"),
+}
+
+
+@pytest.mark.parametrize("trap", TRAPS.values(), ids=TRAPS)
+def test_what_a_user_put_in_the_way_is_put_aside(tmp_path: Path, trap: Callable[[Path], object]) -> None:
+    shadow = Path("/etc/shadow").stat().st_mtime_ns
+    file = tmp_path / ".ssh/authorized_keys"
+    file.parent.mkdir()
+    trap(file)
+    assert not module.place_keys(str(tmp_path), [], write=True), "without keys it is no business of the role"
+    assert module.place_keys(str(tmp_path), ["ssh-ed25519 A"], write=True)
+    assert file.read_text() == KEPT
+    assert not file.is_symlink()
+    assert {path.name for path in file.parent.iterdir()} == {file.name, f"{file.name}.put-aside-by-deploy"}
+    assert Path("/etc/shadow").stat().st_mtime_ns == shadow
+
+
+def test_a_file_in_another_encoding_keeps_its_lines(tmp_path: Path) -> None:
+    file = tmp_path / ".ssh/authorized_keys"
+    file.parent.mkdir()
+    file.write_bytes(b"ssh-rsa B J\xf6rg\n")
+    assert module.place_keys(str(tmp_path), ["ssh-ed25519 A"], write=True)
+    assert file.read_bytes() == b"ssh-rsa B J\xf6rg\n" + KEPT.encode()

@@ -164,3 +164,56 @@ def test_the_program_that_is_sent_runs_by_itself() -> None:
         check=True,
     )
     assert json.loads(done.stdout.strip().removeprefix("deploy:")) is None
+
+
+def test_a_file_where_a_file_server_is_gone_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remote, here, pipe = tmp_path / "home", tmp_path / "here", tmp_path / "pipe"
+    remote.mkdir()
+    for file in (remote / "a", remote / "b", here):
+        file.write_text("x")
+    recorded(remote / "a", remote / "b", here)
+    monkeypatch.setattr(on_host, "_remote_places", lambda: [str(remote)])
+    assert drift() == []
+    os.mkfifo(pipe)
+    look = on_host._file
+    monkeypatch.setattr(on_host, "_PROBE_SECONDS", 0.3)
+    monkeypatch.setattr(
+        on_host, "_file", lambda path: look(path) if path == str(here) else os.open(pipe, os.O_RDONLY)
+    )
+    assert [(entry["name"], entry["found"]) for entry in drift()] == [
+        (str(remote / name), {"type": "no answer"}) for name in ("a", "b")
+    ]
+    recorded(remote / "a", remote / "b", here)
+    assert len(drift()) == 2, "what did not answer when it was recorded is not known to be right"
+
+
+def test_what_may_not_answer_is_told_by_its_kind(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    table = tmp_path / "mountinfo"
+    table.write_text(
+        "".join(
+            f"1 1 0:1 / /{kind} rw - {kind} source rw\n"
+            for kind in ("ext4", "xfs", "overlay", "tmpfs", "nfs4", "fuse.sshfs", "lustre")
+        )
+    )
+    monkeypatch.setattr(on_host, "_MOUNTINFO", str(table))
+    assert on_host._remote_places() == ["/nfs4", "/fuse.sshfs", "/lustre"]
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root has files of others")
+def test_what_users_put_in_the_way_is_neither_read_nor_followed(tmp_path: Path) -> None:
+    pipe, sparse, device, home = (tmp_path / name for name in ("pipe", "sparse", "device", "home"))
+    os.mkfifo(pipe)
+    with sparse.open("wb") as file:
+        file.truncate(10 << 30)
+    device.symlink_to("/dev/zero")
+    home.mkdir()
+    (home / ".ssh").symlink_to("/etc")
+    for path in (pipe, sparse, device, home / ".ssh"):
+        os.chown(path, 65534, 65534, follow_symlinks=False)
+    found = on_host.files(map(str, (pipe, sparse, device, home / ".ssh/hostname")))
+    assert found[str(pipe)]["type"] == "other"
+    assert found[str(sparse)]["content"] == f"{10 << 30} bytes"
+    assert found[str(device)] == {"type": "link", "target": "/dev/zero"}
+    assert found[str(home / ".ssh/hostname")] == {"type": "behind a link that is not root's"}
