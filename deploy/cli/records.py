@@ -64,7 +64,7 @@ class Records:
     def expected(self, contract: Mapping[str, Hardware]) -> dict[str, dict[str, str]]:
         """By host and phase the fingerprint that a record should have."""
         secrets = read_secrets(secrets_file(self.site), self.options.vault_password_file)
-        wired = wired_variables(self.site, contract, is_limited=bool(self.options.limit))
+        wired = wired_variables(self.site.resolved, contract, is_limited=bool(self.options.limit))
         return fingerprints(self.site, wired, secrets)
 
 

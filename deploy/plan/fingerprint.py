@@ -1,7 +1,9 @@
 """A fingerprint for each host and phase: a hash of all that decides what the phase makes of the host.
 
 That is the text of the phase's roles and of what all roles share, and the values of the variables that those
-roles read, secrets included, of which nobody could tell a value from the hash.
+roles read, secrets included, of which nobody could tell a value from the hash. A value that was looked up (in
+a file, the environment, a vault) counts as what was found there. Where a lookup can be done on the host only,
+nobody knows what it would find now, so its phases are never as they were recorded.
 """
 
 import hashlib
@@ -10,12 +12,14 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import cache, cached_property
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 from deploy.content import content_root
 from deploy.plan.catalog import PHASES, Phase
 from deploy.plan.wiring import WiredVariables
 from deploy.site.inventory import Host, Site
+from deploy.site.reading import Resolution
 
 _SHARED = ("library", "module_utils", "action_plugins")
 _LEFT_OUT = frozenset({"__pycache__", "README.md"})
@@ -25,14 +29,21 @@ _MEANS_ANYTHING = frozenset({"vars", "hostvars", "lookup", "query", "q", "varnam
 
 
 def fingerprints(site: Site, wired: WiredVariables, secrets: Mapping[str, Any]) -> dict[str, dict[str, str]]:
-    """By host and phase, for every phase that a host takes part in."""
+    """By host and phase, for every phase that a host takes part in.
+
+    ``wired`` follows from the site as its templates are resolved.
+    """
     members = {phase: {host.name for host in phase.hosts(site)} for phase in PHASES}
     shared = {phase.group: _Source(wired.shared.get(phase.group, {})) for phase in PHASES}
     of_all = _Source({**secrets, "groups": site.groups})
 
     def of_host(host: Host, phases: list[Phase]) -> dict[str, str]:
         # Everything that can give a host's variable its value. Which one wins does not matter for a hash.
-        own = [_Source(host.variables), _Source(wired.by_host.get(host.name, {}))]
+        own = [
+            _Source(host.variables),
+            _Source(_looked_up(host.resolutions)),
+            _Source(wired.by_host.get(host.name, {})),
+        ]
         sources = [*own, *(shared[phase.group] for phase in phases), of_all]
         return {phase.name: _fingerprint(phase, sources) for phase in phases}
 
@@ -40,6 +51,15 @@ def fingerprints(site: Site, wired: WiredVariables, secrets: Mapping[str, Any]) 
         host.name: of_host(host, phases)
         for host in site.cluster
         if (phases := [phase for phase in PHASES if host.name in members[phase]])
+    }
+
+
+def _looked_up(resolutions: Mapping[str, Resolution]) -> dict[str, Any]:
+    """What templates come to; what cannot be looked up here is another thing each time."""
+    return {
+        name: resolution.value if resolution.is_known else token_hex()
+        for name, resolution in resolutions.items()
+        if resolution.is_known or resolution.looks_up
     }
 
 

@@ -8,12 +8,11 @@ from pathlib import Path
 
 from deploy.errors import error
 from deploy.site.hardware import FILE_NAME as HARDWARE
-from deploy.site.inventory import Site
-from deploy.site.secrets import FILE_NAME as SECRETS
+from deploy.site.inventory import SECRETS_FILE, Site
 from deploy.site.secrets import fill_secrets
 from deploy.site.starter import INVENTORY
 
-_MADE_BY_RUNS = (SECRETS, HARDWARE, "host_vars", ".deploy")
+_MADE_BY_RUNS = (SECRETS_FILE, HARDWARE, "host_vars", ".deploy")
 
 
 def create_site(directory: Path, files: Mapping[str, str], vault_password_file: Path | None = None) -> None:

@@ -2,15 +2,16 @@
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from deploy.errors import Finding, error
 from deploy.site.origin import shown
-from deploy.site.reading import read_with_ansible
-from deploy.site.schema import default_of
+from deploy.site.reading import Resolution, read_with_ansible
+from deploy.site.schema import default_of, options
+from deploy.site.wording import is_computed
 
 MASTER = "slurm-master"
 NODE = "slurm-node"
@@ -24,6 +25,18 @@ CLUSTER = "slurm-cluster"
 _MEMBERS = (MASTER, NODE, LOGIN, METRIC, LOGS, CACHE, NFS, NFS_CLIENT, CLUSTER)
 RDMA = "rdma"
 CONTAINER = "slurm-container"
+SECRETS_FILE = "secrets.yml"
+FACTS = (
+    "architecture",
+    "deb_packages",
+    "deb_source_pending",
+    "distribution",
+    "distribution_major_version",
+    "distribution_version",
+    "pkg_mgr",
+    "service_mgr",
+)
+"""What is known of a host in a run; nothing gathers more."""
 _IMPLICIT_GROUPS = frozenset({"all", "ungrouped"})
 
 
@@ -38,6 +51,8 @@ class Host:
     """Where each variable got its value, as an absolute ``file:line``."""
     connection: Mapping[str, Any] = field(default_factory=dict)
     """How it is reached: its ``ansible_*`` variables on that, rendered."""
+    resolutions: Mapping[str, Resolution] = field(default_factory=dict)
+    """What variables with templates come to: those that roles read, secrets.yml's among them."""
 
     def where(self, variable: str) -> str:
         """The place of a variable for a finding; the host's name where nothing is known."""
@@ -109,10 +124,24 @@ class Site:
         return tuple(host for host in self.cluster if CONTAINER in host.groups)
 
     @cached_property
+    def resolved(self) -> "Site":
+        """The site with the values that its templates come to, as far as they are known."""
+        return replace(self, hosts={name: _resolved(host) for name, host in self.hosts.items()})
+
+    @cached_property
     def cluster(self) -> tuple[Host, ...]:
         """Every host of the cluster: the union of its groups, in inventory order."""
         members = {host.name for name in _MEMBERS for host in self.group(name)}
         return tuple(host for host in self.hosts.values() if host.name in members)
+
+
+def _resolved(host: Host) -> Host:
+    known = {
+        name: resolution.value
+        for name, resolution in host.resolutions.items()
+        if name in host.variables and resolution.is_known
+    }
+    return replace(host, variables={**host.variables, **known}) if known else host
 
 
 def existing_inventory(inventory: Path) -> Path:
@@ -141,12 +170,14 @@ def read_site(
 ) -> Site:
     """Read an inventory file or directory; ``limit`` is an Ansible host pattern.
 
-    ``extra_variables`` win over what the inventory says, on every host.
+    ``extra_variables`` win over what the inventory says, on every host. Of a part of a site templates are not
+    resolved.
 
     Raises DeployError: ``inventory-not-found``, ``inventory-invalid``, ``limit-matches-nothing``.
     """
     inventory = existing_inventory(inventory)
-    reading = read_with_ansible(inventory, limit, vault_password_file)
+    context = None if limit else _context(inventory, extra_variables or {})
+    reading = read_with_ansible(inventory, limit, vault_password_file, context)
     groups = {name: tuple(hosts) for name, hosts in reading.groups.items()}
     if not reading.hosts:
         if limit:
@@ -174,7 +205,27 @@ def read_site(
             groups=frozenset(memberships[name]) - _IMPLICIT_GROUPS,
             origins={**reading.origins[name], **dict.fromkeys(extra, "--extra-vars")},
             connection={**reading.connections[name], **extra},
+            resolutions=reading.resolutions.get(name, {}),
         )
         for name, variables in reading.hosts.items()
     }
     return Site(inventory=inventory, hosts=hosts, groups=groups, warnings=reading.warnings)
+
+
+def _context(inventory: Path, extra: Mapping[str, Any]) -> dict[str, Any]:
+    """What templates of the inventory may mention beside its variables (see resolution.py)."""
+    known = options()
+    return {
+        "names": list(known),
+        "defaults": {
+            name: option.spec["default"]
+            for name, option in known.items()
+            if option.spec.get("default") is not None
+        },
+        "later": [
+            name for name, option in known.items() if option.spec.get("required") or is_computed(option.spec)
+        ],
+        "facts": FACTS,
+        "extra": dict(extra),
+        "secrets": str(site_directory(inventory) / SECRETS_FILE),
+    }

@@ -1,19 +1,25 @@
 """Prints an inventory as Ansible reads it, as JSON.
 
 ``{"hosts": {name: variables}, "groups": {name: [hosts]}, "origins": {host: {variable: "file:line"}},
-"connections": {host: {variable: value}}}``, or ``{"error": message, "where": "file:line"}`` and exit code 1.
-Variables are as they are written, templates and all, but for those on how a host is reached.
+"connections": {host: {variable: value}}, "resolved": {host: {variable: number}}, "resolutions": [...]}``, or
+``{"error": message, "where": "file:line"}`` and exit code 1. Variables are as they are written, templates and
+all, but for those on how a host is reached. What the templates of others come to is in ``resolutions``, once
+for all hosts that share it (see resolution.py).
 
 Run as a program of its own, with Ansible's own classes: what they keep in globals stays out of ``deploy``,
 and it takes half the time of ``ansible-inventory``, which every command would pay.
 
     listing.py INVENTORY PLAYBOOK_DIRECTORY LIMIT VAULT_PASSWORD_FILE     (the last two may be empty)
+
+Standard input is the JSON that ``Resolver`` works with, or empty: then nothing is resolved.
 """
 
 import hashlib
 import json
 import os
 import sys
+from collections.abc import Mapping
+from typing import Any
 
 from ansible import constants
 from ansible._internal._datatag._tags import Origin
@@ -22,7 +28,10 @@ from ansible.inventory.manager import InventoryManager
 from ansible.parsing.dataloader import DataLoader
 from ansible.parsing.vault import EncryptedString, VaultHelper, get_file_vault_secret
 from ansible.template import Templar
+from ansible.vars.hostvars import HostVars
 from ansible.vars.manager import VariableManager
+
+from deploy.site.resolution import Resolved, Resolver
 
 _MAGIC = frozenset({"groups", "group_names", "hostvars", "omit", "playbook_dir", "environment"})
 _MAGIC_PREFIXES = ("inventory_",)
@@ -40,7 +49,11 @@ _CONNECTION_PREFIXES = (
 
 
 def listing(
-    inventory: str, playbook_directory: str, limit: str, vault_password_file: str
+    inventory: str,
+    playbook_directory: str,
+    limit: str,
+    vault_password_file: str,
+    context: Mapping[str, Any] | None = None,
 ) -> dict[str, object]:
     """The hosts that match ``limit`` with their variables, and the groups with those hosts."""
     loader = DataLoader()
@@ -58,17 +71,34 @@ def listing(
     hosts: dict[str, dict[str, object]] = {}
     origins: dict[str, dict[str, str]] = {}
     connections: dict[str, dict[str, object]] = {}
+    hostvars = HostVars(manager, manager_of_variables, loader)
+    resolver = Resolver(loader, hostvars, context) if context else None
+    resolved: dict[str, dict[str, int]] = {}
+    numbers: dict[int, int] = {}
+    resolutions: list[Resolved] = []
     for host in chosen:
         variables = manager_of_variables.get_vars(host=host, include_hostvars=False)
         own = {name: variables[name] for name in variables if not _is_magic(str(name))}
         hosts[host.name] = {str(name): value for name, value in own.items()}
         connections[host.name] = _rendered(own, Templar(loader, variables))
         origins[host.name] = {str(name): place for name in own if (place := _place(name, own[name]))}
+        for name, resolution in resolver.of_host(variables).items() if resolver else ():
+            number = numbers.setdefault(id(resolution), len(resolutions))
+            if number == len(resolutions):
+                resolutions.append(resolution)
+            resolved.setdefault(host.name, {})[name] = number
     groups = {
         name: [host.name for host in group.get_hosts() if host.name in names]
         for name, group in manager.groups.items()
     }
-    return {"hosts": hosts, "groups": groups, "origins": origins, "connections": connections}
+    return {
+        "hosts": hosts,
+        "groups": groups,
+        "origins": origins,
+        "connections": connections,
+        "resolved": resolved,
+        "resolutions": resolutions,
+    }
 
 
 def _rendered(variables: dict[str, object], templar: Templar) -> dict[str, object]:
@@ -122,7 +152,11 @@ def _fault(problem: BaseException) -> dict[str, str]:
 def main() -> None:
     """Print what there is, or why it cannot be read."""
     try:
-        answer, code = json.dumps(listing(*sys.argv[1:5]), default=_plain), 0
+        text = sys.stdin.read()
+        inventory, playbook_directory, limit, password_file = sys.argv[1:5]
+        context = json.loads(text) if text else None
+        found = listing(inventory, playbook_directory, limit, password_file, context)
+        answer, code = json.dumps(found, default=_plain), 0
     except Exception as problem:  # noqa: BLE001 - whatever Ansible stumbles over, it is in the admin's files
         answer, code = json.dumps(_fault(problem)), 1
     sys.stdout.write(answer)

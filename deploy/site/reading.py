@@ -34,23 +34,58 @@ _EXPECTED = (
 
 
 @dataclass(frozen=True)
+class Problem:
+    """Why a template could never be resolved: what Ansible says, and where, as an absolute ``file:line``."""
+
+    text: str
+    where: str
+    undefined: bool
+    """Whether it mentions a variable that is not there."""
+
+
+@dataclass(frozen=True)
+class Resolution:
+    """What a value with templates comes to on a host."""
+
+    is_known: bool
+    """Else it has problems, or depends on what only the host knows."""
+    value: Any
+    problems: tuple[Problem, ...]
+    looks_up: bool
+    """Whether it depends on what is not in the inventory: files, the environment, commands, vaults."""
+    vaulted: bool
+    """Whether something encrypted went into it."""
+
+
+@dataclass(frozen=True)
 class Reading:
     """An inventory as Ansible reads it.
 
-    ``origins`` says ``file:line`` by host and variable, ``connections`` how each host is reached.
+    ``origins`` says ``file:line`` by host and variable, ``connections`` how each host is reached,
+    ``resolutions`` what the variables with templates come to that roles read.
     """
 
     hosts: Mapping[str, Mapping[str, Any]]
     groups: Mapping[str, list[str]]
     origins: Mapping[str, Mapping[str, str]]
     connections: Mapping[str, Mapping[str, Any]]
+    resolutions: Mapping[str, Mapping[str, Resolution]]
     warnings: tuple[Finding, ...]
 
 
-def read_with_ansible(inventory: Path, limit: str | None, vault_password_file: Path | None) -> Reading:
-    """What Ansible makes of an inventory. Raises DeployError ``inventory-invalid``."""
+def read_with_ansible(
+    inventory: Path,
+    limit: str | None,
+    vault_password_file: Path | None,
+    context: Mapping[str, Any] | None,
+) -> Reading:
+    """What Ansible makes of an inventory; with a ``context`` (see resolution.py) templates are resolved.
+
+    Raises DeployError ``inventory-invalid``.
+    """
     result = _answer(
-        [str(inventory), str(ansible_config().parent), limit or "", str(vault_password_file or "")]
+        [str(inventory), str(ansible_config().parent), limit or "", str(vault_password_file or "")],
+        json.dumps(context, default=str) if context else "",
     )
     try:
         answer: dict[str, Any] = json.loads(result.stdout)
@@ -59,7 +94,32 @@ def read_with_ansible(inventory: Path, limit: str | None, vault_password_file: P
     if "error" in answer:
         raise DeployError(_unreadable(inventory, answer["error"], answer["where"], result.stderr))
     warnings = tuple(_doubts(inventory, result.stderr))
-    return Reading(answer["hosts"], answer["groups"], answer["origins"], answer["connections"], warnings)
+    return Reading(
+        answer["hosts"],
+        answer["groups"],
+        answer["origins"],
+        answer["connections"],
+        _resolutions(answer),
+        warnings,
+    )
+
+
+def _resolutions(answer: Mapping[str, Any]) -> dict[str, dict[str, Resolution]]:
+    """By host and variable; hosts that share one have the same object."""
+    known = [
+        Resolution(
+            is_known="value" in entry,
+            value=entry.get("value"),
+            problems=tuple(Problem(**problem) for problem in entry.get("problems", ())),
+            looks_up=entry["looks_up"],
+            vaulted=entry["vaulted"],
+        )
+        for entry in answer["resolutions"]
+    ]
+    return {
+        host: {name: known[number] for name, number in names.items()}
+        for host, names in answer["resolved"].items()
+    }
 
 
 def listing_environment() -> dict[str, str]:
@@ -73,12 +133,12 @@ def listing_environment() -> dict[str, str]:
     }
 
 
-def _answer(arguments: list[str]) -> subprocess.CompletedProcess[str]:
+def _answer(arguments: list[str], context: str) -> subprocess.CompletedProcess[str]:
     """What listing.py prints."""
     return subprocess.run(
         [sys.executable, "-I", str(LISTING), *arguments],
         env=listing_environment(),
-        stdin=subprocess.DEVNULL,
+        input=context,
         capture_output=True,
         text=True,
         errors="replace",

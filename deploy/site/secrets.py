@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from deploy.errors import error
-from deploy.site.inventory import Site
+from deploy.site.inventory import SECRETS_FILE, Site
 from deploy.site.origin import shown
 from deploy.site.plain_yaml import NotReadable, parse_mapping, read_text
 from deploy.site.schema import options
 
-FILE_NAME = "secrets.yml"
 _VAULT_HEADER = "$ANSIBLE_VAULT;"
 _HEADER = """\
 # Secrets of this cluster, made by deploy and used by every run. Keep this file and its backup private;
@@ -34,7 +33,7 @@ def secret_names() -> list[str]:
 
 def secrets_file(site: Site) -> Path:
     """Where the site's secrets are kept."""
-    return site.directory / FILE_NAME
+    return site.directory / SECRETS_FILE
 
 
 def fill_secrets(site: Site, vault_password_file: Path | None, into: Path | None = None) -> list[str]:

@@ -12,10 +12,9 @@ from typing import Any
 
 import yaml
 
-from deploy.site.inventory import CACHE, CLUSTER, LOGIN, MASTER, METRIC, NODE
+from deploy.site.inventory import CACHE, CLUSTER, LOGIN, MASTER, METRIC, NODE, SECRETS_FILE
 from deploy.site.json_schema import variables_schema
 from deploy.site.schema import entry_points
-from deploy.site.secrets import FILE_NAME as SECRETS
 from deploy.site.wording import Spec, default_value, is_computed, plain_meaning, type_name, with_keys
 
 INVENTORY = "inventory.ini"
@@ -69,7 +68,7 @@ _VARIABLES = """\
 _IGNORED = f"""\
 # Made by deploy, and not for a repository: secrets (once encrypted with ansible-vault they may be; remove
 # the line then) and the journal of runs.
-{SECRETS}
+{SECRETS_FILE}
 .deploy/
 """
 
@@ -113,7 +112,7 @@ def starter_inventory(machines: Machines, user: str | None = None) -> str:
 
 def starter_variables() -> str:
     """Group variables for all hosts that change nothing: everything an admin may set, commented out."""
-    chapters = [_VARIABLES.format(schema=SCHEMA, secrets=SECRETS)]
+    chapters = [_VARIABLES.format(schema=SCHEMA, secrets=SECRETS_FILE)]
     for role, entry in entry_points().items():
         settable = {
             name: spec

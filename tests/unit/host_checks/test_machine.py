@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from deploy.site.inventory import FACTS
 from tests.unit.host_checks.checks import part, said
 
 system, hardware, driver, slurm = (
@@ -46,6 +47,12 @@ def test_supported_systems(name: str, version: str, fits: bool) -> None:  # noqa
 
 def test_systemd_runs_the_services() -> None:
     assert said(system.check_system(facts("Debian", "12", "runit"), SUPPORTED)) == [("error", "no-systemd")]
+
+
+def test_what_templates_may_mention_are_the_facts_that_a_run_has(tmp_path: Path) -> None:
+    write(tmp_path, "proc/1/comm", "init\n")
+    of_packages = {"deb_packages", "deb_source_pending"}
+    assert set(FACTS) - of_packages == system.facts(tmp_path, None, None).keys()
 
 
 def test_facts(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ def found(
 ) -> dict[str, dict[str, str]]:
     place.mkdir(exist_ok=True)
     site = read_site(write_site(place, inventory, {"group_vars/all.yml": text} if text else {}))
-    return fingerprints(site, wired_variables(site, {}), secrets)
+    return fingerprints(site, wired_variables(site.resolved, {}), secrets)
 
 
 def differing(one: dict[str, dict[str, str]], other: dict[str, dict[str, str]]) -> dict[str, set[str]]:
@@ -70,6 +70,60 @@ def test_what_a_template_mentions_counts_to_the_end(tmp_path: Path) -> None:
 def test_a_template_that_can_mean_anything_depends_on_everything(tmp_path: Path) -> None:
     text = "time_sync_options: \"{{ lookup('vars', 'mi' + 'ne') }}\"\nmine: VALUE\n"
     one, two = (found(tmp_path / value, text.replace("VALUE", value)) for value in ("a", "b"))
+    assert differing(one, two) == {host: {"base"} for host in one}
+
+
+def test_what_is_looked_up_counts(tmp_path: Path) -> None:
+    text = (
+        "time_sync_options: '{{ site_found }}'\n"
+        "site_found: \"{{ lookup('file', inventory_dir ~ '/found') }}\"\n"
+    )
+
+    def with_content(content: str) -> dict[str, dict[str, str]]:
+        place = tmp_path / "site"
+        place.mkdir(exist_ok=True)
+        (place / "found").write_text(content)
+        return found(place, text)
+
+    one, same, other = with_content("one"), with_content("one"), with_content("other")
+    assert differing(one, same) == {}
+    assert differing(one, other) == {host: {"base"} for host in one}
+
+
+def test_a_secret_that_is_looked_up_counts(tmp_path: Path) -> None:
+    text = "munge_key: \"{{ lookup('file', inventory_dir ~ '/key') }}\"\n"
+
+    def with_key(key: str) -> dict[str, dict[str, str]]:
+        place = tmp_path / "site"
+        place.mkdir(exist_ok=True)
+        (place / "key").write_text(key)
+        (place / "secrets.yml").write_text(text)
+        return found(place, secrets={"munge_key": text})
+
+    assert differing(with_key("k" * 48), with_key("l" * 48)) == {
+        host: {"packages"} for host in ("ctl1", "login1", "node1", "node2")
+    }
+
+
+def test_what_other_phases_are_told_of_a_value_is_what_was_looked_up(tmp_path: Path) -> None:
+    text = "slurmctld_cluster_name: \"{{ lookup('file', inventory_dir ~ '/name') }}\"\n"
+
+    def with_name(name: str) -> dict[str, dict[str, str]]:
+        place = tmp_path / "site"
+        place.mkdir(exist_ok=True)
+        (place / "name").write_text(name)
+        return found(place, text)
+
+    one, same, other = with_name("one"), with_name("one"), with_name("other")
+    assert differing(one, same) == {}
+    changed = differing(one, other)
+    assert "controller" in changed["ctl1"]
+    assert "user_logins" in changed["login1"]
+
+
+def test_what_only_a_host_can_look_up_is_never_as_recorded(tmp_path: Path) -> None:
+    text = "time_sync_options: \"{{ lookup('env', 'SITE_' ~ ansible_facts['distribution']) }}\"\n"
+    one, two = (found(tmp_path / "site", text) for _ in range(2))
     assert differing(one, two) == {host: {"base"} for host in one}
 
 

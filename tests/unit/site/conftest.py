@@ -10,7 +10,7 @@ import pytest
 
 from deploy.site.reading import LISTING, listing_environment
 
-Answer = Callable[[list[str]], subprocess.CompletedProcess[str]]
+Answer = Callable[[list[str], str], subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture(scope="session")
@@ -32,10 +32,10 @@ def ansible_reader() -> Iterator[subprocess.Popen[str]]:
 def quick_answer(ansible_reader: subprocess.Popen[str]) -> Answer:
     """Spares the start of a process per inventory; the program that reads it is the same."""
 
-    def answer(arguments: list[str]) -> subprocess.CompletedProcess[str]:
+    def answer(arguments: list[str], context: str) -> subprocess.CompletedProcess[str]:
         assert ansible_reader.stdin
         assert ansible_reader.stdout
-        ansible_reader.stdin.write(json.dumps(arguments) + "\n")
+        ansible_reader.stdin.write(json.dumps([context, *arguments]) + "\n")
         ansible_reader.stdin.flush()
         said = json.loads(ansible_reader.stdout.readline())
         return subprocess.CompletedProcess(arguments, said["code"], said["stdout"], said["stderr"])

@@ -1,9 +1,11 @@
 """Answers what listing.py answers, many times: Ansible is imported once, and every answer is a fork.
 
-forking.py LISTING      a JSON list of arguments per line in, {"code", "stdout", "stderr"} per line out
+forking.py LISTING      a JSON list per line in, its input and its arguments,
+                         {"code", "stdout", "stderr"} per line out
 """
 
 import importlib.util
+import io
 import json
 import os
 import sys
@@ -30,7 +32,8 @@ def main() -> None:
             if child == 0:
                 os.dup2(stdout.fileno(), 1)
                 os.dup2(stderr.fileno(), 2)
-                sys.argv = ["listing.py", *json.loads(line)]
+                context, *arguments = json.loads(line)
+                sys.stdin, sys.argv = io.StringIO(context), ["listing.py", *arguments]
                 listing.main()
             code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
             texts = []
