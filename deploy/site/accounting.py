@@ -9,12 +9,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import ansible.module_utils
 
-from deploy.content import roles
+from deploy.content import ansible_config, roles
 from deploy.errors import Finding, Severity
 from deploy.site.inventory import Host, Site
 from deploy.site.partitions import VARIABLE as PARTITIONS
@@ -85,10 +86,14 @@ def _refused(master: Host, entries: Mapping[str, list[Entry]]) -> Iterator[Findi
 @cache
 def _accounting_judge() -> ModuleType:
     """The part of the role slurm_accounts that runs before anything is asked of the database."""
-    place = str(roles() / "slurm_accounts" / "module_utils")
-    if place not in ansible.module_utils.__path__:
-        ansible.module_utils.__path__.append(place)
+    _offer(roles() / "slurm_accounts" / "module_utils")
     return import_module("ansible.module_utils.slurm_accounting_declared")
+
+
+def _offer(place: Path) -> None:
+    """Lets modules find what they share, as in a run."""
+    if str(place) not in ansible.module_utils.__path__:
+        ansible.module_utils.__path__.append(str(place))
 
 
 @dataclass(frozen=True)
@@ -194,6 +199,7 @@ def _taken_by_slurm(host: Host, accounts: Iterable[Entry], groups: Iterable[Entr
 @cache
 def _users_judge() -> ModuleType:
     """The module of the role users, whose judgement of the declarations needs no host."""
+    _offer(ansible_config().parent / "module_utils")
     path = roles() / "users" / "library" / "accounts.py"
     spec = importlib.util.spec_from_file_location("deploy_users_accounts", path)
     if spec is None or spec.loader is None:
