@@ -8,6 +8,7 @@ from ClusterShell.NodeSet import NodeSet, NodeSetException
 
 from deploy.plan.impact import Impact, impact_of
 from deploy.run.events import Event, HostResult, HostVerified, Status
+from deploy.site.node_lists import fold
 
 _PENDING = "PENDING"
 
@@ -20,6 +21,8 @@ class Job:
     state: str
     user: str
     nodes: frozenset[str]
+    partitions: frozenset[str] = frozenset()
+    """Where it runs; while it waits, all that it may run in."""
 
     @property
     def is_pending(self) -> bool:
@@ -105,7 +108,12 @@ def asked_slurm(events: Iterable[Event]) -> Mapping[str, Any]:
 def _jobs(slurm: Mapping[str, Any]) -> tuple[Job, ...] | None:
     if not slurm or (slurm["configured"] and not slurm["answers"]):
         return None
-    return tuple(Job(job["id"], job["state"], job["user"], _nodes(job["nodes"])) for job in slurm["jobs"])
+    return tuple(map(_job, slurm["jobs"]))
+
+
+def _job(job: Mapping[str, str]) -> Job:
+    partitions = frozenset(job["partition"].split(","))
+    return Job(job["id"], job["state"], job["user"], _nodes(job["nodes"]), partitions)
 
 
 def _nodes(text: str) -> frozenset[str]:
@@ -131,10 +139,22 @@ def _losses(results: Iterable[HostResult], jobs: tuple[Job, ...] | None) -> Iter
             continue
         for entry in result.impact.get("guarded") or ():
             lost = tuple(_lost(entry, jobs or ()))
-            yield Loss(entry["parameter"], entry["before"], entry["after"], entry["why"], lost)
+            yield Loss(_name(entry), entry["before"], entry["after"], entry["why"], lost)
+
+
+def _name(entry: Mapping[str, Any]) -> str:
+    """The parameter, and of whom it is one."""
+    removes_them = entry["parameter"] in {"NodeName", "PartitionName"}
+    of = fold(entry["nodes"]) if "nodes" in entry else entry.get("partition", "")
+    return f"{entry['parameter']} of {of}" if of and not removes_them else entry["parameter"]
 
 
 def _lost(entry: Mapping[str, Any], jobs: Sequence[Job]) -> list[Job]:
-    if node := entry.get("node"):
-        return [job for job in jobs if node in job.nodes]
-    return [job for job in jobs if entry.get("pending") or not job.is_pending]
+    nodes, partition = frozenset(entry.get("nodes", ())), entry.get("partition")
+    return [
+        job
+        for job in jobs
+        if (entry.get("pending") or not job.is_pending)
+        and (not nodes or nodes & job.nodes)
+        and (not partition or partition in job.partitions)
+    ]

@@ -17,6 +17,7 @@ from deploy.plan.requirements import Room
 from deploy.plan.slurm_ports import slurm_ports
 from deploy.site.hardware import Hardware, hardware_of
 from deploy.site.inventory import CACHE, LOGIN, MASTER, NODE, Host, Site
+from deploy.site.slurm_parameters import slurm_parameter
 
 Variables = dict[str, Any]
 
@@ -171,7 +172,7 @@ class _Duties:
 
     def _parameter(self, name: str, default: object) -> str:
         """A parameter of slurm.conf: what slurmctld_parameters says of it wins."""
-        return str(self._controller.value("slurmctld_parameters").get(name) or default)
+        return slurm_parameter(self._controller, name) or str(default)
 
     def _slurm_ports(self, daemon: str, parameter: str) -> Iterator[Variables]:
         setting = f"slurmctld_parameters: {{{parameter}: …}}"

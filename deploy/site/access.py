@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from deploy.errors import Finding, Severity
 from deploy.site.addresses import is_ip
 from deploy.site.inventory import LOGS, Site
+from deploy.site.slurm_parameters import slurm_parameter
 
 _FIREWALL = "firewall_admin_networks"
 _NETWORKS = "firewall_cluster_networks"
@@ -24,14 +25,12 @@ def _sessions_without_jobs(site: Site) -> Iterator[Finding]:
     """Slurm makes the part of a job that sessions belong to only when it is told to."""
     restricted = [n for n in site.nodes if n.variables.get("job_ssh_admits", "users_with_jobs") != "everyone"]
     for master in site.masters:
-        parameters = master.variables.get("slurmctld_parameters")
-        flags = parameters.get("PrologFlags") if isinstance(parameters, dict) else None
-        if restricted and flags is not None and "contain" not in str(flags).lower().split(","):
+        if restricted and slurm_parameter(master, "PrologFlags") == "":
             yield Finding(
                 master.where("slurmctld_parameters"),
                 "prolog-without-contain",
-                f"PrologFlags is {flags!r}: without Contain nobody could log in to a compute node by ssh",
-                "add Contain to PrologFlags, or set job_ssh_admits: everyone",
+                "PrologFlags is taken away: without Contain nobody could log in to a compute node by ssh",
+                "leave it out (what is written there is added to Contain), or set job_ssh_admits: everyone",
             )
 
 

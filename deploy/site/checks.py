@@ -13,6 +13,7 @@ from deploy.site.inventory import Site
 from deploy.site.membership import check_addresses, check_groups, check_names
 from deploy.site.partitions import check_partitions
 from deploy.site.secrets_check import check_secrets
+from deploy.site.slurm_parameters import check_slurm_parameters
 from deploy.site.storage import check_storage
 from deploy.site.variable_files import check_variable_files
 from deploy.site.variables_check import check_variables
@@ -25,6 +26,7 @@ _CHECKS: tuple[Callable[[Site], Iterable[Finding]], ...] = (
     check_variable_files,
     check_variables,
     check_partitions,
+    check_slurm_parameters,
     check_containers,
     check_accounting,
     check_users,

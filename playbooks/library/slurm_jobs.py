@@ -24,19 +24,21 @@ RETURN = r"""
 deploy_answer:
   description:
     - C(slurm), a dict. C(configured), whether there is a slurm.conf; C(answers), whether the controller
-      answers; C(jobs), a list of C(id), C(state), C(user) and C(nodes), a folded node list; C(version).
+      answers; C(jobs), a list of C(id), C(state), C(user), C(partition), those that
+      it may run in, and C(nodes), a folded node list; C(version).
   type: dict
   returned: always
 """
 
-_FORMAT = "%i|%T|%u|%N"
+_FORMAT = "%i|%T|%u|%P|%N"
+_KEYS = ("id", "state", "user", "partition", "nodes")
 _SECONDS = "15"
 
 
 def parse_jobs(text: str) -> list[dict[str, str]]:
     """The lines of squeue in our format."""
     rows = (line.strip().split("|") for line in text.splitlines() if line.count("|") == _FORMAT.count("|"))
-    return [{"id": row[0], "state": row[1], "user": row[2], "nodes": row[3]} for row in rows]
+    return [dict(zip(_KEYS, row)) for row in rows]  # noqa: B905 - Python 3.9
 
 
 def parse_version(text: str) -> str:

@@ -34,10 +34,12 @@ def test_jobs_are_not_lost_without_consent(cluster: Cluster) -> None:
     job = submit(cluster, "-w node1", UNTIL_TOLD)
     wait_for_job(cluster, job, "RUNNING")
     runs = len(list((cluster.directory / ".deploy" / "runs").iterdir()))
-    wanted = json.dumps({"slurmctld_parameters": {"SlurmdSpoolDir": "/var/spool/elsewhere"}})
+    linear = {"SelectType": "select/linear", "SelectTypeParameters": "CR_Memory"}
+    wanted = json.dumps({"slurmctld_parameters": {"SlurmdSpoolDir": "/var/spool/elsewhere", **linear}})
     refused = cluster.deploy_refused("-e", wanted, expect=3)
     assert f"job {job} of alice" in refused
     assert "SlurmdSpoolDir (/var/spool/slurmd -> /var/spool/elsewhere)" in refused
+    assert "SelectType (select/cons_tres -> select/linear)" in refused
     assert "elsewhere" not in cluster.on("ctl1", "cat", "/etc/slurm/slurm.conf")
     assert len(list((cluster.directory / ".deploy" / "runs").iterdir())) == runs
     other = cluster.directory / "without-node1.ini"

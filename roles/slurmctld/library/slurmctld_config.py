@@ -17,8 +17,12 @@ from ansible.module_utils.slurm_conf import (
     ASK_FOR_JOBS,
     changed_parameters,
     guarded,
-    guarded_scratch,
     squeue_arguments,
+)
+from ansible.module_utils.slurm_parameters import (
+    LISTENING_AND_AUTHENTICATION,
+    RECONFIGURABLE_BEFORE,
+    RECONFIGURES_BY_NEW_PROCESS,
 )
 
 DOCUMENTATION = r"""
@@ -84,21 +88,6 @@ deploy_manages:
 
 Version = tuple[int, ...]
 
-RECONFIGURES_BY_NEW_PROCESS: Version = (23, 11)
-"""From here on `scontrol reconfigure` starts new processes and so takes all but the parameters below
-(scontrol(1), reconfigure)."""
-
-_LISTENING_AND_AUTHENTICATION = frozenset(
-    {"authtype", "authinfo", "credtype", "cryptotype", "slurmctldport", "slurmdport", "slurmuser"}
-)
-
-_RECONFIGURABLE_BEFORE = re.compile(
-    r"^(partitionname=.*|.*timeout|.*timelimit|.*debug|.*logfile|prioritymaxage|priorityweight.*|"
-    r"priorityfavorsmall|returntoservice|def.*mem.*|max.*mem.*|maxjobcount|accountingstorageenforce|"
-    r"schedulerparameters|prolog|epilog|healthcheck.*|killwait|mpidefault|overtimelimit)$"
-)
-"""Before 23.11: parameters that a reconfigure takes; nodes and plugins need a restart (slurm.conf(5))."""
-
 _NEEDS_DATABASE = frozenset(
     {"accountingstoragetype", "accountingstoragehost", "accountingstorageenforce", "accountingstoragetres"}
 )
@@ -116,9 +105,9 @@ def decide(applied: dict[str, str], desired: dict[str, str], version: Version) -
         return "none", []
     parameters = changed_parameters(applied.get("slurm.conf", ""), desired.get("slurm.conf", ""))
     if version >= RECONFIGURES_BY_NEW_PROCESS:
-        blocking = [key for key in parameters if key in _LISTENING_AND_AUTHENTICATION]
+        blocking = [key for key in parameters if key in LISTENING_AND_AUTHENTICATION]
     else:
-        blocking = [key for key in parameters if not _RECONFIGURABLE_BEFORE.match(key)]
+        blocking = [key for key in parameters if not re.fullmatch(RECONFIGURABLE_BEFORE, key)]
     if blocking:
         return "restart", blocking
     return "reconfigure", parameters or differing
@@ -411,9 +400,7 @@ def main() -> None:
     enabled = bool(version) and daemon.enabled()
     # Of what the daemon runs with, not of what lies there: an interrupted run may have written it already.
     running_with = applied or current
-    lost = guarded(running_with.get("slurm.conf", ""), daemon.files.get("slurm.conf", "")) + guarded_scratch(
-        running_with.get("job_container.conf", ""), daemon.files.get("job_container.conf", "")
-    )
+    lost = guarded(running_with, daemon.files)
     opened = daemon.opened_files()
     result = {
         "changed": opened or to_write or action != "none" or not enabled or daemon.lacks_directories(),

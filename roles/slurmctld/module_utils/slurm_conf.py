@@ -1,43 +1,32 @@
-"""slurm.conf as data: its parameters, what differs between two of them, and what of that loses jobs."""
+"""Slurm's files as data: their parameters, what differs between two of them, and what of that loses jobs."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
+
+from ansible.module_utils.slurm_parameters import (
+    CGROUP_KEEPS,
+    DEFAULTS,
+    KEEPS,
+    LOSES,
+    LOSES_PENDING,
+    NODE_KEEPS,
+    NODE_LOSES,
+    PARTITION_KEEPS,
+)
 
 Conf = dict[str, str]
 
-_LOSES_JOBS: Mapping[str, str] = {
-    "StateSaveLocation": "the queue stays behind in the old directory: all jobs, pending ones too, are lost",
-    "SlurmdSpoolDir": "slurmd looks for its running jobs in this directory, and loses those in the old one",
-    "AuthType": "running jobs hold credentials of the old kind",
-    "CredType": "running jobs hold credentials of the old kind",
-    "CryptoType": "running jobs hold credentials of the old kind",
-    "SlurmctldPort": "running jobs report to the old port",
-    "SlurmdPort": "running jobs are known at the old port",
-    "SlurmUser": "the queue belongs to the old user",
-    "ClusterName": "slurmctld refuses the queue of a cluster with another name",
-    "JobContainerType": "running jobs cannot start further steps outside of the namespace that they began in",
-}
-"""Parameters that must not change under jobs, and why (slurm.conf(5))."""
-_LOSES_PENDING_JOBS = frozenset({"StateSaveLocation", "ClusterName", "SlurmUser"})
 ASK_FOR_JOBS = ("timeout", "15", "squeue", "--noheader", "--all", "--format", "%i")
 """Without its controller squeue would try for minutes."""
 _STARTED = "CONFIGURING,RUNNING,SUSPENDED,COMPLETING"
 _NODE = "nodename="
-_DEFAULTS: Mapping[str, str] = {
-    "SlurmdSpoolDir": "/var/spool/slurmd",
-    "SlurmctldPort": "6817",
-    "SlurmdPort": "6818",
-    "AuthType": "auth/munge",
-    "CredType": "auth/munge",
-    "CryptoType": "crypto/munge",
-    "JobContainerType": "job_container/none",
-}
-"""What slurmd takes when the parameter is not written: writing it out is no change."""
-
+_PARTITION = "partitionname="
+_UNKNOWN = "deploy does not know what a change of it does to jobs, so it counts as losing them"
 
 _BETWEEN_HOSTS = re.compile(r",(?![^\[]*\])")
 _RANGE = re.compile(r"([^\[]*)\[([^\]]*)\](.*)")
+_NAME = re.compile(r"^\s*(\w+)\s*=", re.MULTILINE)
 _ADDRESS = re.compile(r"\bNodeAddr=(\S+)", re.IGNORECASE)
 
 
@@ -90,47 +79,130 @@ def changed_parameters(before: str, after: str) -> list[str]:
     return sorted(key for key in old.keys() | new.keys() if old.get(key) != new.get(key))
 
 
-def guarded(before: str, after: str) -> list[dict[str, Any]]:
-    """The changes that lose jobs, from one slurm.conf text to another.
+Change = dict[str, Any]
 
-    Each has ``parameter``, ``before``, ``after`` and ``why``; ``node`` when only jobs on that node are lost,
-    and ``pending``, whether jobs that wait are lost as well.
+
+def guarded(before: Mapping[str, str], after: Mapping[str, str]) -> list[Change]:
+    """The changes that lose jobs, from one set of Slurm's files, by their names, to another.
+
+    Each has ``parameter``, ``before``, ``after`` and ``why``; ``nodes`` when only jobs on those are lost,
+    ``partition`` when only its jobs are, and ``pending``, whether jobs that wait are lost as well.
     """
-    if not before.strip():
+    if not before.get("slurm.conf", "").strip():
         return []
-    old, new = parse_conf(before), parse_conf(after)
-    found: list[dict[str, Any]] = []
-    for key, why in _LOSES_JOBS.items():
-        values = [conf.get(key.lower(), _DEFAULTS.get(key, "")) for conf in (old, new)]
-        if values[0] != values[1]:
-            found.append(
-                {"parameter": key, "before": values[0], "after": values[1], "why": why}
-                | {"pending": key in _LOSES_PENDING_JOBS}
-            )
-    for key in sorted(old.keys() - new.keys()):
-        if key.startswith(_NODE) and key != _NODE + "DEFAULT":
-            name = key.removeprefix(_NODE)
-            why = "a node that is removed takes its jobs along"
-            found.append(
-                {"parameter": "NodeName", "before": name, "after": "", "why": why}
-                | {"node": name, "pending": False}
-            )
+    conf = [files.get("slurm.conf", "") for files in (before, after)]
+    old, new = map(parse_conf, conf)
+    spelling = {name.lower(): name for name in _NAME.findall("\n".join(conf))}
+    found = [*_parameters(old, new, spelling), *_partitions(old, new), *_machines(old, new)]
+    texts = [[files.get(name, "") for files in (before, after)] for name in _OTHER_FILES]
+    for compare, (one, other) in zip((_cgroups, _devices, _scratch), texts):  # noqa: B905 - Python 3.9
+        found += compare(one, other)
     return found
 
 
-def guarded_scratch(before: str, after: str) -> list[dict[str, Any]]:
-    """The changes that take jobs their private directories, from one job_container.conf text to another."""
+_OTHER_FILES = ("cgroup.conf", "gres.conf", "job_container.conf")
+_LOSES = {name.lower(): name for name in LOSES}
+_NODE_LOSES = {name.lower(): why for name, why in NODE_LOSES.items()}
+
+
+def _change(parameter: str, before: str, after: str, why: str, *, pending: bool = False) -> Change:
+    return {"parameter": parameter, "before": before, "after": after, "why": why, "pending": pending}
+
+
+def _parameters(old: Conf, new: Conf, spelling: Mapping[str, str]) -> Iterator[Change]:
+    for key in sorted(old.keys() | new.keys()):
+        name = _LOSES.get(key, spelling.get(key, key))
+        values = [conf.get(key, DEFAULTS.get(name, "")) for conf in (old, new)]
+        is_of_its_own = key.startswith((_NODE, _PARTITION, "slurmctldhost=")) and not key.endswith("=DEFAULT")
+        if values[0] == values[1] or key in KEEPS or is_of_its_own:
+            continue
+        is_known = name in LOSES
+        yield _change(name, *values, LOSES.get(name, _UNKNOWN), pending=not is_known or name in LOSES_PENDING)
+
+
+def _partitions(old: Conf, new: Conf) -> Iterator[Change]:
+    for key in sorted(key for key in old if key.startswith(_PARTITION)):
+        name = key[len(_PARTITION) :]
+        if key not in new:
+            why = "the jobs of a partition that is removed are cancelled, pending ones too"
+            yield _change("PartitionName", name, "", why, pending=True) | {"partition": name}
+            continue
+        for word, before, after in _differing(old[key], new[key], PARTITION_KEEPS):
+            yield _change(word, before, after, _UNKNOWN, pending=True) | {"partition": name}
+
+
+def _machines(old: Conf, new: Conf) -> Iterator[Change]:
+    names = [key for key in old if key.startswith(_NODE) and not key.endswith("=DEFAULT")]
+    alike: dict[tuple[str, str, str], list[str]] = {}
+    for key in names:
+        if key in new:
+            for change in _differing(old[key], new[key], NODE_KEEPS):
+                alike.setdefault(change, []).append(key[len(_NODE) :])
+    for change, nodes in alike.items():
+        why = _NODE_LOSES.get(change[0].lower(), _UNKNOWN)
+        yield _change(*change, why) | {"nodes": nodes}
+    removed = [key[len(_NODE) :] for key in names if key not in new]
+    if removed:
+        why = "a node that is removed takes its jobs along"
+        yield _change("NodeName", ",".join(removed), "", why) | {"nodes": removed}
+
+
+def _differing(before: str, after: str, kept: Collection[str]) -> Iterator[tuple[str, str, str]]:
+    """What differs between two lines of ``Key=value`` words, but for what no job notices."""
+    old, new = _words(before), _words(after)
+    for name in [*old, *(name for name in new if name not in old)]:
+        if name.lower() not in kept and old.get(name) != new.get(name):
+            yield name, old.get(name, ""), new.get(name, "")
+
+
+def _words(line: str) -> Conf:
+    return {key: value for key, _, value in (word.partition("=") for word in line.split())}
+
+
+def _cgroups(before: str, after: str) -> Iterator[Change]:
+    old, new = parse_conf(before), parse_conf(after)
+    for key in sorted(old.keys() | new.keys()):
+        if key not in CGROUP_KEEPS and old.get(key) != new.get(key):
+            yield _change(key, old.get(key, ""), new.get(key, ""), _UNKNOWN)
+
+
+def _devices(before: str, after: str) -> Iterator[Change]:
+    """What gres.conf says of devices: those of a job are kept by their place in it."""
+    old, new = _device_lines(before), _device_lines(after)
+    why = "jobs hold devices by their places in gres.conf"
+    changed = [node for node, lines in old.items() if node and new.get(node, lines) != lines]
+    if changed:
+        yield _change("gres.conf", "devices", "other devices", why) | {"nodes": changed}
+    if old.get("") != new.get(""):
+        yield _change("gres.conf", *("; ".join(lines.get("", [])) for lines in (old, new)), why)
+
+
+def _device_lines(text: str) -> dict[str, list[str]]:
+    """The lines of each node; those of all below the empty name."""
+    found: dict[str, list[str]] = {}
+    for line in filter(None, (raw.split("#", 1)[0].strip() for raw in text.splitlines())):
+        first, _, rest = line.partition(" ")
+        key, _, nodes = first.partition("=")
+        for node in hosts_of(nodes) if key.lower() == "nodename" else [""]:
+            found.setdefault(node, []).append(rest.strip() if node else line)
+    return found
+
+
+def _scratch(before: str, after: str) -> Iterator[Change]:
+    """What takes jobs their private directories."""
     old, new = parse_conf(before), parse_conf(after)
     why = "running jobs lose their private directories, and slurmd removes what it does not know"
-    return [
-        {"parameter": "BasePath", "before": old[key], "after": new[key], "why": why}
-        | {"node": key.removeprefix(_NODE), "pending": False}
-        for key in sorted(old.keys() & new.keys())
-        if old[key] != new[key]
-    ]
+    alike: dict[tuple[str, str], list[str]] = {}
+    for key in sorted(old.keys() & new.keys()):
+        if old[key] != new[key]:
+            alike.setdefault((old[key], new[key]), []).append(key[len(_NODE) :])
+    for values, nodes in alike.items():
+        yield _change("BasePath", *values, why) | {"nodes": nodes}
 
 
 def squeue_arguments(change: Mapping[str, Any]) -> list[str]:
     """How squeue is asked for the jobs that a guarded change loses."""
     states = f"PENDING,{_STARTED}" if change["pending"] else _STARTED
-    return ["--states", states, *(["--nodelist", change["node"]] if "node" in change else [])]
+    nodes = ["--nodelist", ",".join(change["nodes"])] if "nodes" in change else []
+    partition = ["--partition", change["partition"]] if "partition" in change else []
+    return ["--states", states, *nodes, *partition]

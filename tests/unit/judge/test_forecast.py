@@ -6,8 +6,8 @@ from deploy.plan.impact import Impact
 from deploy.run.events import HostResult, Status
 from tests.unit.show.runs import result
 
-RUNNING = {"id": "7", "state": "RUNNING", "user": "alice", "nodes": "node[1-2]"}
-PENDING = {"id": "8", "state": "PENDING", "user": "bob", "nodes": ""}
+RUNNING = {"id": "7", "state": "RUNNING", "user": "alice", "partition": "gpu", "nodes": "node[1-2]"}
+PENDING = {"id": "8", "state": "PENDING", "user": "bob", "partition": "gpu,cpu", "nodes": ""}
 
 
 def asked(*jobs: dict[str, str], configured: bool = True, answers: bool = True) -> HostResult:
@@ -70,11 +70,32 @@ def test_without_jobs_nothing_is_lost() -> None:
 
 def test_a_node_that_goes_loses_only_its_own_jobs() -> None:
     on_two, on_nine = (
-        forecast_of([asked(RUNNING), changed("ctl1", kind="reconfigure", guarded=[loss(node=node)])])
+        forecast_of([asked(RUNNING), changed("ctl1", kind="reconfigure", guarded=[loss(nodes=[node])])])
         for node in ("node2", "node9")
     )
     assert on_two.needs_consent
     assert not on_nine.needs_consent
+
+
+def test_a_partition_that_goes_loses_the_jobs_that_may_run_there() -> None:
+    of_cpu, of_none = (
+        forecast_of(
+            [
+                asked(RUNNING, PENDING),
+                changed("ctl1", kind="reconfigure", guarded=[loss(partition=partition, pending=True)]),
+            ]
+        )
+        for partition in ("cpu", "old")
+    )
+    assert [job.id for job in of_cpu.losses[0].jobs] == ["8"]
+    assert not of_none.needs_consent
+
+
+def test_a_loss_says_of_which_nodes() -> None:
+    found = forecast_of(
+        [asked(RUNNING), changed("ctl1", kind="restart", guarded=[loss("CPUs", nodes=["node1", "node2"])])]
+    )
+    assert found.losses[0].parameter == "CPUs of node[1-2]"
 
 
 def test_an_unknown_queue_is_taken_for_full() -> None:

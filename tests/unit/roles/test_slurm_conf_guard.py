@@ -1,11 +1,25 @@
-import pytest
+from typing import Any
 
-from tests.unit.roles.loading import load_module
+import pytest
+import yaml
+
+from tests.unit.roles.loading import ROOT, load_module
 
 module = load_module("roles/slurmctld/module_utils/slurm_conf.py")
 
+NEEDS_CONSENT = {
+    "ProctrackType",
+    "TaskPlugin",
+    "JobAcctGatherType",
+    "PrologFlags",
+    "AccountingStorageType",
+    "GresTypes",
+}
+"""Of those that deploy writes itself: plugins that jobs do not all survive."""
+
 CONF = """\
 ClusterName=c
+SelectType=select/cons_tres
 StateSaveLocation=/var/spool/slurmctld
 NodeName=DEFAULT State=UNKNOWN
 NodeName=node1 CPUs=2
@@ -14,8 +28,13 @@ PartitionName=batch Nodes=node[1-2] MaxTime=1:00:00
 """
 
 
+def guarded(after: str, before: str = CONF) -> list[dict[str, Any]]:
+    changes: list[dict[str, Any]] = module.guarded({"slurm.conf": before}, {"slurm.conf": after})
+    return changes
+
+
 def parameters(after: str, before: str = CONF) -> list[str]:
-    return [lost["parameter"] for lost in module.guarded(before, after)]
+    return [lost["parameter"] for lost in guarded(after, before)]
 
 
 def test_what_keeps_jobs_is_not_guarded() -> None:
@@ -30,7 +49,7 @@ def test_what_keeps_jobs_is_not_guarded() -> None:
 )
 def test_a_new_place_port_or_authentication_loses_jobs(line: str) -> None:
     name, value = line.split("=")
-    (lost,) = module.guarded(CONF, CONF + line + "\n")
+    (lost,) = guarded(CONF + line + "\n")
     assert (lost["parameter"], lost["after"], lost["pending"]) == (name, value, False)
     assert lost["before"]
 
@@ -40,14 +59,14 @@ def test_a_default_that_is_written_out_changes_nothing() -> None:
 
 
 def test_another_state_directory_loses_the_queue() -> None:
-    (lost,) = module.guarded(CONF, CONF.replace("/var/spool/slurmctld", "/srv/state"))
+    (lost,) = guarded(CONF.replace("/var/spool/slurmctld", "/srv/state"))
     assert lost["pending"]
     assert (lost["before"], lost["after"]) == ("/var/spool/slurmctld", "/srv/state")
 
 
 def test_a_node_that_goes_takes_only_its_own_jobs() -> None:
-    (lost,) = module.guarded(CONF, CONF.replace("NodeName=node2 CPUs=2\n", ""))
-    assert lost["node"] == "node2"
+    (lost,) = guarded(CONF.replace("NodeName=node2 CPUs=2\n", ""))
+    assert (lost["before"], lost["nodes"]) == ("node2", ["node2"])
 
 
 def test_nothing_is_lost_where_nothing_ran() -> None:
@@ -55,9 +74,96 @@ def test_nothing_is_lost_where_nothing_ran() -> None:
 
 
 def test_only_jobs_that_would_be_lost_are_asked_for() -> None:
-    (node,) = module.guarded(CONF, CONF.replace("NodeName=node2 CPUs=2\n", ""))
-    (queue,) = module.guarded(CONF, CONF.replace("/var/spool/slurmctld", "/srv/state"))
+    (node,) = guarded(CONF.replace("NodeName=node2 CPUs=2\n", ""))
+    (queue,) = guarded(CONF.replace("/var/spool/slurmctld", "/srv/state"))
     assert module.squeue_arguments(node)[2:] == ["--nodelist", "node2"]
     assert "PENDING" not in module.squeue_arguments(node)[1]
     assert module.squeue_arguments(queue)[1].startswith("PENDING,")
     assert len(module.squeue_arguments(queue)) == 2
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "SelectType=select/linear",
+        "SwitchType=switch/hpe_slingshot",
+        "ProctrackType=proctrack/pgid",
+        "AcctGatherEnergyType=acct_gather_energy/ipmi",
+        "ParameterOfALaterRelease=yes",
+    ],
+)
+def test_plugins_and_what_nobody_knows_count_as_losing_all_jobs(line: str) -> None:
+    (lost,) = guarded(CONF.replace("SelectType=select/cons_tres\n", "") + line + "\n", without_select(line))
+    assert lost["parameter"] == line.partition("=")[0]
+    assert lost["pending"]
+
+
+def without_select(line: str) -> str:
+    """What was there: another plugin of the same kind, or nothing."""
+    return CONF if line.startswith("SelectType") else CONF.replace("SelectType=select/cons_tres\n", "")
+
+
+def test_slurm_does_not_care_for_the_case_of_a_parameter() -> None:
+    assert parameters(CONF.replace("SelectType=", "selecttype=")) == []
+    assert parameters(CONF + "slurmdtimeout=10\n") == []
+
+
+@pytest.mark.parametrize(
+    ("words", "parameter"),
+    [
+        ("CPUs=1", "CPUs"),
+        ("CPUs=4", "CPUs"),
+        ("CPUs=2 CoresPerSocket=2", "CoresPerSocket"),
+        ("CPUs=2 Gres=gpu:a100:1", "Gres"),
+        ("CPUs=2 CoreSpecCount=1", "CoreSpecCount"),
+    ],
+)
+def test_other_cores_or_gpus_abort_the_jobs_of_their_nodes(words: str, parameter: str) -> None:
+    (lost,) = guarded(CONF.replace("CPUs=2", words))
+    assert (lost["parameter"], lost["nodes"], lost["pending"]) == (parameter, ["node1", "node2"], False)
+
+
+def test_features_weights_and_memory_disturb_nobody() -> None:
+    assert parameters(CONF.replace("CPUs=2", "CPUs=2 RealMemory=9 Features=x Weight=2")) == []
+
+
+def test_a_partition_that_goes_takes_running_and_pending_jobs() -> None:
+    (lost,) = guarded(CONF.replace("PartitionName=batch", "PartitionName=other"))
+    assert (lost["parameter"], lost["before"], lost["pending"]) == ("PartitionName", "batch", True)
+    assert module.squeue_arguments(lost)[2:] == ["--partition", "batch"]
+
+
+def test_what_nobody_knows_of_a_partition_counts_as_losing_its_jobs() -> None:
+    (lost,) = guarded(CONF.replace("MaxTime=1:00:00", "MaxTime=1:00:00 SelectTypeParameters=CR_Core"))
+    assert (lost["parameter"], lost["partition"]) == ("SelectTypeParameters", "batch")
+
+
+@pytest.mark.parametrize(
+    ("file", "before", "after", "nodes"),
+    [
+        ("cgroup.conf", "CgroupPlugin=cgroup/v1\n", "CgroupPlugin=cgroup/v2\n", None),
+        ("gres.conf", "AutoDetect=off\n", "AutoDetect=nvml\n", None),
+        (
+            "gres.conf",
+            "NodeName=node[1-2] Name=gpu File=/dev/nvidia[0-1]\n",
+            "NodeName=node1 Name=gpu File=/dev/nvidia[0-1]\nNodeName=node2 Name=gpu File=/dev/nvidia[2-3]\n",
+            ["node2"],
+        ),
+        ("job_container.conf", "NodeName=node1 BasePath=/a\n", "NodeName=node1 BasePath=/b\n", ["node1"]),
+    ],
+)
+def test_the_other_files_are_guarded_as_well(
+    file: str, before: str, after: str, nodes: list[str] | None
+) -> None:
+    (lost,) = module.guarded({"slurm.conf": CONF, file: before}, {"slurm.conf": CONF, file: after})
+    assert lost.get("nodes") == nodes
+    constrain = {"slurm.conf": CONF, "cgroup.conf": "ConstrainCores=yes\n"}
+    assert module.guarded({"slurm.conf": CONF}, constrain) == []
+
+
+def test_every_default_of_the_role_has_an_entry() -> None:
+    """A parameter that deploy itself writes is one of which it knows what a change does."""
+    tables = module.KEEPS | {name.lower() for name in module.LOSES}
+    variables = yaml.safe_load((ROOT / "roles/slurmctld/vars/main.yml").read_text())
+    unknown = {name for name in variables["__slurmctld_parameters"] if name.lower() not in tables}
+    assert unknown == NEEDS_CONSENT

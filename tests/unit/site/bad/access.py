@@ -6,9 +6,9 @@ from tests.unit.site.sites import NODE_VARIABLES
 SITES = (
     variables(
         "a prolog that makes no room for sessions",
-        "slurmctld_parameters: {PrologFlags: Alloc}\n",
+        "slurmctld_parameters: {PrologFlags: ''}\n",
         (
-            "group_vars/slurm-master.yml:1: PrologFlags is 'Alloc': without Contain nobody could log in "
+            "group_vars/slurm-master.yml:1: PrologFlags is taken away: without Contain nobody could log in "
             "to a compute node by ssh [prolog-without-contain]"
         ),
         file=MASTER,

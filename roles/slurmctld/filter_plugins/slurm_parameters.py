@@ -1,0 +1,47 @@
+"""Filter: the parameters of a file of Slurm, from those that deploy writes and those that a site adds."""
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+_SHARED = frozenset(
+    {"accountingstoragetres", "grestypes", "launchparameters", "prologflags", "slurmctldparameters"}
+)
+"""Lists in which deploy has words that the rest of the cluster relies on: a site adds to them."""
+
+
+def with_parameters_of_site(own: Mapping[str, Any], of_site: Mapping[str, Any]) -> dict[str, str]:
+    """What is to be written: what the site says wins, and an empty value removes.
+
+    Slurm does not care for the case of a name, so neither may a site's spelling make a second line of it.
+    """
+    spelling = {name.lower(): name for name in own}
+    found = {name: _text(value) for name, value in own.items()}
+    for name, value in of_site.items():
+        known = spelling.get(name.lower(), name)
+        text = _text(value)
+        if text and known.lower() in _SHARED:
+            text = _added(found.get(known, ""), text)
+        found[known] = text
+    return {name: text for name, text in found.items() if text}
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return ""
+    is_list = isinstance(value, Collection) and not isinstance(value, str)
+    return ",".join(map(str, value)) if is_list else str(value)  # type: ignore[call-overload]
+
+
+def _added(own: str, of_site: str) -> str:
+    """The words of both lists, each once; Slurm does not care for their case either."""
+    words = {word.lower(): word for word in (part.strip() for part in of_site.split(","))}
+    has = [word for word in own.split(",") if word]
+    return ",".join([*has, *(word for key, word in words.items() if key not in {w.lower() for w in has})])
+
+
+class FilterModule:
+    """What Ansible asks for."""
+
+    def filters(self) -> dict[str, Callable[..., Any]]:
+        """The filters by name."""
+        return {"with_parameters_of_site": with_parameters_of_site}

@@ -1,0 +1,41 @@
+from tests.unit.roles.loading import load_module
+
+filters = load_module("roles/slurmctld/filter_plugins/slurm_parameters.py")
+
+OWN = {
+    "SlurmctldParameters": "enable_configless",
+    "PrologFlags": "Contain",
+    "LaunchParameters": "use_interactive_step",
+    "GresTypes": "gpu",
+    "SchedulerType": "sched/backfill",
+    "MpiDefault": "",
+}
+
+
+def merged(**of_site: object) -> dict[str, str]:
+    """What is written but for what deploy writes by itself."""
+    found: dict[str, str] = filters.with_parameters_of_site(OWN, of_site)
+    return {name: value for name, value in found.items() if OWN.get(name) != value}
+
+
+def test_what_deploy_relies_on_is_added_to() -> None:
+    assert merged(SlurmctldParameters="idle_on_node_suspend") == {
+        "SlurmctldParameters": "enable_configless,idle_on_node_suspend"
+    }
+    assert merged(PrologFlags="X11, contain") == {"PrologFlags": "Contain,X11"}
+    assert merged(LaunchParameters=["mpir_use_nodeaddr", "test_exec"], GresTypes="shard") == {
+        "LaunchParameters": "use_interactive_step,mpir_use_nodeaddr,test_exec",
+        "GresTypes": "gpu,shard",
+    }
+
+
+def test_other_parameters_are_replaced_whatever_their_case() -> None:
+    assert merged(schedulertype="sched/builtin", MaxArraySize=20001) == {
+        "SchedulerType": "sched/builtin",
+        "MaxArraySize": "20001",
+    }
+
+
+def test_an_empty_value_removes() -> None:
+    found = filters.with_parameters_of_site(OWN, {"LaunchParameters": "", "PrologFlags": None})
+    assert not {"LaunchParameters", "PrologFlags", "MpiDefault"} & found.keys()
