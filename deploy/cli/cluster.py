@@ -15,6 +15,7 @@ from deploy.cli.parameters import (
     Forks,
     Inventory,
     LimitOfRun,
+    NewSecrets,
     PrivateKey,
     SkipTags,
     Tags,
@@ -46,6 +47,7 @@ def cluster(
     full: Annotated[
         bool, typer.Option("--full", help="Run every phase, also where nothing changed since the last run.")
     ] = False,
+    new_secrets: NewSecrets = False,
     yes: Annotated[
         bool, typer.Option("--yes", "-y", help="Go on although running jobs would be lost.")
     ] = False,
@@ -64,6 +66,10 @@ def cluster(
     Hosts keep a record of what was converged. Where it still holds and the site says the same, nothing is run
     again: that costs a second or two.
 
+    Where a host has a munge key or a password that this site does not know, the run is refused before
+    anything changes: most likely this is a copy of the site without its secrets.yml. With --new-secrets all
+    hosts change over to this site's; running jobs go on.
+
     A run that changed something ends with `deploy validate --quick`, unless it was limited to some hosts or
     tags: a cluster that was deployed and does not work is not a success.
 
@@ -80,6 +86,7 @@ def cluster(
         check=check,
         full=full,
         diff=diff,
+        new_secrets=new_secrets,
         user=user,
         private_key=private_key,
         forks=forks,

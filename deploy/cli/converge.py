@@ -15,11 +15,12 @@ from deploy.cli.options import Options
 from deploy.cli.playbook_run import limited, open_site, run_request, shown_path
 from deploy.cli.recording import Recording
 from deploy.cli.records import Records
-from deploy.errors import DeployError, ExitCode
-from deploy.judge.findings import is_refused, with_findings
+from deploy.errors import DeployError, ExitCode, Finding, error
+from deploy.judge.findings import findings_of, is_refused, with_findings
 from deploy.judge.forecast import Forecast, asked_slurm, forecast_of
 from deploy.judge.version_skew import version_skew
 from deploy.plan.build import Plan, build_plan
+from deploy.plan.known_secrets import known_secrets, new_secrets
 from deploy.plan.wiring import write_discovery, write_wiring
 from deploy.run.cancellation import Cancellation, signals_cancel
 from deploy.run.events import Event, HostResult, Planned, PlannedPhase, PlayStarted, TaskStarted
@@ -32,7 +33,7 @@ from deploy.show.summary import Outcome, Summary, summarize
 from deploy.site.hardware import keep, read_contract, undiscovered
 from deploy.site.inventory import Site, site_directory
 from deploy.site.node_lists import all_but, fold
-from deploy.site.secrets import fill_secrets, secrets_file
+from deploy.site.secrets import fill_secrets, missing_secrets, secrets_file
 
 Agree = Callable[[Forecast, str], None]
 """Asks whoever may decide; raises DeployError ``would-lose-jobs`` when the answer is not yes."""
@@ -46,6 +47,7 @@ _AGREED = '{"slurmctld_may_lose_jobs": true}'
 def deploy_cluster(inventory: Path, options: Options, display: Display, agree: Agree) -> Summary:
     """Everything behind the verb; raises DeployError before anything changes when the site is wrong."""
     with _site_run(inventory, options) as run, site_lock(state_directory(run.site.directory)):
+        _refuse_new_secrets_for_some(run.site, options)
         return run.converge(display, agree)
 
 
@@ -168,6 +170,7 @@ class ClusterRun:
         """What is to be done: everything, but for what hosts were asked about and is as it was left."""
         unknown = {node.name for node in undiscovered(self.site, contract)}
         plan = build_plan(self.site, contract, limit=self.limit, unknown=unknown)
+        current: dict[str, frozenset[str]] = {}
         repairs: dict[str, dict[str, Any]] = {}
         unrecorded: dict[str, tuple[str, ...]] = {}
         done: dict[str, frozenset[str]] = {}
@@ -177,8 +180,12 @@ class ClusterRun:
                 on_event(event)
             done = {name: state.converged for name, state in states.items()}
             plan = build_plan(self.site, contract, limit=self.limit, unknown=unknown, converged=done)
+            current = {name: state.current for name, state in states.items()}
             repairs = {name: state.repairs for name, state in states.items() if state.repairs}
             unrecorded = {name: state.unrecorded for name, state in states.items() if not state.why}
+        replaces = self.options.new_secrets
+        of_secrets = new_secrets(self.site) if replaces else known_secrets(self.site, current)
+        repairs = {name: repairs.get(name, {}) | of_secrets.get(name, {}) for name in self.site.hosts}
         wiring = self.place / "wiring.json"
         write_wiring(wiring, self.site, plan, contract, repairs)
         return Work(plan, contract, wiring, unrecorded, done)
@@ -283,6 +290,7 @@ class ClusterRun:
         request = self._request("plan", work.wiring, variable_files, looking)
         execute(request, on_event, cancellation, self.ansible)
         self._refuse_skew(events)
+        _refuse_unknown_secrets(events)
         return forecast_of(events), events
 
     def _refuse_skew(self, events: list[Event]) -> None:
@@ -380,7 +388,7 @@ class ClusterRun:
                 f"deploy check {inventory}   (when this is mended; to go on without: "
                 f"deploy cluster {inventory} --limit '{all_but(unfit)}')"
             )
-        again = f"deploy cluster {inventory}"
+        again = f"deploy cluster {inventory}" + " --new-secrets" * self.options.new_secrets
         match summary.outcome:
             case Outcome.CONVERGED if self.options.check:
                 return again
@@ -391,6 +399,29 @@ class ClusterRun:
                 return f"{again} --limit '{fold(lost)}'   (when they answer again)"
             case Outcome.FAILED | Outcome.INTERRUPTED:
                 return f"{again}   (run it again; what happened: deploy report {inventory})"
+
+
+def _refuse_new_secrets_for_some(site: Site, options: Options) -> None:
+    """Raises DeployError ``new-secrets-limited``: hosts with different keys are no cluster."""
+    missing = missing_secrets(site, options.vault_password_file)
+    if missing and options.new_secrets and options.limit:
+        raise error(
+            "new-secrets-limited",
+            f"{', '.join(missing)} would be made anew for some hosts only, and no other would know it",
+            where=shown_path(secrets_file(site)),
+            hint=f"deploy cluster {shown_path(site.inventory)} --new-secrets   (without --limit)",
+        )
+
+
+def _refuse_unknown_secrets(events: list[Event]) -> None:
+    """Raises DeployError ``unknown-secret`` where hosts have other secrets than this site."""
+    hosts: dict[Finding, list[str]] = {}
+    for result in with_findings(events):
+        for finding in findings_of(result):
+            if finding.reference == "unknown-secret":
+                hosts.setdefault(replace(finding, where=""), []).append(finding.where)
+    if hosts:
+        raise DeployError(*(replace(finding, where=fold(names)) for finding, names in hosts.items()))
 
 
 def _broke(events: list[Event]) -> bool:

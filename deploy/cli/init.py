@@ -52,6 +52,8 @@ Made a new site in {directory}:
   secrets.yml             generated; keep it and its backup private
   .gitignore              keeps secrets and the journal out of a repository
 
+Whoever deploys this cluster needs the same secrets.yml; encrypted it may be in a repository (docs/admin.md).
+
 Next: $EDITOR {directory / INVENTORY}
       deploy check {directory / INVENTORY}""")
 

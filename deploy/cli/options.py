@@ -15,6 +15,7 @@ class Options:
     check: bool = False
     full: bool = False
     diff: bool = False
+    new_secrets: bool = False
     user: str | None = None
     private_key: Path | None = None
     forks: int | None = None

@@ -25,6 +25,10 @@ Forks = Annotated[int | None, typer.Option("--forks", "-f", min=1, help="Hosts a
 ExtraVariables = Annotated[
     list[str] | None, typer.Option("--extra-vars", "-e", help="name=value, JSON, or @file.")
 ]
+NewSecrets = Annotated[
+    bool,
+    typer.Option("--new-secrets", help="Replace secrets that hosts have and this site does not know."),
+]
 VaultPasswordFile = Annotated[
     Path | None,
     typer.Option(exists=True, dir_okay=False, help="Password of vaulted variables and of secrets.yml."),

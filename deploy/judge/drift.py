@@ -66,6 +66,11 @@ class HostState:
         return tuple(phase.name for phase in self.phases if not phase.is_current)
 
     @property
+    def current(self) -> frozenset[str]:
+        """The phases that were recorded for the site as it is now, whatever has changed on the host since."""
+        return frozenset(phase.name for phase in self.phases if phase.is_current)
+
+    @property
     def converged(self) -> frozenset[str]:
         """The phases that need not run.
 

@@ -17,7 +17,7 @@ _VAULT_HEADER = "$ANSIBLE_VAULT;"
 _HEADER = """\
 # Secrets of this cluster, made by deploy and used by every run. Keep this file and its backup private;
 # encrypt it at any time with: ansible-vault encrypt secrets.yml
-# To rotate a secret remove its line: the next `deploy cluster` makes a new one and puts it in place.
+# To rotate a secret remove its line: `deploy cluster --new-secrets` makes a new one and puts it in place.
 """
 
 
@@ -36,18 +36,22 @@ def secrets_file(site: Site) -> Path:
     return site.directory / SECRETS_FILE
 
 
+def missing_secrets(site: Site, vault_password_file: Path | None) -> list[str]:
+    """What neither the inventory nor the secrets file holds."""
+    present = read_secrets(secrets_file(site), vault_password_file)
+    declared = {name for host in site.cluster for name in host.variables}
+    return [name for name in secret_names() if name not in present and name not in declared]
+
+
 def fill_secrets(site: Site, vault_password_file: Path | None, into: Path | None = None) -> list[str]:
-    """Generates what neither the inventory nor the secrets file holds; returns the new names.
+    """Generates what is missing; returns the new names.
 
     They go to the secrets file, or to the new private file ``into``.
     """
-    path = secrets_file(site)
-    present = read_secrets(path, vault_password_file)
-    declared = {name for host in site.cluster for name in host.variables}
-    missing = [name for name in secret_names() if name not in present and name not in declared]
+    missing = missing_secrets(site, vault_password_file)
     if missing:
         lines = "".join(f"{name}: {_generate(name)}\n" for name in missing)
-        _append(into or path, lines, vault_password_file)
+        _append(into or secrets_file(site), lines, vault_password_file)
     return missing
 
 

@@ -14,6 +14,7 @@ from ansible.module_utils.common.sys_info import get_distribution, get_distribut
 from ansible.module_utils.host_checks import (
     capacity,
     hardware,
+    known_secrets,
     names,
     nvidia_driver,
     operating_system,
@@ -41,6 +42,10 @@ options:
     type: list
     elements: dict
     default: []
+  secrets:
+    description: What this machine's secrets must be, by variable; an empty one is not known.
+    type: dict
+    default: {}
 author: [the maintainers of this project]
 """
 
@@ -75,6 +80,7 @@ class Host:
         self.installs_driver = nvidia_driver.is_managed(
             _ROOT, is_wanted=self._expected["installs_gpu_driver"]
         )
+        self._secrets = {name: value for name, value in module.params["secrets"].items() if value}
         self.missing = package_sources.missing(self._expected["packages"])
 
     def checks(self) -> Mapping[str, Callable[[], Findings]]:
@@ -88,6 +94,8 @@ class Host:
             "memory": self._memory,
             "no other Slurm": self._other_slurm,
         }
+        if self._secrets:
+            found["secrets"] = self._known_secrets
         if own_ports:
             found[f"port{'s' * (len(own_ports) > 1)} {numbers}"] = self._ports
         if self.missing:
@@ -166,6 +174,12 @@ class Host:
         if state_location:
             yield from other_slurm.check_state(_ROOT, cluster, state_location)
 
+    def _known_secrets(self) -> Findings:
+        return known_secrets.check_secrets(_ROOT, self._secrets, self._runs_one_of)
+
+    def _runs_one_of(self, units: tuple[str, ...]) -> bool:
+        return bool(self._run("systemctl", "is-active", *units))
+
     def slurm_version(self) -> str:
         """The version of Slurm here; empty where none is wanted."""
         return slurm_version(self._run) if self._expected["cluster"] else ""
@@ -202,6 +216,7 @@ def main() -> None:
     arguments: dict[str, Any] = {
         "expected": {"type": "dict", "required": True},
         "hosts_entries": {"type": "list", "elements": "dict", "default": []},
+        "secrets": {"type": "dict", "default": {}, "no_log": True},
     }
     module = AnsibleModule(argument_spec=arguments, supports_check_mode=True)
     began = time.time()

@@ -53,6 +53,30 @@ def test_jobs_are_not_lost_without_consent(cluster: Cluster) -> None:
     wait_for_job(cluster, job, "COMPLETED")
 
 
+@pytest.mark.one_release
+def test_another_munge_key_is_refused_and_when_meant_jobs_go_on(cluster: Cluster) -> None:
+    """A site whose secrets.yml lost a line, then the rotation that this is with --new-secrets."""
+    job = submit(cluster, "-w node1", UNTIL_TOLD)
+    wait_for_job(cluster, job, "RUNNING")
+    before = {host: cluster.on(host, "sha256sum", "/etc/munge/munge.key") for host in ("ctl1", "node1")}
+    secrets = cluster.directory / "secrets.yml"
+    kept = [
+        line for line in secrets.read_text().splitlines(keepends=True) if not line.startswith("munge_key:")
+    ]
+    secrets.write_text("".join(kept))
+    refused = cluster.deploy_refused(expect=2)
+    assert "/etc/munge/munge.key holds a munge_key that this site does not know" in refused
+    assert secrets.read_text() == "".join(kept)
+    assert {host: cluster.on(host, "sha256sum", "/etc/munge/munge.key") for host in before} == before
+    cluster.deploy("--new-secrets")
+    after = {cluster.on(host, "sha256sum", "/etc/munge/munge.key") for host in before}
+    assert len(after) == 1
+    assert after.isdisjoint(before.values())
+    assert job_state(cluster, job) == "RUNNING"
+    cluster.as_user("srun -w node2 true; touch stop")
+    wait_for_job(cluster, job, "COMPLETED")
+
+
 @pytest.mark.parametrize("how", ["whole", "limited"])
 def test_one_node_more(cluster: Cluster, how: str) -> None:
     """node3 joins by a full run, node4 by a run that is limited to it."""

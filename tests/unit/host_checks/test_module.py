@@ -18,7 +18,8 @@ class FakeModule:
     """An AnsibleModule of which only a few things are needed."""
 
     def __init__(self, expected: dict[str, object]) -> None:
-        self.params = {"expected": expected, "hosts_entries": [{"address": "10.0.0.1", "names": ["ctl1"]}]}
+        entries = [{"address": "10.0.0.1", "names": ["ctl1"]}]
+        self.params = {"expected": expected, "hosts_entries": entries, "secrets": {"munge_key": ""}}
         self.commands: list[list[str]] = []
 
     def get_bin_path(self, name: str) -> str:
@@ -63,6 +64,7 @@ def references(expected: dict[str, object]) -> dict[str, list[str]]:
 def test_only_what_concerns_a_host_is_checked() -> None:
     found = references(EXPECTED)
     assert [subject for subject in found if "port" in subject or "package" in subject] == []
+    assert "secrets" not in found
     assert found["disk space"] == found["memory"] == found["1 names"] == []
     assert "unsupported-system" in next(iter(found.values()))
 

@@ -1,0 +1,44 @@
+"""The secrets that hosts are held against before a run replaces them, and what it needs to replace them."""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from deploy.plan.catalog import PHASES
+from deploy.site.inventory import Host, Site
+from deploy.site.schema import options
+from deploy.site.secrets import secret_names
+
+Variables = dict[str, Any]
+
+
+def known_secrets(site: Site, current: Mapping[str, Collection[str]]) -> dict[str, Variables]:
+    """By host the secrets that it may have, as templates: what they are is in no file but the site's own.
+
+    ``current`` are by host the phases that were recorded for the site as it is now: what differs there was
+    changed on the host, and is put right.
+    """
+    return {
+        host.name: {
+            "host_check_secrets": {
+                name: f"{{{{ {name} | default('') }}}}"
+                for name in secret_names()
+                if _phases(site, host, name) - {*current.get(host.name, ())}
+            }
+        }
+        for host in site.cluster
+    }
+
+
+def new_secrets(site: Site) -> dict[str, Variables]:
+    """By host what it takes to replace the secrets that are there.
+
+    Hosts that change keys refuse each other's messages for a moment. No job is started in it while slurmctld
+    is stopped, and what nodes have to say they repeat until it is back.
+    """
+    return {host.name: {"munge_paused_services": ["slurmctld"]} for host in site.masters}
+
+
+def _phases(site: Site, host: Host, name: str) -> set[str]:
+    """The phases that give a host a secret."""
+    role = options()[name].role
+    return {phase.name for phase in PHASES if role in phase.roles and host in phase.hosts(site)}

@@ -1,0 +1,61 @@
+"""Secrets that a host has already, and that the site does not know: a run would replace them in silence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ansible.module_utils.host_checks.finding import error
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a role keeps a secret: a file of its own, or a setting in one.
+
+    A package may bring a random one of its own. ``users`` are units without which nobody uses that yet.
+    """
+
+    path: str
+    setting: str = ""
+    users: tuple[str, ...] = ()
+
+
+PLACES: Mapping[str, _Place] = {
+    "grafana_admin_password": _Place("/etc/grafana/admin_password"),
+    "munge_key": _Place(
+        "/etc/munge/munge.key", users=("slurmctld", "slurmdbd", "slurmd", "sackd", "slurmrestd")
+    ),
+    "slurmdbd_database_password": _Place("/etc/slurm/slurmdbd.conf", setting="StoragePass"),
+}
+"""By the variable that holds it."""
+
+
+def check_secrets(
+    root: Path, known: Mapping[str, object], runs_one_of: Callable[[tuple[str, ...]], bool]
+) -> Iterator[dict[str, str]]:
+    """Those that differ from what the site knows; never shows one, nor a hash of it."""
+    for name, value in known.items():
+        place = PLACES[name]
+        found = _found(root / place.path.lstrip("/"), place.setting)
+        if found in {None, str(value).encode()} or (place.users and not runs_one_of(place.users)):
+            continue
+        yield error(
+            "unknown-secret",
+            f"{place.path} holds a {name} that this site does not know; a run would replace it",
+            "get the secrets.yml of whoever deployed this cluster; to give all hosts new secrets: "
+            "deploy cluster --new-secrets",
+        )
+
+
+def _found(path: Path, setting: str) -> bytes | None:
+    """The secret in a file; None where there is none."""
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return None
+    if not setting:
+        return content
+    line = re.search(rb"^\s*" + setting.encode() + rb"\s*=\s*(\S+)", content, re.MULTILINE | re.IGNORECASE)
+    return line[1] if line else None

@@ -1,0 +1,45 @@
+"""A host's own secrets held against what the site knows."""
+
+from pathlib import Path
+
+import pytest
+
+from deploy.site.secrets import secret_names
+from tests.unit.host_checks.checks import part, said
+
+known_secrets = part("known_secrets")
+KEY = "k3Y_" * 12
+OTHER = "other" * 10
+
+
+def found(root: Path, name: str, known: str, *, is_used: bool = True) -> list[dict[str, str]]:
+    return list(known_secrets.check_secrets(root, {name: known}, lambda _: is_used))
+
+
+def write(root: Path, name: str, text: str) -> None:
+    path = root / known_secrets.PLACES[name].path.lstrip("/")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def test_each_generated_secret_has_its_place() -> None:
+    assert sorted(known_secrets.PLACES) == secret_names()
+
+
+@pytest.mark.parametrize("name", secret_names())
+def test_what_the_site_does_not_know_is_an_error_and_never_shown(tmp_path: Path, name: str) -> None:
+    setting = known_secrets.PLACES[name].setting
+    assert found(tmp_path, name, OTHER) == []
+    write(tmp_path, name, f"A=b\n{setting}={KEY}\nC=d\n" if setting else KEY)
+    assert found(tmp_path, name, KEY) == []
+    (finding,) = found(tmp_path, name, OTHER)
+    assert said([finding]) == [("error", "unknown-secret")]
+    assert name in finding["message"]
+    assert not any(secret in str(finding) for secret in (KEY, OTHER))
+
+
+def test_the_key_that_a_package_made_is_nobodys_before_slurm_runs(tmp_path: Path) -> None:
+    write(tmp_path, "munge_key", KEY)
+    assert found(tmp_path, "munge_key", OTHER, is_used=False) == []
+    write(tmp_path, "slurmdbd_database_password", f"StoragePass={KEY}\n")
+    assert found(tmp_path, "slurmdbd_database_password", OTHER, is_used=False)
