@@ -5,7 +5,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from deploy import __version__
 from deploy.cli.options import Options
 from deploy.cli.playbook_run import limited, open_site, run_request, shown_path
 from deploy.cli.recording import Recording
-from deploy.cli.records import Records
+from deploy.cli.records import Records, login_of
 from deploy.errors import DeployError, ExitCode, Finding, error
 from deploy.judge.findings import findings_of, is_refused, with_findings
 from deploy.judge.forecast import Forecast, asked_slurm, forecast_of
@@ -23,7 +23,17 @@ from deploy.plan.build import Plan, build_plan
 from deploy.plan.known_secrets import known_secrets, new_secrets
 from deploy.plan.wiring import write_discovery, write_wiring
 from deploy.run.cancellation import Cancellation, signals_cancel
-from deploy.run.events import Event, HostResult, Planned, PlannedPhase, PlayStarted, TaskStarted
+from deploy.run.cluster_lock import cluster_lock
+from deploy.run.events import (
+    Event,
+    HostResult,
+    Level,
+    Notice,
+    Planned,
+    PlannedPhase,
+    PlayStarted,
+    TaskStarted,
+)
 from deploy.run.execute import EarlyStart, RunRequest, execute
 from deploy.run.journal import Journal, last_run, state_directory
 from deploy.run.lock import site_lock
@@ -111,7 +121,12 @@ class ClusterRun:
             display.event(event)
 
         started = time.time()
-        with signals_cancel() as cancellation, closing(display), ThreadPoolExecutor(1) as meanwhile:
+        with (
+            signals_cancel() as cancellation,
+            closing(display),
+            ThreadPoolExecutor(1) as meanwhile,
+            ExitStack() as held,
+        ):
             display.start(command, hosts)
             asked = meanwhile.submit(self._verify, hosts)
             contract, is_new = self._contract(on_answer, cancellation)
@@ -120,10 +135,12 @@ class ClusterRun:
             passed: list[Event] = []
             options = self.options
             is_to_run = bool(work.plan.steps) and not is_refused(events) and not _broke(events)
+            changes = is_to_run and not self.options.check
+            held.enter_context(self._cluster_lock(on_answer, cancellation, is_needed=changes))
             # A controller that never had a slurm.conf has no jobs that could be lost.
-            if is_to_run and not is_new and not self.options.check:
+            if changes and not is_new:
                 passed, options = self._plan_first(work, display, agree, cancellation)
-            renews = is_to_run and not self.options.check and not (passed and self.options.full)
+            renews = changes and not (passed and self.options.full)
             recorded = self._known_records(without=work.plan.hosts if renews else ())
             # Only now: what was refused never was a run.
             journal = Journal.create(self.site.directory, self._metadata(hosts, started))
@@ -159,6 +176,23 @@ class ClusterRun:
                 journal.finish(converged=self._converged(summary), recorded=recorded)
                 display.finish(summary, self._hint(summary, is_refused=is_refused(events)))
         return summary
+
+    @contextmanager
+    def _cluster_lock(
+        self, on_event: Callable[[Event], None], cancellation: Cancellation, *, is_needed: bool
+    ) -> Iterator[None]:
+        """Nobody else changes the cluster meanwhile. Raises DeployError ``cluster-locked``."""
+
+        def on_lost(controller: str) -> None:
+            sys.stderr.write(f"\ndeploy: {controller}: the connection that holds the cluster's lock ended\n")
+            cancellation.ask()
+
+        controllers = self.site.masters if is_needed else ()
+        with cluster_lock(controllers, login_of(self.options), self.site.directory, on_lost) as unasked:
+            for why in unasked:
+                message = f"no lock, so nothing keeps a run from another machine away: {why}"
+                on_event(Notice(time.time(), Level.WARNING, message))
+            yield
 
     def _work(
         self,

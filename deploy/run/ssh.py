@@ -3,7 +3,7 @@
 import json
 import shlex
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -87,14 +87,14 @@ def program(verb: str, arguments: Mapping[str, Any]) -> str:
     return f"{source}\n\nmain({verb!r}, json.loads({json.dumps(arguments)!r}))\n"
 
 
-def command(host: Host, login: Login) -> list[str]:
-    """The command that runs a program from its standard input on a host, as root.
+def command(host: Host, login: Login, python_options: Sequence[str] = ("-IS", "-")) -> list[str]:
+    """The command that runs a program on a host, as root: by default the one from its standard input.
 
     Raises NotByPlainSshError.
     """
     said = host.connection
     _refuse_what_only_ansible_does(said, login)
-    python = shlex.join([str(said.get("ansible_python_interpreter", "/usr/bin/python3")), "-IS", "-"])
+    python = shlex.join([str(said.get("ansible_python_interpreter", "/usr/bin/python3")), *python_options])
     as_root = shlex.join(["sh", "-c", _AS_ROOT.format(python=python)])
     if said.get("ansible_connection") == "local":
         return shlex.split(as_root)

@@ -77,6 +77,19 @@ def test_another_munge_key_is_refused_and_when_meant_jobs_go_on(cluster: Cluster
     wait_for_job(cluster, job, "COMPLETED")
 
 
+@pytest.mark.one_release
+def test_two_runs_from_two_places_are_one_and_a_refusal(cluster: Cluster) -> None:
+    lock = "/run/deploy.lock"
+    cluster.on("ctl1", "sh", "-c", f'echo \'{{"who": "bob@ws7", "site": "/home/bob/site"}}\' > {lock}')
+    cluster.on("ctl1", "systemd-run", "--unit=other-run", "flock", "--no-fork", lock, "sleep", "infinity")
+    refused = cluster.deploy_refused("--full", expect=2)
+    assert "ctl1: bob@ws7 (site /home/bob/site) is at work on this cluster" in refused
+    cluster.plan()
+    cluster.on("ctl1", "systemctl", "stop", "other-run")
+    cluster.deploy("--full", "--limit", "login1")
+    cluster.on("ctl1", "flock", "--nonblock", lock, "true")
+
+
 @pytest.mark.parametrize("how", ["whole", "limited"])
 def test_one_node_more(cluster: Cluster, how: str) -> None:
     """node3 joins by a full run, node4 by a run that is limited to it."""

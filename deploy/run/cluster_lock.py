@@ -1,0 +1,148 @@
+"""One run per cluster at a time, from whatever machine and copy of the site: a lock on its controllers."""
+
+import getpass
+import json
+import os
+import select
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from deploy.errors import error
+from deploy.run import holder
+from deploy.run.message import one_line
+from deploy.run.ssh import Login, NotByPlainSshError, command
+from deploy.site.inventory import Host
+
+_PATH = "/run/deploy.lock"
+_CHUNK = 4096
+_MARK = b"deploy:"
+_ANSWER_SECONDS = 60
+_BEAT_SECONDS = 20
+_END_SECONDS = 5
+_PATIENCE_SECONDS = 90
+_PROGRAM = "import sys; exec(sys.stdin.readline().encode().decode('unicode_escape'))"
+
+
+@contextmanager
+def cluster_lock(
+    controllers: Sequence[Host], login: Login, site: Path, on_lost: Callable[[str], None]
+) -> Iterator[list[str]]:
+    """Holds the lock of a cluster on each of its controllers; gives why it could not be asked for on some.
+
+    A controller that does not answer holds nobody back: what a run needs of it, the run itself will say.
+    ``on_lost`` is called, in another thread, with the name of a controller whose connection ended meanwhile.
+    Raises DeployError ``cluster-locked``.
+    """
+    mine = {"who": f"{getpass.getuser()}@{socket.gethostname()}", "site": str(site), "since": time.time()}
+    unasked = []
+    with ExitStack() as held:
+        for controller in controllers:
+            try:
+                words = command(controller, login, ("-IS", "-c", _PROGRAM))
+            except NotByPlainSshError as problem:
+                unasked.append(f"{controller.name}: {problem}")
+                continue
+            held.enter_context(_held(controller.name, words, mine, on_lost))
+        yield unasked
+
+
+@contextmanager
+def _held(
+    name: str, words: list[str], mine: Mapping[str, Any], on_lost: Callable[[str], None]
+) -> Iterator[None]:
+    pipe = subprocess.PIPE
+    # Of its own session: Ctrl-C is for the run, which needs the lock until it has stopped.
+    with subprocess.Popen(
+        words, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, start_new_session=True
+    ) as connection:
+        assert connection.stdin  # noqa: S101 - it was asked for
+        is_over = threading.Event()
+        try:
+            _write(connection, _program(mine))
+            answer = _answer(connection)
+            if answer and answer["held_by"] is not None:
+                raise _locked(name, answer["held_by"])
+            if answer:
+                beat = threading.Thread(target=_beat, args=(connection, is_over, name, on_lost), daemon=True)
+                beat.start()
+            yield
+        finally:
+            is_over.set()
+            _end(connection)
+
+
+def _end(connection: subprocess.Popen[bytes]) -> None:
+    """Comes back when the lock is free, so that the next run finds it so."""
+    try:
+        connection.communicate(timeout=_END_SECONDS)
+    except subprocess.TimeoutExpired:
+        connection.kill()
+
+
+def _program(mine: Mapping[str, Any]) -> bytes:
+    """The text of the program, on one line: the input behind it is what keeps it alive."""
+    source = Path(holder.__file__).read_text(encoding="utf-8")
+    arguments = {"path": _PATH, "holder": mine, "patience": _PATIENCE_SECONDS}
+    text = f"{source}\n\nhold(**json.loads({json.dumps(arguments)!r}))\n"
+    return text.encode("unicode_escape") + b"\n"
+
+
+def _write(connection: subprocess.Popen[bytes], text: bytes) -> bool:
+    assert connection.stdin  # noqa: S101 - it was asked for
+    try:
+        connection.stdin.write(text)
+        connection.stdin.flush()
+    except (OSError, ValueError):  # of a pipe that is broken, or closed by now
+        return False
+    return connection.poll() is None
+
+
+def _answer(connection: subprocess.Popen[bytes]) -> dict[str, Any] | None:
+    """What the controller says; None where it says nothing."""
+    assert connection.stdout  # noqa: S101 - it was asked for
+    until = time.monotonic() + _ANSWER_SECONDS
+    said = b""
+    while select.select([connection.stdout], [], [], max(0.0, until - time.monotonic()))[0]:
+        part = os.read(connection.stdout.fileno(), _CHUNK)
+        said += part
+        lines = said.split(b"\n")
+        line = next((line for line in lines[:-1] if line.startswith(_MARK)), None)
+        if line is not None:
+            answer: dict[str, Any] = json.loads(line.removeprefix(_MARK))
+            return answer
+        if not part:
+            break
+    return None
+
+
+def _beat(
+    connection: subprocess.Popen[bytes],
+    is_over: threading.Event,
+    name: str,
+    on_lost: Callable[[str], None],
+) -> None:
+    while not is_over.wait(_BEAT_SECONDS):
+        if not _write(connection, b"\n"):
+            if not is_over.is_set():
+                on_lost(name)
+            return
+
+
+def _locked(name: str, held_by: Mapping[str, Any]) -> Exception:
+    who = f"{held_by['who']} (site {held_by['site']})" if {"who", "site"} <= held_by.keys() else "somebody"
+    since = held_by.get("since")
+    moment = datetime.fromtimestamp(since).astimezone() if isinstance(since, int | float) else None
+    when = f" since {moment:%Y-%m-%d %H:%M:%S}" if moment else ""
+    return error(
+        "cluster-locked",
+        f"{one_line(who)} is at work on this cluster{when}; nothing was changed",
+        where=name,
+        hint="wait until that run has ended, then type the same again",
+    )

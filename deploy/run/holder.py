@@ -1,0 +1,47 @@
+"""What deploy runs on a controller while it changes the cluster: it holds a lock there.
+
+Sent as text over ssh and run as root, with the standard library of Python 3.9 alone. The kernel frees the
+lock when this program ends. It ends with its connection; where nobody tells it of that, as after a power cut
+at the other end, when no line has come for a while.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import select
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def hold(path: str, holder: dict[str, Any], patience: float) -> None:
+    """Says who holds the lock already, or null, and then holds it as long as lines come."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        _say(_read(path))
+        return
+    os.ftruncate(descriptor, 0)
+    os.write(descriptor, json.dumps(holder).encode())
+    _say(None)
+    while select.select([0], [], [], patience)[0] and os.read(0, 1024):
+        pass
+
+
+def _read(path: str) -> dict[str, Any]:
+    try:
+        with open(path, encoding="utf-8") as file:
+            content = json.load(file)
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _say(held_by: dict[str, Any] | None) -> None:
+    sys.stdout.write("\ndeploy:" + json.dumps({"held_by": held_by}) + "\n")
+    sys.stdout.flush()

@@ -1,0 +1,133 @@
+"""The lock on a controller; a local shell is the connection, and a directory the controller."""
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import pytest
+
+from deploy.errors import DeployError, ExitCode
+from deploy.run import cluster_lock as module
+from deploy.run.cluster_lock import cluster_lock
+from deploy.run.ssh import Login
+from deploy.site.inventory import Host
+
+_SSH = '#!/bin/sh\nfor last; do :; done\nPATH={place}:$PATH exec sh -c "$last"\n'
+_SUDO = '#!/bin/sh\nshift\nexec "$@"\n'
+_HOLDER = """
+import sys, time
+from pathlib import Path
+from deploy.run import cluster_lock
+from tests.unit.run.test_cluster_lock import controller, lock
+cluster_lock._PATH = sys.argv[2]
+with lock(controller(Path(sys.argv[1]))):
+    print("held", flush=True)
+    time.sleep(600)
+"""
+
+
+def controller(place: Path, name: str = "ctl1", **connection: object) -> Host:
+    for program, text in (("ssh", _SSH.format(place=place)), ("sudo", _SUDO)):
+        path = place / program
+        path.write_text(text)
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    said = {"ansible_ssh_executable": str(place / "ssh"), **connection}
+    return Host(name, said, frozenset(), connection=said)
+
+
+def lock(*controllers: Host, lost: list[str] | None = None) -> AbstractContextManager[list[str]]:
+    return cluster_lock(controllers, Login(), Path("/sites/one"), (lost if lost is not None else []).append)
+
+
+@pytest.fixture
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the lock is."""
+    monkeypatch.setattr(module, "_PATH", str(tmp_path / "deploy.lock"))
+    return tmp_path / "deploy.lock"
+
+
+def test_the_second_is_refused_and_learns_who_holds_it_and_since_when(tmp_path: Path, path: Path) -> None:
+    host = controller(tmp_path)
+    with lock(host) as unasked:
+        assert unasked == []
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        with pytest.raises(DeployError) as refused, lock(host):
+            pytest.fail("two at once")
+    (finding,) = refused.value.findings
+    assert (finding.where, finding.reference) == ("ctl1", "cluster-locked")
+    assert (os.environ.get("USER", "") + "@") in finding.message
+    assert "(site /sites/one) is at work on this cluster since 20" in finding.message
+    assert refused.value.exit_code is ExitCode.BAD_INPUT
+    with lock(host):
+        pass
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_it_is_free_when_its_holder_is_gone(tmp_path: Path, path: Path, number: signal.Signals) -> None:
+    command = [sys.executable, "-c", _HOLDER, str(tmp_path), str(path)]
+    root = Path(__file__).parents[3]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=root) as holder:
+        assert holder.stdout
+        assert holder.stdout.readline() == "held\n"
+        with pytest.raises(DeployError, match="at work"), lock(controller(tmp_path)):
+            pytest.fail("two at once")
+        holder.send_signal(number)
+        holder.wait()
+    # The kernel frees it when the other end has noticed.
+    subprocess.run(["flock", str(path), "true"], check=True, timeout=60)
+    with lock(controller(tmp_path)):
+        pass
+
+
+def test_it_is_free_when_nothing_comes_any_more(
+    tmp_path: Path, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The connection is there, and nobody at its other end."""
+    monkeypatch.setattr(module, "_PATIENCE_SECONDS", 0.1)
+    with lock(controller(tmp_path)):
+        subprocess.run(["flock", str(path), "true"], check=True, timeout=60)
+
+
+def test_a_run_learns_that_it_lost_the_lock(
+    tmp_path: Path, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_BEAT_SECONDS", 0.01)
+    monkeypatch.setattr(module, "_PATIENCE_SECONDS", 0)
+    lost: list[str] = []
+    with lock(controller(tmp_path), lost=lost):
+        subprocess.run(["flock", str(path), "true"], check=True, timeout=60)
+        while not lost:
+            pass
+    assert lost == ["ctl1"]
+
+
+@pytest.mark.usefixtures("path")
+def test_of_several_controllers_none_stays_locked_where_one_refuses(tmp_path: Path) -> None:
+    """The same lock twice: the second refuses, and the first is free again."""
+    host = controller(tmp_path)
+    with pytest.raises(DeployError), lock(host, host):
+        pytest.fail("two at once")
+    with lock(host):
+        pass
+
+
+def test_a_controller_that_cannot_be_asked_holds_nobody_back(tmp_path: Path, path: Path) -> None:
+    dead = controller(tmp_path, "dead", ansible_ssh_executable="/bin/false")
+    by_password = controller(tmp_path, "ctl2", ansible_connection="winrm")
+    with lock(dead, by_password) as unasked:
+        assert unasked == ["ctl2: ansible_connection is winrm"]
+    assert not path.exists()
+
+
+def test_what_a_holder_left_there_cannot_break_the_message(tmp_path: Path, path: Path) -> None:
+    host = controller(tmp_path)
+    with lock(host):
+        for content in ("?", "[]", json.dumps({"who": "a\x1b[31m\nb", "site": "s", "since": "never"})):
+            path.write_text(content)
+            with pytest.raises(DeployError, match=r"(somebody|a ?b \(site s\)) is at work"), lock(host):
+                pytest.fail("two at once")
