@@ -21,7 +21,7 @@ _ELSEWHERE = {
     "ml_stack": "Python packages of ml_stack_environments: name an index that the hosts reach",
 }
 # A bundle is often made before anybody has seen the machines.
-_MAYBE = [{"type": "gpu", "count": 1}]
+_ANY: Mapping[str, Any] = {"cpus": 1, "memory_mb": 1, "gpus": [{"type": "gpu", "count": 1}]}
 
 
 @dataclass(frozen=True, order=True)
@@ -48,7 +48,8 @@ class Contents:
 def contents_of(site: Site, contract: Mapping[str, Hardware]) -> Contents:
     """What the hosts of a site fetch, from where it comes and not from the site's mirror."""
     original = replace(site, hosts={name: _without_mirror(host) for name, host in site.hosts.items()})
-    supposed = {**{node.name: {"gpus": _MAYBE} for node in undiscovered(site, contract)}, **contract}
+    unknown = {node.name: {**_ANY, **contract.get(node.name, {})} for node in undiscovered(site, contract)}
+    supposed = {**contract, **unknown}
     wired = wired_variables(original, supposed)
     packages: set[frozenset[str]] = set()
     downloads: set[Download] = set()

@@ -202,8 +202,7 @@ class ClusterRun:
         cancellation: Cancellation,
     ) -> "Work":
         """What is to be done: everything, but for what hosts were asked about and is as it was left."""
-        unknown = {node.name for node in undiscovered(self.site, contract)}
-        plan = build_plan(self.site, contract, limit=self.limit, unknown=unknown)
+        plan = build_plan(self.site, contract, limit=self.limit)
         current: dict[str, frozenset[str]] = {}
         repairs: dict[str, dict[str, Any]] = {}
         unrecorded: dict[str, tuple[str, ...]] = {}
@@ -213,12 +212,12 @@ class ClusterRun:
             for event in events:
                 on_event(event)
             done = {name: state.converged for name, state in states.items()}
-            plan = build_plan(self.site, contract, limit=self.limit, unknown=unknown, converged=done)
+            plan = build_plan(self.site, contract, limit=self.limit, converged=done)
             current = {name: state.current for name, state in states.items()}
             repairs = {name: state.repairs for name, state in states.items() if state.repairs}
             unrecorded = {name: state.unrecorded for name, state in states.items() if not state.why}
         replaces = self.options.new_secrets
-        of_secrets = new_secrets(self.site) if replaces else known_secrets(self.site, current)
+        of_secrets = new_secrets(self.site) if replaces else known_secrets(self.site, contract, current)
         repairs = {name: repairs.get(name, {}) | of_secrets.get(name, {}) for name in self.site.hosts}
         wiring = self.place / "wiring.json"
         write_wiring(wiring, self.site, plan, contract, repairs)
@@ -386,7 +385,7 @@ class ClusterRun:
             on_event(event)
 
         source = self.place / "discover.json"
-        plan = build_plan(self.site, limit=self.limit, unknown={node.name for node in missing})
+        plan = build_plan(self.site, contract, limit=self.limit)
         write_discovery(source, self.site, plan, contract, missing)
         execute(self._request("discover", source), on_answer, cancellation, self.ansible)
         found = {r.host: r.answer["hardware"] for r in results if r.answer and "hardware" in r.answer}

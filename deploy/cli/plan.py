@@ -29,7 +29,7 @@ from deploy.show.display import Display
 from deploy.show.forecast import as_json, change_lines, drift_lines, failure_texts, loss_lines, verdict
 from deploy.show.plain import PlainDisplay
 from deploy.show.summary import Outcome, Summary
-from deploy.show.text import not_run_lines
+from deploy.show.text import unfinished_lines
 
 
 def plan(
@@ -95,7 +95,7 @@ def _show(forecast: Forecast, summary: Summary) -> None:
         change_lines(forecast),
         failure_texts(forecast),
         list(summary.trouble),
-        not_run_lines(summary),
+        unfinished_lines(summary),
         loss_lines(forecast),
     ):
         if lines:

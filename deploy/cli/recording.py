@@ -33,7 +33,7 @@ class Written:
 
 @dataclass
 class Recording:
-    """The records of one run: of a phase on a host where its last task ended, of no other.
+    """The records of one run: of a phase on a host where its last task ended and left nothing to a later run.
 
     ``held`` are by host the phases whose records were found true, ``known`` the digests of what was written
     before: where it would be the same, records are left as they are.
@@ -103,10 +103,6 @@ class Recording:
             Notice(time.time(), Level.WARNING, f"{name}: what was converged could not be recorded: {of.why}")
             for name, of in unanswered.items()
             if not of.is_by_choice
-        ) + tuple(
-            Notice(time.time(), Level.WARNING, f"{host}: {what}; the next run tries it again")
-            for (host, _), whats in _unsettled(told, names).items()
-            for what in whats
         )
         return Written(notices, {name: self._digests[name] for name in whole})
 
@@ -118,19 +114,21 @@ class Recording:
             (event.phase, name) for event in told if isinstance(event, PhaseEnded) for name in event.hosts
         }
         managed = _managed(event for event in told if isinstance(event, HostResult) and event.host in names)
-        unsettled = _unsettled(told, names)
-        not_settled = {host for host, _ in unsettled}
+        pending = {
+            (event.host, event.phase) for event in told if isinstance(event, HostResult) and event.pending
+        }
+        not_whole = {host for host, _ in pending}
         questions: dict[str, tuple[str, dict[str, Any]]] = {}
         for step in self.plan.steps:
             for name in step.hosts:
                 if name not in names or (step.phase.name, name) not in ended:
                     continue
-                if self.known.get(name) == self._digests[name] and name not in not_settled:
+                if self.known.get(name) == self._digests[name] and name not in not_whole:
                     continue
                 expected = self._expected[name]
                 content = {"phases": {}, "only": [*expected], "version": __version__}
                 told_to_host = questions.setdefault(name, ("record", content))[1]
-                if (name, step.phase.name) in unsettled:
+                if (name, step.phase.name) in pending:
                     told_to_host["only"].remove(step.phase.name)
                     continue
                 phases = told_to_host["phases"]
@@ -161,15 +159,6 @@ class Recording:
 
 def _digest(of_phases: Mapping[str, str]) -> str:
     return hashlib.sha256(json.dumps(of_phases, sort_keys=True).encode()).hexdigest()[:_DIGITS]
-
-
-def _unsettled(told: Iterable[Event], names: Collection[str]) -> Mapping[tuple[str, str], dict[str, None]]:
-    """By host and phase what could not be done and failed nobody: such a phase has no record."""
-    found: defaultdict[tuple[str, str], dict[str, None]] = defaultdict(dict)
-    for event in told:
-        if isinstance(event, HostResult) and event.unsettled and event.host in names:
-            found[event.host, event.phase].update(dict.fromkeys(event.unsettled))
-    return found
 
 
 def _managed(results: Iterable[HostResult]) -> Mapping[tuple[str, str], dict[str, list[str]]]:

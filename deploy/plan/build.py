@@ -48,13 +48,11 @@ def build_plan(
     contract: Mapping[str, Hardware] | None = None,
     *,
     limit: Collection[str] | None = None,
-    unknown: Collection[str] = (),
     converged: Mapping[str, Collection[str]] | None = None,
 ) -> Plan:
     """The plan for the whole site, or for the hosts of ``limit`` and what the cluster must learn of them.
 
     ``contract`` is what is known of the nodes' hardware, beside what the inventory says.
-    ``unknown`` are nodes without a hardware contract: Slurm is not told of them, slurmd not started there.
     ``converged`` are the phases, by host, that were verified and need not run.
     """
     done = converged or {}
@@ -64,7 +62,6 @@ def build_plan(
             host.name
             for host in phase.members(site, contract or {})
             if (limit is None or phase.cluster_wide or host.name in limit)
-            and not (phase.needs_contract and host.name in unknown)
             and phase.name not in done.get(host.name, ())
         )
         if hosts:

@@ -12,7 +12,7 @@ from deploy.plan.gpu_wiring import (
     has_mig,
 )
 from deploy.plan.monitoring_wiring import has_grafana
-from deploy.site.hardware import Hardware, has_gpus
+from deploy.site.hardware import Hardware, has_gpus, is_discovered
 from deploy.site.inventory import CACHE, LOGS, NFS, RDMA, Host, Site
 from deploy.site.storage import hosts_with_quotas, nfs_clients
 
@@ -24,7 +24,8 @@ class Phase:
     name: str
     title: str
     roles: tuple[str, ...]
-    hosts: Callable[[Site], Iterable[Host]]
+    candidates: Callable[[Site], Iterable[Host]]
+    """The hosts that the inventory says, whatever their hardware; who takes part, ``members`` says."""
     cluster_wide: bool = False
     """Whether a run limited to some hosts still needs this phase on its own hosts."""
     needs_contract: bool = False
@@ -45,8 +46,13 @@ class Phase:
         return f"phase_{self.name}"
 
     def members(self, site: Site, contract: Mapping[str, Hardware]) -> list[Host]:
-        """The hosts that take part, as far as their hardware is known."""
-        return [host for host in self.hosts(site) if not self.needs_gpus or has_gpus(host, contract)]
+        """The hosts that take part, as far as their hardware is known: the one place that says who."""
+        return [host for host in self.candidates(site) if self._fits(host, contract)]
+
+    def _fits(self, host: Host, contract: Mapping[str, Hardware]) -> bool:
+        if self.needs_gpus and not has_gpus(host, contract):
+            return False
+        return not self.needs_contract or is_discovered(host, contract)
 
 
 def _slurm_hosts(site: Site) -> list[Host]:
@@ -225,3 +231,8 @@ PHASES: tuple[Phase, ...] = (
     # By itself and cluster-wide: a new host concerns no other part of the monitoring.
     Phase("targets", "Scrape targets", ("scrape_targets",), lambda site: site.metrics, cluster_wide=True),
 )
+
+
+def members(site: Site, contract: Mapping[str, Hardware], name: str) -> tuple[Host, ...]:
+    """The hosts that take part in the phase of that name."""
+    return tuple(next(phase for phase in PHASES if phase.name == name).members(site, contract))

@@ -1,9 +1,10 @@
 """A fingerprint for each host and phase: a hash of all that decides what the phase makes of the host.
 
-That is the text of the phase's roles and of what all roles share, and the values of the variables that those
-roles read, secrets included, of which nobody could tell a value from the hash. A value that was looked up (in
-a file, the environment, a vault) counts as what was found there. Where a lookup can be done on the host only,
-nobody knows what it would find now, so its phases are never as they were recorded.
+That is the text of the phase's play, of its roles and of what all roles share, the versions of deploy and of
+Ansible, and the values of the variables that those roles read, secrets included, of which nobody could tell a
+value from the hash. A value that was looked up (in a file, the environment, a vault) counts as what was found
+there. Where a lookup can be done on the host only, nobody knows what it would find now: its phases are never
+as they were recorded.
 """
 
 import hashlib
@@ -11,29 +12,36 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache, cached_property
+from importlib.metadata import version
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
+from deploy import __version__
 from deploy.content import content_root
 from deploy.plan.catalog import PHASES, Phase
 from deploy.plan.wiring import WiredVariables
+from deploy.site.hardware import Hardware
 from deploy.site.inventory import Host, Site
 from deploy.site.reading import Resolution
 
 _SHARED = ("library", "module_utils", "action_plugins")
 _LEFT_OUT = frozenset({"__pycache__", "README.md"})
+_PLAY = re.compile(r"^(?=- )", re.MULTILINE)
+_HOSTS = re.compile(r"^  hosts: (phase_\w+)$", re.MULTILINE)
 _WORD = re.compile(r"[A-Za-z_]\w*")
 # With one of these a template can mean any variable without its name.
 _MEANS_ANYTHING = frozenset({"vars", "hostvars", "lookup", "query", "q", "varnames", "groups"})
 
 
-def fingerprints(site: Site, wired: WiredVariables, secrets: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+def fingerprints(
+    site: Site, contract: Mapping[str, Hardware], wired: WiredVariables, secrets: Mapping[str, Any]
+) -> dict[str, dict[str, str]]:
     """By host and phase, for every phase that a host takes part in.
 
     ``wired`` follows from the site as its templates are resolved.
     """
-    members = {phase: {host.name for host in phase.hosts(site)} for phase in PHASES}
+    members = {phase: {host.name for host in phase.members(site, contract)} for phase in PHASES}
     shared = {phase.group: _Source(wired.shared.get(phase.group, {})) for phase in PHASES}
     of_all = _Source({**secrets, "groups": site.groups})
 
@@ -120,14 +128,27 @@ def _fingerprint(phase: Phase, sources: list[_Source]) -> str:
     values = [
         (name, [source.hash_of(name) for source in sources if name in source.names]) for name in sorted(read)
     ]
-    return _hash([_of_files(content_root(), phase.roles), values])
+    return _hash([_versions(), _of_files(content_root(), phase), values])
 
 
 @cache
-def _of_files(root: Path, roles: tuple[str, ...]) -> str:
+def _versions() -> tuple[str, str]:
+    """Of what does the work: another one may make something else of the same."""
+    return __version__, version("ansible-core")
+
+
+@cache
+def _of_files(root: Path, phase: Phase) -> str:
     """A hash of the files that do a phase's work."""
-    places = [*(root / "playbooks" / name for name in _SHARED), *(root / "roles" / role for role in roles)]
-    return _hash([_of_directory(root, place) for place in places])
+    places = [root / "playbooks" / name for name in _SHARED] + [root / "roles" / role for role in phase.roles]
+    return _hash([plays(root).get(phase.group, ""), *(_of_directory(root, place) for place in places)])
+
+
+@cache
+def plays(root: Path) -> dict[str, str]:
+    """By the group that a play names as its hosts, its text."""
+    texts = (path.read_text(encoding="utf-8") for path in sorted((root / "playbooks").glob("*.yml")))
+    return {found[1]: play for text in texts for play in _PLAY.split(text) if (found := _HOSTS.search(play))}
 
 
 @cache

@@ -4,29 +4,30 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from deploy.plan.catalog import PHASES
-from deploy.site.inventory import Host, Site
+from deploy.site.hardware import Hardware
+from deploy.site.inventory import Site
 from deploy.site.schema import options
 from deploy.site.secrets import secret_names
 
 Variables = dict[str, Any]
 
 
-def known_secrets(site: Site, current: Mapping[str, Collection[str]]) -> dict[str, Variables]:
+def known_secrets(
+    site: Site, contract: Mapping[str, Hardware], current: Mapping[str, Collection[str]]
+) -> dict[str, Variables]:
     """By host the secrets that it may have, as templates: what they are is in no file but the site's own.
 
     ``current`` are by host the phases that were recorded for the site as it is now: what differs there was
     changed on the host, and is put right.
     """
-    return {
-        host.name: {
-            "host_check_secrets": {
-                name: f"{{{{ {name} | default('') }}}}"
-                for name in secret_names()
-                if _phases(site, host, name) - {*current.get(host.name, ())}
-            }
-        }
-        for host in site.cluster
-    }
+    wanted: dict[str, dict[str, str]] = {host.name: {} for host in site.cluster}
+    for name in secret_names():
+        role = options()[name].role
+        for phase in (phase for phase in PHASES if role in phase.roles):
+            for host in phase.members(site, contract):
+                if phase.name not in current.get(host.name, ()):
+                    wanted[host.name][name] = f"{{{{ {name} | default('') }}}}"
+    return {name: {"host_check_secrets": secrets} for name, secrets in wanted.items()}
 
 
 def new_secrets(site: Site) -> dict[str, Variables]:
@@ -36,9 +37,3 @@ def new_secrets(site: Site) -> dict[str, Variables]:
     is stopped, and what nodes have to say they repeat until it is back.
     """
     return {host.name: {"munge_paused_services": ["slurmctld"]} for host in site.masters}
-
-
-def _phases(site: Site, host: Host, name: str) -> set[str]:
-    """The phases that give a host a secret."""
-    role = options()[name].role
-    return {phase.name for phase in PHASES if role in phase.roles and host in phase.hosts(site)}

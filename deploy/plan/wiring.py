@@ -27,7 +27,7 @@ from deploy.plan.software_wiring import software_variables
 from deploy.plan.storage_wiring import TASK_PROLOG, host_storage, node_scratch, required_mounts
 from deploy.plan.validation_wiring import validation_accounting, validation_partitions
 from deploy.site.addresses import is_ip
-from deploy.site.hardware import Hardware, hardware_of, undiscovered
+from deploy.site.hardware import Hardware, hardware_of, is_discovered
 from deploy.site.inventory import Host, Site
 from deploy.site.schema import options
 from deploy.site.versions import downloads
@@ -239,8 +239,7 @@ def _networks(site: Site) -> list[str]:
 
 def known_nodes(site: Site, contract: Mapping[str, Hardware]) -> frozenset[str]:
     """The nodes whose contract is complete; slurm.conf cannot speak of the others yet."""
-    unknown = {node.name for node in undiscovered(site, contract)}
-    return frozenset(node.name for node in site.nodes if node.name not in unknown)
+    return frozenset(node.name for node in site.nodes if is_discovered(node, contract))
 
 
 def _named(host: Host) -> dict[str, str]:

@@ -98,8 +98,8 @@ class HostResult:
     playbook takes care of itself: they fail nobody. ``answer`` is what a module that asks on deploy's behalf
     found out, under the key ``deploy_answer`` of its result; ``impact``, what a module says its change does
     to what runs (``deploy_impact``: kind, service, reasons, guarded); ``manages``, what the task keeps as it
-    should be, by kind; ``phase``, the id of the phase that it is a part of, empty for other plays;
-    ``unsettled``, what the task could not do there and did not fail for (``deploy_unsettled``).
+    should be, by kind; ``pending``, what a module could not do and did not fail for, so that it is left to a
+    later run (``deploy_pending``); ``phase``, the id of the phase that it belongs to, empty for other plays.
     """
 
     at: float
@@ -117,8 +117,8 @@ class HostResult:
     answer: Mapping[str, Any] | None = None
     impact: Mapping[str, Any] | None = None
     manages: Managed = field(default_factory=dict)
+    pending: tuple[str, ...] = ()
     phase: str = ""
-    unsettled: tuple[str, ...] = ()
 
     @property
     def is_trouble(self) -> bool:
@@ -279,7 +279,6 @@ def _host_result(status: Status, at: float, data: RawMapping) -> HostResult:
         status = Status.CHANGED
     play, role, task, path = _place(data)
     answer, impact = result.get("deploy_answer"), result.get("deploy_impact")
-    unsettled = result.get("deploy_unsettled")
     return HostResult(
         at=at,
         host=one_line(data["host"]),
@@ -296,8 +295,8 @@ def _host_result(status: Status, at: float, data: RawMapping) -> HostResult:
         answer=answer if isinstance(answer, Mapping) else None,
         impact=impact if isinstance(impact, Mapping) else None,
         manages=managed(str(data.get("task_action") or ""), result) if status in _DONE else {},
+        pending=tuple(map(one_line, result.get("deploy_pending") or ())) if status in _DONE else (),
         phase=_phase(data.get("play_pattern")),
-        unsettled=tuple(map(one_line, unsettled)) if isinstance(unsettled, list) else (),
     )
 
 
@@ -385,7 +384,7 @@ def _revive(kind: type[Event], values: dict[str, Any]) -> Event:
         values["phases"] = tuple(
             PlannedPhase(**{**part, "hosts": tuple(part["hosts"])}) for part in values["phases"]
         )
-    for name in ("phases", "drift", "unsettled"):
+    for name in ("phases", "drift", "pending"):
         if name in values:
             values[name] = tuple(values[name])
     if "manages" in values:

@@ -20,8 +20,8 @@ from deploy.show.text import (
     failure_lines,
     finding_lines,
     message_lines,
-    not_run_lines,
     result_line,
+    unfinished_lines,
     verdict_line,
 )
 
@@ -172,7 +172,7 @@ class LiveDisplay:
             self._console.print()
             self._console.print(table)
             self._console.print()
-        self._print("\n".join(not_run_lines(summary)), "yellow")
+        self._print("\n".join(unfinished_lines(summary)), "yellow")
         is_good = summary.outcome is Outcome.CONVERGED
         self._print(verdict_line(summary), "bold green" if is_good else "bold red")
         self._console.print(Text.assemble(("next: ", "dim"), hint), soft_wrap=True)

@@ -22,8 +22,8 @@ from deploy.show.text import (
     finding_lines,
     host_lines,
     message_lines,
-    not_run_lines,
     result_line,
+    unfinished_lines,
     verdict_line,
 )
 
@@ -79,7 +79,7 @@ class PlainDisplay:
     def finish(self, summary: Summary, hint: str) -> None:
         """The figures per host, the outcome, what to type next."""
         told = [verdict_line(summary), f"next: {hint}"]
-        for lines in (summary.trouble, host_lines(summary), not_run_lines(summary), told):
+        for lines in (summary.trouble, host_lines(summary), unfinished_lines(summary), told):
             if lines:
                 self._write("")
                 self._lines(lines)

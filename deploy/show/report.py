@@ -5,7 +5,7 @@ from typing import Any
 
 from deploy.run.journal import RecordedRun
 from deploy.show.summary import Summary, summarize
-from deploy.show.text import duration, failure_lines, host_lines, not_run_lines, verdict_line
+from deploy.show.text import duration, failure_lines, host_lines, unfinished_lines, verdict_line
 
 
 def summary_of(run: RecordedRun) -> Summary:
@@ -25,7 +25,7 @@ def as_text(run: RecordedRun) -> str:
         [line for failure in summary.failures for line in failure_lines(failure)],
         list(summary.trouble),
         host_lines(summary),
-        not_run_lines(summary),
+        unfinished_lines(summary),
         _slowest_lines(summary),
         [verdict_line(summary)],
     ]

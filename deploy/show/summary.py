@@ -50,7 +50,7 @@ class HostSummary:
 
     Counted as Ansible does: what changed and what was ignored is also ok. ``verified`` are the phases that
     did not have to run, because the host still is as they left it; ``not_run``, those that were planned and
-    did not come to their end.
+    did not come to their end; ``pending``, what tasks that succeeded left to a later run.
     """
 
     ok: int = 0
@@ -62,6 +62,7 @@ class HostSummary:
     ignored: int = 0
     verified: int = 0
     not_run: int = 0
+    pending: tuple[str, ...] = ()
     unknown: bool = False
     seconds: float = 0.0
 
@@ -73,7 +74,7 @@ class HostSummary:
     @property
     def is_good(self) -> bool:
         """Whether it took part and every phase came to its end, as far as is known."""
-        is_whole = not (self.is_bad or self.unknown or self.not_run)
+        is_whole = not (self.is_bad or self.unknown or self.not_run or self.pending)
         return bool(self.ok or self.verified) and is_whole
 
 
@@ -137,6 +138,7 @@ class Summary:
                     "ignored": host.ignored,
                     "verified": host.verified,
                     "not_run": host.not_run,
+                    "pending": list(host.pending),
                     "unknown": host.unknown,
                     "seconds": round(host.seconds, 2),
                 }
@@ -202,6 +204,7 @@ class _Tally:
         self._results: list[HostResult] = []
         self._plays: list[tuple[str, float]] = []
         self._phases = Phases()
+        self._pending: defaultdict[str, dict[str, None]] = defaultdict(dict)
         self._warnings: dict[str, None] = {}
         self._spoken: list[str] = []
         self._trouble: list[str] = []
@@ -218,6 +221,7 @@ class _Tally:
             case HostResult():
                 self._results.append(event)
                 self._seconds[event.host] += event.seconds
+                self._pending[event.host] |= dict.fromkeys(event.pending)
                 self._current[event.host].count(event)
             case HostVerified():
                 self._verified[event.host] = len(event.phases)
@@ -268,6 +272,7 @@ class _Tally:
                 self._seconds[name],
                 self._verified.get(name, 0),
                 not_run=unrun[name],
+                pending=tuple(self._pending[name]),
                 is_unfinished=is_unfinished,
             )
             for name, counts in self._counts.items()
@@ -331,11 +336,20 @@ class _Counts:
         else:
             setattr(self, result.status.value, getattr(self, result.status.value) + 1)
 
-    def summary(self, seconds: float, verified: int, *, not_run: int, is_unfinished: bool) -> HostSummary:
+    def summary(
+        self, seconds: float, verified: int, *, not_run: int, pending: tuple[str, ...], is_unfinished: bool
+    ) -> HostSummary:
         is_bad = bool(self.failed or self.unreachable)
         counts = {name.name: getattr(self, name.name) for name in fields(self)}
         is_unknown = is_unfinished and not is_bad
-        return HostSummary(**counts, verified=verified, not_run=not_run, unknown=is_unknown, seconds=seconds)
+        return HostSummary(
+            **counts,
+            verified=verified,
+            not_run=not_run,
+            pending=pending,
+            unknown=is_unknown,
+            seconds=seconds,
+        )
 
 
 def _slowest(results: Iterable[HostResult]) -> tuple[SlowTask, ...]:

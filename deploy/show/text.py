@@ -62,12 +62,15 @@ def host_lines(summary: Summary) -> list[str]:
     return [f"{name:<{width}}  {_figures(host)}" for name, host in summary.hosts.items()]
 
 
-def not_run_lines(summary: Summary) -> list[str]:
-    """What was to be done and was not, by hosts and cause."""
+def unfinished_lines(summary: Summary) -> list[str]:
+    """What was to be done and was not, by hosts and cause, and what was left to a later run."""
     titles: dict[tuple[str, str], list[str]] = {}
     for part in summary.not_run:
         titles.setdefault((fold(part.hosts), part.why), []).append(part.title)
-    return [f"not run  {hosts}: {', '.join(names)}: {why}" for (hosts, why), names in titles.items()]
+    lines = [f"not run  {hosts}: {', '.join(names)}: {why}" for (hosts, why), names in titles.items()]
+    for name, host in summary.hosts.items():
+        lines += [f"pending  {name}: {text}" for text in host.pending]
+    return lines
 
 
 def _figures(host: HostSummary) -> str:

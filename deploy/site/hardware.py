@@ -17,6 +17,7 @@ from deploy.site.plain_yaml import NotReadable, parse_mapping, read_text
 FILE_NAME = "hardware.yml"
 VARIABLE = "slurmd_hardware"
 _KEYS = ("cpus", "sockets", "cores_per_socket", "threads_per_core", "memory_mb", "gpus")
+_NEEDED = frozenset({"cpus", "memory_mb", "gpus"})
 _HEADER = """\
 # What each compute node had when deploy first saw it: the contract Slurm's configuration is made from.
 # A node that later shows less is reported; nothing here changes by itself. After an upgrade remove the
@@ -77,8 +78,12 @@ def has_gpus(host: Host, contract: Mapping[str, Hardware]) -> bool:
 
 def undiscovered(site: Site, contract: Mapping[str, Hardware]) -> tuple[Host, ...]:
     """The nodes whose contract still lacks something that only the machine can tell."""
-    needed = {"cpus", "memory_mb", "gpus"}
-    return tuple(node for node in site.nodes if needed - hardware_of(node, contract).keys())
+    return tuple(node for node in site.nodes if not is_discovered(node, contract))
+
+
+def is_discovered(host: Host, contract: Mapping[str, Hardware]) -> bool:
+    """Whether a node's contract holds what Slurm must be told."""
+    return hardware_of(host, contract).keys() >= _NEEDED
 
 
 def keep(site: Site, found: Mapping[str, Hardware]) -> None:

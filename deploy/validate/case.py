@@ -8,12 +8,13 @@ from functools import cached_property
 from typing import Any
 
 from deploy.judge.site_status import SiteStatus
+from deploy.plan.catalog import members
 from deploy.plan.wiring import shared_variables
 from deploy.site.hardware import Hardware
 from deploy.site.inventory import Site
 from deploy.validate import slurm_text
 from deploy.validate.evidence import Evidence
-from deploy.validate.questions import Questions, members
+from deploy.validate.questions import Questions
 from deploy.validate.thresholds import Thresholds
 from deploy.validate.verdict import Verdict, failed, not_measured, passed
 
@@ -37,7 +38,7 @@ class Case:
     @cached_property
     def slurm_hosts(self) -> tuple[str, ...]:
         """Where Slurm is: controllers, nodes, login nodes."""
-        return tuple(host.name for host in members(self.site, "packages"))
+        return tuple(host.name for host in members(self.site, self.contract, "packages"))
 
     @cached_property
     def masters(self) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from deploy.plan.access_wiring import access_of
-from deploy.plan.catalog import PHASES
+from deploy.plan.catalog import members
 from deploy.plan.gpu_wiring import has_mig
 from deploy.plan.questions import services_by_host
 from deploy.plan.slurm_ports import first_slurm_port
@@ -49,14 +49,9 @@ class Questions:
     """What the jobs were planned to be; None where none were."""
 
 
-def members(site: Site, phase: str) -> tuple[Host, ...]:
-    """The hosts of a phase."""
-    return tuple(next(p for p in PHASES if p.name == phase).hosts(site))
-
-
-def closed_nodes(site: Site) -> tuple[Host, ...]:
+def closed_nodes(site: Site, contract: Mapping[str, Hardware]) -> tuple[Host, ...]:
     """The compute nodes that let in only admins, and users with a job there."""
-    hosts = members(site, "job_logins")
+    hosts = members(site, contract, "job_logins")
     return tuple(host for host in hosts if host.value("job_ssh_admits") != "everyone")
 
 
@@ -102,7 +97,7 @@ def write_questions(
     }
     shared = {
         "validation_programs": str(Path(programs.__file__).parent),
-        "validation_makers": [host.name for host in members(site, "packages")[:_CREDENTIALS]],
+        "validation_makers": [host.name for host in members(site, contract, "packages")[:_CREDENTIALS]],
         "validation_leftovers": {"user": user, "marker": marker},
         "validation_began": int(time.time()),
         "validation_has_load": "burn-in" in kinds,
@@ -115,8 +110,8 @@ def _by_host(site: Site, contract: Mapping[str, Hardware]) -> dict[str, dict[str
     """The variables of every host: what it is asked."""
     services = services_by_host(site, contract)
     masters, nodes = ({host.name for host in hosts} for hosts in (site.masters, site.nodes))
-    in_slurm = {host.name for host in members(site, "packages")}
-    closed = {host.name for host in closed_nodes(site)}
+    in_slurm = {host.name for host in members(site, contract, "packages")}
+    closed = {host.name for host in closed_nodes(site, contract)}
     names, peers = _Names(site), _Peers(site)
 
     def variables(host: Host) -> dict[str, Any]:
@@ -227,7 +222,7 @@ def _plan(site: Site, contract: Mapping[str, Hardware]) -> dict[str, Any]:
         "nodes": list(hardware),
         "gpus": {name: count for name, count in gpus.items() if count and name not in divided},
         "divided": [name for name in hardware if name in divided],
-        "ssh_nodes": [host.name for host in closed_nodes(site)],
+        "ssh_nodes": [host.name for host in closed_nodes(site, contract)],
         "container_nodes": [host.name for host in site.containers if host.name in hardware],
-        "has_mpi": bool(members(site, "mpi")),
+        "has_mpi": bool(members(site, contract, "mpi")),
     }

@@ -34,7 +34,7 @@ inventory = Path(sys.argv[1])
 site = read_site(inventory)
 plan = build_plan(site)
 write_wiring(inventory.with_name("wiring.json"), site, plan, {})
-found = fingerprints(site, wired_variables(site, {}), {})
+found = fingerprints(site, {}, wired_variables(site, {}), {})
 assert len(found) == len(plan.hosts) == int(sys.argv[2])
 """
 
@@ -50,7 +50,7 @@ from deploy.site.secrets import fill_secrets, read_secrets, secrets_file
 site = read_site(Path(sys.argv[1]))
 fill_secrets(site, None)
 wired = wired_variables(site, read_contract(site), is_limited=False)
-expected = fingerprints(site, wired, read_secrets(secrets_file(site), None))
+expected = fingerprints(site, {}, wired, read_secrets(secrets_file(site), None))
 for host in site.cluster:
     told = {"at": time.time(), "version": "bench", "drift": []}
     answer = {phase: {"fingerprint": value, **told} for phase, value in expected[host.name].items()}

@@ -45,7 +45,7 @@ def test_every_default_keeps_to_its_rule(name: str) -> None:
 def test_the_readers_of_a_role_are_the_hosts_of_its_phases(tmp_path: Path) -> None:
     site = read_site(write_site(tmp_path, INVENTORY))
     for role, group in _READERS.items():
-        readers = {host.name for phase in PHASES if role in phase.roles for host in phase.hosts(site)}
+        readers = {host.name for phase in PHASES if role in phase.roles for host in phase.candidates(site)}
         assert readers == {host.name for host in site.group(group)}, role
     everywhere = (
         {role for phase in PHASES for role in phase.roles}
@@ -54,7 +54,7 @@ def test_the_readers_of_a_role_are_the_hosts_of_its_phases(tmp_path: Path) -> No
         - _BY_DATA
     )
     for role in everywhere:
-        readers = {host.name for phase in PHASES if role in phase.roles for host in phase.hosts(site)}
+        readers = {host.name for phase in PHASES if role in phase.roles for host in phase.candidates(site)}
         assert readers == set(site.hosts), role
 
 

@@ -163,7 +163,7 @@ def credentials(case: Case) -> Iterator[Verdict]:
 
 def admin_logins(case: Case) -> Iterator[Verdict]:
     """Admins log in on a compute node without a job there."""
-    closed = [node.name for node in closed_nodes(case.site)]
+    closed = [node.name for node in closed_nodes(case.site, case.contract)]
     if not closed:
         yield not_applicable("no compute node is closed to logins")
     for node in closed:

@@ -80,6 +80,10 @@ deploy_impact:
     C(deploy plan) knows what a change does.
   type: dict
   returned: always
+deploy_pending:
+  description: What is left to a later run, which C(deploy) names and does not record as done.
+  type: list
+  returned: always
 deploy_manages:
   description: What is recorded of the host, by kind.
   type: dict
@@ -356,6 +360,16 @@ def without_new(
     return kept
 
 
+def left_out(wanted: dict[str, str], kept: dict[str, str], directory: Path) -> list[str]:
+    """What of the files waits for a run that reaches all hosts."""
+    return [
+        f"{directory / name} without {line!r}: a run without --limit adds it"
+        for name, text in wanted.items()
+        for line in text.splitlines()
+        if line not in kept[name].splitlines()
+    ]
+
+
 def _diff(before: dict[str, str], after: dict[str, str], directory: Path) -> list[dict[str, str]]:
     return [
         {
@@ -386,7 +400,8 @@ def main() -> None:
     module = AnsibleModule(argument_spec=_argument_spec(), supports_check_mode=True)
     daemon = Slurmctld(module)
     current = daemon.read(daemon.directory)
-    daemon.files = without_new(daemon.files, current, module.params["not_added"])
+    wanted = daemon.files
+    daemon.files = without_new(wanted, current, module.params["not_added"])
     applied = daemon.read(daemon.record)
     version = daemon.version()
     running = bool(version) and daemon.running()
@@ -408,6 +423,7 @@ def main() -> None:
         "reasons": reasons,
         "diff": _diff(current, daemon.files, daemon.directory),
         "deploy_impact": {"kind": action, "service": "slurmctld", "reasons": reasons, "guarded": lost},
+        "deploy_pending": left_out(wanted, daemon.files, daemon.directory),
         "deploy_manages": {
             "files": [str(daemon.directory / name) for name in daemon.files]
             + [str(path) for path in daemon.directories],

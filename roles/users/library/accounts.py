@@ -62,7 +62,7 @@ actions:
   description: The commands that were run, or would be in check mode.
   type: list
   returned: always
-deploy_unsettled:
+deploy_pending:
   description: What could not be done and must not hold up all the rest, with the reason.
   type: list
   returned: always
@@ -398,7 +398,7 @@ def main() -> None:
                 module.fail_json(msg=f"{' '.join(command)}: {err.strip()}")
     actions = [" ".join(command) for command in commands]
     keys: list[str] = []
-    unsettled: list[str] = []
+    pending: list[str] = []
     if given["create_home"]:
         here = [user for user in accounts if user["state"] == "present"]
         write = not module.check_mode
@@ -408,7 +408,7 @@ def main() -> None:
         ]
         outcomes = as_owners(works)
         actions += [name for name, outcome in outcomes.items() if outcome.value]
-        unsettled += [f"{name}: {outcome.problem}" for name, outcome in outcomes.items() if outcome.problem]
+        pending += [f"{name}: {outcome.problem}" for name, outcome in outcomes.items() if outcome.problem]
         keys = [f"{home_of(user)}/{_KEYS}" for user in here if user["ssh_keys"]]
     module.exit_json(
         changed=bool(actions),
@@ -419,7 +419,7 @@ def main() -> None:
             "groups": [_SLURM, *(group["name"] for group in groups)],
             "files": keys,
         },
-        deploy_unsettled=unsettled,
+        deploy_pending=pending,
     )
 
 

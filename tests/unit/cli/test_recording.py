@@ -16,8 +16,10 @@ from deploy.plan.build import Plan, Step
 from deploy.plan.catalog import PHASES
 from deploy.run.events import Event, Status
 from deploy.run.ssh import Unanswered
+from deploy.show.summary import summarize
+from deploy.show.text import unfinished_lines
 from deploy.site.inventory import Site
-from tests.unit.show.runs import phase_ended, result
+from tests.unit.show.runs import ended, phase_ended, result
 
 _BOTH = ("ctl1", "node1")
 _PLAN = Plan(tuple(Step(phase, _BOTH) for phase in PHASES[:2]))
@@ -120,6 +122,17 @@ def test_only_a_phase_whose_last_task_ended_is_recorded(
     assert written.digests == {}
 
 
+def test_a_phase_that_left_something_to_a_later_run_is_not_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    hosts = Hosts(monkeypatch)
+    pending = replace(result("node1"), phase=_FIRST, pending=("a mount: after a reboot",))
+    with hosts.recording() as recording:
+        recording.finish([pending, *_ENDS], _BOTH)
+    assert hosts.told == {"ctl1": {_FIRST, _SECOND}, "node1": {_SECOND}}
+    summary = summarize([pending, ended()], _BOTH)
+    assert not summary.hosts["node1"].is_good
+    assert unfinished_lines(summary) == ["pending  node1: a mount: after a reboot"]
+
+
 def test_a_host_that_does_not_answer_is_not_asked_to_record(monkeypatch: pytest.MonkeyPatch) -> None:
     hosts = Hosts(monkeypatch)
     with hosts.recording() as recording:
@@ -127,15 +140,14 @@ def test_a_host_that_does_not_answer_is_not_asked_to_record(monkeypatch: pytest.
     assert hosts.told == {"ctl1": {_FIRST}}
 
 
-def test_a_phase_that_left_something_undone_is_not_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_record_of_another_time_goes_where_something_is_left_to_a_later_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     hosts = Hosts(monkeypatch)
     digests = hosts.write().digests
-    undone = replace(result("node1"), phase=_SECOND, unsettled=("ssh keys of alice: /home: gone",))
+    undone = replace(result("node1"), phase=_SECOND, pending=("ssh keys of alice: /home: gone",))
     with hosts.recording(known=digests) as recording:
         written = recording.finish([*_ENDS, undone], _BOTH)
     assert hosts.told == {"node1": {_FIRST}}
     assert hosts.only == {"node1": [_FIRST]}, "a record of another time is taken away"
-    assert [notice.text for notice in written.notices] == [
-        "node1: ssh keys of alice: /home: gone; the next run tries it again"
-    ]
     assert written.digests == {}

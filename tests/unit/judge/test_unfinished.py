@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from deploy.run.events import Ending, Event, Status
 from deploy.show.summary import Summary, summarize
-from deploy.show.text import not_run_lines
+from deploy.show.text import unfinished_lines
 from tests.unit.show.runs import ended, phase_ended, planned, result, stats
 
 _PLAN = planned(base="ctl1 node1 node2", database="ctl1", compute="node1 node2")
@@ -28,7 +28,7 @@ def test_a_run_that_did_all_of_its_plan() -> None:
 
 def test_a_phase_with_one_host_fails_and_ansible_ends_the_playbook() -> None:
     summary = told(_BASE, failed("ctl1", "database"), phase_ended("database"), stats(), ended(2))
-    assert not_run_lines(summary) == ["not run  node[1-2]: COMPUTE: DATABASE failed on ctl1"]
+    assert unfinished_lines(summary) == ["not run  node[1-2]: COMPUTE: DATABASE failed on ctl1"]
     assert [host.not_run for host in summary.hosts.values()] == [0, 1, 1]
     assert not any(host.is_good for host in summary.hosts.values())
 
@@ -42,7 +42,7 @@ def test_a_host_that_failed_misses_what_comes_later() -> None:
         stats(),
         ended(2),
     )
-    assert not_run_lines(summary) == ["not run  node1: COMPUTE: BASE failed on node1"]
+    assert unfinished_lines(summary) == ["not run  node1: COMPUTE: BASE failed on node1"]
     assert [name for name, host in summary.hosts.items() if host.is_good] == ["ctl1", "node2"]
 
 
@@ -55,13 +55,13 @@ def test_a_play_that_one_host_ends_for_all() -> None:
         stats(),
         ended(4),
     )
-    assert not_run_lines(summary) == ["not run  node2: COMPUTE: COMPUTE could not reach node1"]
+    assert unfinished_lines(summary) == ["not run  node2: COMPUTE: COMPUTE could not reach node1"]
     assert [name for name, host in summary.hosts.items() if host.is_good] == ["ctl1"]
 
 
 def test_a_run_that_was_interrupted() -> None:
     summary = told(_BASE, ended(130, Ending.CANCELLED))
-    assert not_run_lines(summary) == [
+    assert unfinished_lines(summary) == [
         "not run  ctl1: DATABASE: the run was interrupted",
         "not run  node[1-2]: COMPUTE: the run was interrupted",
     ]

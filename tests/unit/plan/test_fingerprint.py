@@ -3,9 +3,11 @@ from pathlib import Path
 
 import pytest
 
+from deploy.content import content_root
+from deploy.plan import fingerprint
 from deploy.plan.build import build_plan
 from deploy.plan.catalog import PHASES
-from deploy.plan.fingerprint import fingerprints
+from deploy.plan.fingerprint import fingerprints, plays
 from deploy.plan.wiring import wired_variables
 from deploy.site.inventory import read_site
 from tests.unit.site.sites import INVENTORY, write_site
@@ -22,7 +24,7 @@ def found(
 ) -> dict[str, dict[str, str]]:
     place.mkdir(exist_ok=True)
     site = read_site(write_site(place, inventory, {"group_vars/all.yml": text} if text else {}))
-    return fingerprints(site, wired_variables(site.resolved, {}), secrets)
+    return fingerprints(site, {}, wired_variables(site.resolved, {}), secrets)
 
 
 def differing(one: dict[str, dict[str, str]], other: dict[str, dict[str, str]]) -> dict[str, set[str]]:
@@ -50,6 +52,38 @@ def test_a_variable_concerns_the_phases_of_its_role(plain: dict[str, dict[str, s
         "ctl1": {"controller"}
     }
     assert differing(plain, found(tmp_path / "site", "nobody_reads_this: 31")) == {}
+
+
+def test_every_phase_has_a_play_that_counts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    found_plays = plays(content_root())
+    assert all(phase.group in found_plays for phase in PHASES)
+    before = found(tmp_path / "site")
+    other = {**found_plays, "phase_firewall": "other", "phase_software": "other"}
+    monkeypatch.setattr(fingerprint, "plays", lambda _: other)
+    fingerprint._of_files.cache_clear()
+    assert differing(before, found(tmp_path / "site")) == {host: {"software"} for host in before}
+    fingerprint._of_files.cache_clear()
+
+
+def test_another_version_of_what_converges_counts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    before = found(tmp_path / "site")
+    monkeypatch.setattr(fingerprint, "_versions", lambda: ("another", "one"))
+    assert differing(before, found(tmp_path / "site")) == {host: {*before[host]} for host in before}
+
+
+def test_a_node_without_gpus_has_no_phase_of_gpus(tmp_path: Path) -> None:
+    gpus = {"node1": "[]", "node2": "[{type: a100, count: 1}]"}
+    files = {
+        f"host_vars/{name}.yml": f"slurmd_hardware: {{cpus: 2, memory_mb: 900, gpus: {has}}}"
+        for name, has in gpus.items()
+    }
+    site = read_site(write_site(tmp_path, f"{INVENTORY}\n[slurm-metric]\nctl1\n", files))
+    prints = fingerprints(site, {}, wired_variables(site, {}), SECRETS)
+    steps = build_plan(site, {}).steps
+    assert {(s.phase.name, host) for s in steps for host in s.hosts} == {
+        (phase, host) for host, phases in prints.items() for phase in phases
+    }
+    assert [name for name in gpus if "gpu_exporter" in prints[name]] == ["node2"]
 
 
 def test_a_secret_concerns_the_phases_of_its_role(plain: dict[str, dict[str, str]], tmp_path: Path) -> None:

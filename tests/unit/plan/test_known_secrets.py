@@ -8,7 +8,7 @@ from tests.unit.site.sites import write_site
 
 
 def test_each_host_is_held_against_what_its_roles_need(tmp_path: Path) -> None:
-    found = known_secrets(read_site(write_site(tmp_path)), {})
+    found = known_secrets(read_site(write_site(tmp_path)), {}, {})
     names = {host: sorted(variables["host_check_secrets"]) for host, variables in found.items()}
     everything = ["grafana_admin_password", "munge_key", "slurmdbd_database_password"]
     assert names == {"ctl1": everything} | {name: ["munge_key"] for name in ("login1", "node1", "node2")}
@@ -18,7 +18,7 @@ def test_each_host_is_held_against_what_its_roles_need(tmp_path: Path) -> None:
 def test_what_was_changed_on_a_host_alone_is_put_right(tmp_path: Path) -> None:
     site = read_site(write_site(tmp_path))
     current = {"node1": {"packages"}, "ctl1": {"packages", "accounting"}}
-    found = known_secrets(site, current)
+    found = known_secrets(site, {}, current)
     assert found["node1"]["host_check_secrets"] == {}
     # slurmdbd has a second phase, which is not as it was recorded.
     assert sorted(found["ctl1"]["host_check_secrets"]) == [

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 
 from tests.unit.roles.loading import load_module
@@ -49,3 +51,11 @@ def test_lines_that_are_not_in_force_stay_out() -> None:
     current = {"plugstack.conf": "required a.so\n"}
     assert config.without_new(files, current, lines) == {**files, "plugstack.conf": "# x\nrequired a.so\n"}
     assert config.without_new(files, current, {}) == files
+
+
+def test_a_line_that_waits_for_all_hosts_is_named() -> None:
+    wanted, kept = {"plugstack.conf": "# x\nrequired b.so\n"}, {"plugstack.conf": "# x\n"}
+    assert config.left_out(wanted, kept, Path("/etc/slurm")) == [
+        "/etc/slurm/plugstack.conf without 'required b.so': a run without --limit adds it"
+    ]
+    assert config.left_out(wanted, wanted, Path("/etc/slurm")) == []

@@ -62,6 +62,7 @@ def test_json(run: RecordedRun) -> None:
         "ignored": 0,
         "verified": 0,
         "not_run": 0,
+        "pending": [],
         "unknown": False,
         "seconds": 1.1,
     }

@@ -51,7 +51,9 @@ def test_nothing_is_wrong_with_it(copy: Path) -> None:
 
 def test_a_whole_deployment_can_be_planned(copy: Path) -> None:
     site = read_site(copy)
-    assert {step.phase.group for step in build_plan(site).steps} >= {"phase_controller", "phase_compute"}
+    contract = {node.name: {"cpus": 2, "memory_mb": 900, "gpus": []} for node in site.nodes}
+    planned = {step.phase.group for step in build_plan(site, contract).steps}
+    assert planned >= {"phase_controller", "phase_compute"}
 
 
 def test_it_holds_no_secret() -> None:

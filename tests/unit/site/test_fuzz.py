@@ -11,7 +11,7 @@ from deploy.errors import DeployError, Severity
 from deploy.plan.build import build_plan
 from deploy.plan.wiring import wiring
 from deploy.site.checks import site_findings
-from deploy.site.hardware import read_contract, undiscovered
+from deploy.site.hardware import read_contract
 from deploy.site.inventory import read_site
 from tests.unit.site.conftest import Answer
 from tests.unit.site.guesses import files, inventories, one_variable, sound_variables
@@ -49,8 +49,7 @@ def judge(inventory: str, texts: Mapping[str, str]) -> None:
         else:
             if all(finding.severity is Severity.WARNING for finding in findings):
                 contract = read_contract(site)
-                unknown = {node.name for node in undiscovered(site, contract)}
-                wiring(site, build_plan(site, unknown=unknown), contract)
+                wiring(site, build_plan(site, contract), contract)
         assert all(finding.message and finding.hint and finding.where for finding in findings)
 
 
