@@ -250,6 +250,13 @@ JOBS = (
         ("node1: cp -p /etc/pam.d/sshd /root/; sed -i '/slurm_adopt/d' /etc/pam.d/sshd",),
         ("node1: mv /root/sshd /etc/pam.d/sshd",),
     ),
+    Fault(
+        "the ranks of an MPI program do not see what Slurm shares with them in /tmp",
+        "mpi",
+        ("",),
+        "Exited with exit code",
+        *_on_controller("job_container.conf", "sed -i /^EntireStepInNS/d"),
+    ),
 )
 
 CONSTRAINTS = (

@@ -14,7 +14,7 @@ from tests.cluster.lab_cluster import DEPLOY, Cluster, booted, run
 from tests.cluster.validated import expect_found, validated
 
 NEEDS_PARTS_OF_OTHER_SITES = {
-    *("mounts", "plugins", "containers", "mpi"),
+    *("mounts", "plugins", "containers"),
     *("prometheus", "targets", "alerts", "alertmanager", "grafana"),
 }
 NEEDS_PROGRAMS = {"nccl", "nccl-bandwidth", "nvbandwidth", "dcgm", "training"}
@@ -31,8 +31,10 @@ BESIDE = (
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """As good as new."""
+    """As good as new, with MPI."""
     with booted("validation", tmp_path_factory, "--nodes", "2", "--gpus", "2") as made:
+        with (made.directory / "group_vars" / "all.yml").open("a") as file:
+            file.write("openmpi_packages: [openmpi-bin]\n")
         made.deploy()
         yield made
 

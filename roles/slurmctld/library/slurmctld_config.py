@@ -63,6 +63,12 @@ options:
     description: File name to lines that stay in it where they are, and are left out where they are not.
     type: dict
     default: {}
+  known_since:
+    description: >-
+      Lines of the files that Slurm takes from a version on. They are left out while the controller, or a node
+      that has told it its version, has an older one, which would refuse the file.
+    type: dict
+    default: {}
 author: [the maintainers of this project]
 """
 
@@ -91,6 +97,9 @@ deploy_manages:
 """
 
 Version = tuple[int, ...]
+
+_ASK_FOR_VERSIONS = ["timeout", "15", "sinfo", "--noheader", "--all", "--format", "%v"]
+"""Without its controller sinfo would try for minutes."""
 
 _NEEDS_DATABASE = frozenset(
     {"accountingstoragetype", "accountingstoragehost", "accountingstorageenforce", "accountingstoragetres"}
@@ -156,6 +165,11 @@ class Slurmctld:
         if not self.program:
             return ()
         return parse_version(self._run([self.program, "-V"])[1])
+
+    def oldest_version(self, own: Version) -> Version:
+        """The oldest of the controller's version and those of the nodes that ever registered with it."""
+        told = self._run(_ASK_FOR_VERSIONS)[1].splitlines()
+        return min([own, *filter(None, map(parse_version, told))])
 
     def running(self) -> bool:
         """Whether systemd says active."""
@@ -347,6 +361,15 @@ def _ownership(path: Path) -> tuple[int, int, int]:
     return found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)
 
 
+def without_unknown(files: dict[str, str], since: dict[str, str], oldest: Version) -> dict[str, str]:
+    """The files without the lines that a Slurm of this version does not know."""
+    unknown = {line for line, version in since.items() if oldest < tuple(map(int, version.split(".")))}
+    return {
+        name: "".join(line for line in text.splitlines(keepends=True) if line.rstrip("\n") not in unknown)
+        for name, text in files.items()
+    }
+
+
 def without_new(
     files: dict[str, str], current: dict[str, str], lines: dict[str, list[str]]
 ) -> dict[str, str]:
@@ -392,6 +415,7 @@ def _argument_spec() -> dict[str, Any]:
         "timeout": {"type": "int", "default": 60},
         "may_lose_jobs": {"type": "bool", "default": False},
         "not_added": {"type": "dict", "default": {}},
+        "known_since": {"type": "dict", "default": {}},
     }
 
 
@@ -405,6 +429,8 @@ def main() -> None:
     applied = daemon.read(daemon.record)
     version = daemon.version()
     running = bool(version) and daemon.running()
+    oldest = daemon.oldest_version(version) if running else version
+    daemon.files = without_unknown(daemon.files, module.params["known_since"], oldest)
     to_write = current != daemon.files
     if not running:
         action, reasons = "start", ["slurmctld is not running"]

@@ -76,3 +76,31 @@ def test_the_throwaway_daemon_touches_neither_state_nor_database() -> None:
 )
 def test_version(text: str, version: tuple[int, ...]) -> None:
     assert config.parse_version(text) == version
+
+
+@pytest.mark.parametrize(
+    ("oldest", "is_there"),
+    [((22, 5, 8), False), ((24, 5, 1), False), ((24, 11, 0), True), ((26, 5, 5), True)],
+)
+def test_an_older_slurm_gets_no_line_that_it_would_refuse(oldest: tuple[int, ...], is_there: bool) -> None:  # noqa: FBT001
+    given = files(**{"job_container.conf": "BasePath=/scratch\nEntireStepInNS=true\n"})
+    kept = config.without_unknown(given, {"EntireStepInNS=true": "24.11"}, oldest)
+    assert ("EntireStepInNS=true" in kept["job_container.conf"]) is is_there
+    assert kept | {"job_container.conf": ""} == given | {"job_container.conf": ""}
+
+
+@pytest.mark.parametrize(
+    ("told", "oldest"),
+    [
+        ("24.11.5\n", (24, 11, 5)),
+        ("24.11.5\n23.11.4\n", (23, 11, 4)),
+        ("n/a\n(null)\n", (24, 11, 5)),
+        ("", (24, 11, 5)),
+    ],
+)
+def test_the_oldest_slurm_of_a_cluster(
+    told: str, oldest: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    daemon = object.__new__(config.Slurmctld)
+    monkeypatch.setattr(daemon, "_run", lambda _command: (0, told), raising=False)
+    assert daemon.oldest_version((24, 11, 5)) == oldest
