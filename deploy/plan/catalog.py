@@ -66,10 +66,15 @@ def _pure_logins(site: Site) -> list[Host]:
     return [host for host in site.logins if host.name not in others]
 
 
-def _job_hosts(site: Site) -> list[Host]:
-    """Compute nodes that people come to for their jobs alone; a login node among them lets everybody in."""
+def _closed(site: Site) -> list[Host]:
+    """All but login nodes: people come to compute nodes for their jobs alone, and to others not at all."""
     logins = {host.name for host in site.logins}
-    return [host for host in site.nodes if host.name not in logins]
+    return [host for host in site.cluster if host.name not in logins]
+
+
+def _opened(site: Site) -> list[Host]:
+    """Those among them that the site opens to everybody all the same."""
+    return [host for host in _closed(site) if host.variables.get("job_ssh_admits") == "everyone"]
 
 
 def _mpi_hosts(site: Site) -> list[Host]:
@@ -203,7 +208,8 @@ PHASES: tuple[Phase, ...] = (
     Phase("log_client", "Logs of all hosts", ("log_client",), _senders_of_logs),
     Phase("ssh_server", "Ssh server", ("ssh_server",), lambda site: site.cluster),
     Phase("firewall", "Firewall", ("firewall",), _walled, cluster_wide=True),
-    Phase("job_logins", "Logins on compute nodes", ("job_ssh",), _job_hosts),
+    Phase("job_logins", "Logins on other hosts", ("job_ssh",), _closed),
+    Phase("user_limits", "Limits of users on other hosts", ("login_limits",), _opened),
     Phase("user_logins", "Logins on login nodes", ("login_limits", "motd"), lambda site: site.logins),
     Phase("node_exporter", "Numbers of hosts", ("node_exporter", "deploy_metrics"), _watched),
     Phase(

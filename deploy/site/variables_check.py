@@ -59,9 +59,7 @@ _CONNECTION = frozenset(
 
 _READERS: Mapping[str, str] = {
     "enroot": CONTAINER,
-    "job_ssh": NODE,
     "log_server": LOGS,
-    "login_limits": LOGIN,
     "motd": LOGIN,
     "mariadb": MASTER,
     "node_health": NODE,

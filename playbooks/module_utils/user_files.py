@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.mount_table import Mount, containing, mounted
@@ -174,7 +175,7 @@ def _serve(works: Sequence[Work], writes: int) -> None:
                 with _acting_as(work.uid, work.gid):
                     value = work.do()
             except OSError as reason:
-                problem = f"{reason.filename or work.path}: {reason.strerror or reason}"
+                problem = f"{Path(work.path, str(reason.filename or ''))}: {reason.strerror or reason}"
             except Exception as reason:  # noqa: BLE001 - of one work, which is no reason to lose the others
                 problem = f"{work.path}: {type(reason).__name__}: {reason}"
             os.write(writes, json.dumps([work.name, value, problem]).encode() + b"\n")

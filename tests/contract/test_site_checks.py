@@ -14,7 +14,17 @@ from deploy.site.wording import with_keys
 from tests.unit.site.sites import INVENTORY, write_site
 
 _BY_DATA = {
-    *("firewall", "log_client", "ml_stack", "nfs_client", "network_mounts", "openmpi", "proxy", "quotas"),
+    *(
+        "login_limits",
+        "firewall",
+        "log_client",
+        "ml_stack",
+        "nfs_client",
+        "network_mounts",
+        "openmpi",
+        "proxy",
+        "quotas",
+    ),
     *("alertmanager", "blackbox_exporter", "grafana", "mysqld_exporter", "prometheus", "scrape_targets"),
     "gpu_exporter",
     "slurm_metrics",
@@ -50,7 +60,7 @@ def test_the_readers_of_a_role_are_the_hosts_of_its_phases(tmp_path: Path) -> No
     everywhere = (
         {role for phase in PHASES for role in phase.roles}
         - _READERS.keys()
-        - {"pyxis", "slurm_client"}
+        - {"job_ssh", "pyxis", "slurm_client"}
         - _BY_DATA
     )
     for role in everywhere:

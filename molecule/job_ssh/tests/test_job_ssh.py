@@ -88,3 +88,17 @@ def test_whoever_runs_it_is_never_shut_out(on: On, converge: Converge) -> None:
     )
     assert sorted(refused) == MACHINES
     assert changed == ["2\n"] * len(MACHINES)
+
+
+def test_where_no_jobs_run_only_admins_are_let_in(on: On, converge: Converge) -> None:
+    try:
+        answer = converge(has_jobs=False)
+        assert answer.returncode == 0, answer.stdout + answer.stderr
+        let_in = {
+            (machine, user): ssh(on, machine, user, "true").returncode == 0
+            for machine in MACHINES
+            for user in ("alice", "bob", "carol", "dave")
+        }
+    finally:
+        assert converge().returncode == 0
+    assert let_in == {(machine, user): user in {"bob", "carol"} for machine, user in let_in}

@@ -1,5 +1,5 @@
 #!/usr/bin/python
-"""Ansible module: ssh to a compute node for admins and for owners of jobs there."""
+"""Ansible module: ssh to a host for admins, and to a compute node for owners of jobs there."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.job_ssh_stack import (
     JOB_SESSION,
     NotUnderstood,
+    admins_alone,
     job_session,
     restricted,
     unrestricted,
@@ -24,14 +25,15 @@ from ansible.module_utils.root_file import keep, text_of
 
 DOCUMENTATION = r"""
 module: job_ssh_pam
-short_description: Ssh to a compute node for admins and for owners of jobs there
+short_description: Ssh to a host for admins, and to a compute node for owners of jobs there
 description:
   - Edits /etc/pam.d/sshd in marked blocks. PAM itself is asked beforehand whether the account that Ansible is
     connected with would still be let in; when it would not, nothing is changed.
 options:
-  restricted:
-    description: Whether others than admins need a job; if not, the file is as it was.
-    type: bool
+  admits:
+    description: Who is let in besides admins; for C(everyone) the file is as it was.
+    type: str
+    choices: [nobody, users_with_jobs, everyone]
     required: true
   admin_groups:
     description: Groups whose members are let in always.
@@ -79,10 +81,13 @@ sys.exit(code != 0)
 def _wanted(module: AnsibleModule) -> dict[Path, str]:
     """The files and their texts; an empty text means none."""
     sshd, session = _DIRECTORY / "sshd", _DIRECTORY / JOB_SESSION
-    if not module.params["restricted"]:
+    admits, admins = module.params["admits"], (module.params["admin_users"], module.params["admin_groups"])
+    if admits == "everyone":
         return {sshd: unrestricted(text_of(sshd)), session: ""}
     try:
-        text = restricted(text_of(sshd), module.params["admin_users"], module.params["admin_groups"])
+        if admits == "nobody":
+            return {sshd: admins_alone(text_of(sshd), *admins), session: ""}
+        text = restricted(text_of(sshd), *admins)
     except NotUnderstood as problem:
         module.fail_json(
             msg=f"{sshd}: {problem}. Nothing was changed; mend the file, or set job_ssh_admits: everyone"
@@ -113,7 +118,8 @@ def _refuse_what_shuts_out(module: AnsibleModule, wanted: Mapping[Path, str]) ->
 
 
 def _refuse_what_has_no_effect(module: AnsibleModule) -> None:
-    if not module.check_mode and not any(list(Path("/").glob(f"{place}/{_MODULE}")) for place in _LIBRARIES):
+    needs_module = module.params["admits"] == "users_with_jobs" and not module.check_mode
+    if needs_module and not any(list(Path("/").glob(f"{place}/{_MODULE}")) for place in _LIBRARIES):
         module.fail_json(msg=f"{_MODULE} is not there. Nothing was changed; see job_ssh_packages")
     code, out, _ = module.run_command([module.get_bin_path("sshd", opt_dirs=["/usr/sbin"]) or "sshd", "-T"])
     if code == 0 and re.search(r"^usepam no$", out, re.MULTILINE):
@@ -125,7 +131,7 @@ def _refuse_what_has_no_effect(module: AnsibleModule) -> None:
 def main() -> None:
     """Compare the files with what they should say; put the new ones to PAM; write."""
     arguments: dict[str, Any] = {
-        "restricted": {"type": "bool", "required": True},
+        "admits": {"type": "str", "choices": ["nobody", "users_with_jobs", "everyone"], "required": True},
         "admin_groups": {"type": "list", "elements": "str", "default": []},
         "admin_users": {"type": "list", "elements": "str", "default": []},
     }
@@ -133,7 +139,8 @@ def main() -> None:
     wanted = _wanted(module)
     before = {path: text_of(path) for path in wanted}
     differing = [path for path in wanted if wanted[path] != before[path]]
-    if module.params["restricted"]:
+    is_closed = module.params["admits"] != "everyone"
+    if is_closed:
         _refuse_what_has_no_effect(module)
     if differing:
         _refuse_what_shuts_out(module, wanted)
@@ -145,9 +152,7 @@ def main() -> None:
             path.unlink(missing_ok=True)
     module.exit_json(
         changed=changed,
-        deploy_manages={
-            "files": [str(path) for path, text in wanted.items() if text and module.params["restricted"]]
-        },
+        deploy_manages={"files": [str(path) for path, text in wanted.items() if text and is_closed]},
         diff=[
             {
                 "before": before[path],

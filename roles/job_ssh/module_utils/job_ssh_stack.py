@@ -11,6 +11,7 @@ JOB_SESSION = "deploy-job-session"
 _KEPT = "(kept by deploy: changes inside this block are lost)"
 _ACCOUNT_BEGIN, _ACCOUNT_END = f"# BEGIN jobs' owners {_KEPT}", "# END jobs' owners"
 _SESSION_BEGIN, _SESSION_END = f"# BEGIN jobs' sessions {_KEPT}", "# END jobs' sessions"
+_OWNER_OF_A_JOB = "account required pam_slurm_adopt.so action_adopt_failure=deny action_generic_failure=deny"
 _COMMON_SESSION = "@include common-session"
 
 _SESSION_INCLUDE = re.compile(
@@ -34,21 +35,32 @@ def unrestricted(text: str) -> str:
     return _block(_SESSION_BEGIN, _SESSION_END).sub(f"{_COMMON_SESSION}\n", text)
 
 
+def admins_alone(text: str, users: Sequence[str], groups: Sequence[str]) -> str:
+    """The file that lets in admins (``users``, members of ``groups``, root) and nobody else."""
+    text = unrestricted(text)
+    return _with_accounts(text, [*_admins(_conditions(users, groups)), "account required pam_deny.so"])
+
+
 def restricted(text: str, users: Sequence[str], groups: Sequence[str]) -> str:
-    """The file that lets in admins (``users``, members of ``groups``, root) and owners of jobs."""
+    """The file that lets in admins, as above, and owners of jobs."""
     text = unrestricted(text)
     admins = _conditions(users, groups)
     includes = list(_SESSION_INCLUDE.finditer(text))
-    accounts = list(_ACCOUNT_LINE.finditer(text))
-    if len(includes) != 1 or not accounts:
-        missing = "account" if includes else "session"
-        message = f"a line '@include common-{missing}' is expected there once"
+    if len(includes) != 1:
+        message = "a line '@include common-session' is expected there once"
         raise NotUnderstood(message)
     session = _lines(_SESSION_BEGIN, *_session(admins), _SESSION_END).rstrip("\n")
-    account = _lines(_ACCOUNT_BEGIN, *_account(admins), _ACCOUNT_END)
     text = text[: includes[0].start()] + session + text[includes[0].end() :]
-    # The session's block stands behind it or before it: the lines of accounts are where they are.
-    end = next(match.end() for match in reversed(list(_ACCOUNT_LINE.finditer(text))))
+    return _with_accounts(text, [*_admins(admins), _OWNER_OF_A_JOB])
+
+
+def _with_accounts(text: str, lines: Sequence[str]) -> str:
+    """Behind all lines of accounts that are there."""
+    accounts = list(_ACCOUNT_LINE.finditer(text))
+    if not accounts:
+        message = "a line '@include common-account' is expected there once"
+        raise NotUnderstood(message)
+    account, end = _lines(_ACCOUNT_BEGIN, *lines, _ACCOUNT_END), accounts[-1].end()
     return f"{text[:end]}\n{account}{text[end + 1 :]}"
 
 
@@ -69,11 +81,8 @@ def _conditions(users: Sequence[str], groups: Sequence[str]) -> list[str]:
     return found
 
 
-def _account(admins: Sequence[str]) -> list[str]:
-    return [
-        *(f"account sufficient pam_succeed_if.so quiet {condition}" for condition in admins),
-        "account required pam_slurm_adopt.so action_adopt_failure=deny action_generic_failure=deny",
-    ]
+def _admins(conditions: Sequence[str]) -> list[str]:
+    return [f"account sufficient pam_succeed_if.so quiet {condition}" for condition in conditions]
 
 
 def _session(admins: Sequence[str]) -> list[str]:

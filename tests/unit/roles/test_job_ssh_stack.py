@@ -38,6 +38,26 @@ def test_owners_of_jobs_are_asked_for_last_of_all_accounts() -> None:
     ]
 
 
+def test_where_no_jobs_run_nobody_is_let_in_but_admins() -> None:
+    text = str(stack.admins_alone(SSHD, ["admin"], ["sudo"]))
+    lines = [line for line in text.splitlines() if re.match("(account|@include common-account)", line)]
+    assert lines == [
+        "account    required     pam_nologin.so",
+        "@include common-account",
+        "account sufficient pam_succeed_if.so quiet uid = 0",
+        "account sufficient pam_succeed_if.so quiet user in admin",
+        "account sufficient pam_succeed_if.so quiet user ingroup sudo",
+        "account required pam_deny.so",
+    ]
+    assert "@include common-session\n" in text
+    assert stack.unrestricted(text) == SSHD
+    assert stack.admins_alone(text, ["admin"], ["sudo"]) == text
+    assert stack.admins_alone(restricted(), ["admin"], ["sudo"]) == text, "of a node that became a server"
+    assert stack.restricted(text, ["admin"], ["sudo"]) == restricted()
+    with pytest.raises(stack.NotUnderstood, match="account"):
+        stack.admins_alone("@include common-session\n", [], [])
+
+
 @pytest.mark.parametrize(
     ("users", "groups"), [((), ()), (("a",), ()), ((), ("g", "h")), (("b", "a", "b"), ("g",))]
 )
@@ -73,7 +93,7 @@ def test_other_lines_stay() -> None:
     ("text", "missing"),
     [
         (SSHD.replace("@include common-session", "session required pam_unix.so"), "session"),
-        (SSHD + "@include common-session\n", "account"),
+        (SSHD + "@include common-session\n", "session"),
         ("@include common-session\n", "account"),
     ],
 )
