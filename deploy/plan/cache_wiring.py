@@ -20,5 +20,6 @@ def cache_of(site: Site, host: Host) -> Variables:
     return {
         # A host that is known by name alone has its address from elsewhere.
         "package_cache_listen_address": host.cluster_address if is_ip(host.cluster_address) else "",
-        "package_cache_upstream_proxy": host.value("proxy_http"),
+        # Not its value: a proxy's URL may have a password in it.
+        "package_cache_upstream_proxy": "{{ proxy_http }}" if "proxy_http" in host.variables else "",
     }

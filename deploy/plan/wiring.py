@@ -186,7 +186,7 @@ def _by_host(site: Site, contract: Mapping[str, Hardware], *, is_limited: bool) 
         wired["bootstrap_packages"] = _packages(host, phases, wired)
         own = host.variables
         chosen = {key: value for key, value in wired.items() if key not in own}
-        return chosen | _database(site, host.name) | plugin_lines(site, host, is_limited=is_limited)
+        return chosen | _database(site, host) | plugin_lines(site, host, is_limited=is_limited)
 
     return {host.name: variables(host) for host in site.cluster}
 
@@ -210,11 +210,10 @@ def _packages(host: Host, phases: Iterable[Phase], wired: Variables) -> list[str
     return [name for name in dict.fromkeys(packages) if "{" not in name]
 
 
-def _database(site: Site, name: str) -> Variables:
+def _database(site: Site, host: Host) -> Variables:
     """Slurm's database, its user and the one that watches, beside those that the inventory declares there."""
-    if name not in {host.name for host in site.masters}:
+    if host not in site.masters:
         return {}
-    own = site.hosts[name].variables
     user = {
         "name": "{{ slurmdbd_database_user }}",
         "password": "{{ slurmdbd_database_password }}",
@@ -222,8 +221,8 @@ def _database(site: Site, name: str) -> Variables:
     }
     watcher = [DATABASE_ACCOUNT] if site.metrics else []
     return {
-        "mariadb_databases": [*own.get("mariadb_databases", []), "{{ slurmdbd_database_name }}"],
-        "mariadb_users": [*own.get("mariadb_users", []), user, *watcher],
+        "mariadb_added_databases": ["{{ slurmdbd_database_name }}"],
+        "mariadb_added_users": [user, *watcher],
     }
 
 

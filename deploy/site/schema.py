@@ -27,11 +27,12 @@ class Option:
     @cached_property
     def secret(self) -> bool:
         """Whether its value, or a part of it, must never be shown."""
-        return _secret(self.spec)
+        return is_secret(self.spec)
 
 
-def _secret(spec: Mapping[str, Any]) -> bool:
-    return bool(spec.get("no_log")) or any(map(_secret, (spec.get("options") or {}).values()))
+def is_secret(spec: Mapping[str, Any]) -> bool:
+    """Whether a value with this specification, or a part of it, must never be shown."""
+    return bool(spec.get("no_log")) or any(map(is_secret, (spec.get("options") or {}).values()))
 
 
 @cache

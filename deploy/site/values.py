@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from deploy.site.rules import rule_of
-from deploy.site.schema import options
+from deploy.site.schema import is_secret, options
 from deploy.site.wording import Spec, plain_meaning
 
 Fault = tuple[str, str]
@@ -34,7 +34,7 @@ _WORDS: Mapping[str, str] = {
     "path": "text",
 }
 _READ_EARLY = re.compile(
-    r"slurmd_(hardware|features|weight|node_parameters)\b.*|mig_layout\b.*|hosts_file_address|mariadb_(users|databases)"
+    r"slurmd_(hardware|features|weight|node_parameters)\b.*|mig_layout\b.*|hosts_file_address"
     r"|bootstrap_(mirror|archive)|slurmctld_plugstack|pyxis_(runtime_directory|container_scope|options)"
     r"|slurmctld_partitions(\[\]|\[\]\.(name|groups|nodes)(\[\])?)?"
 )
@@ -70,6 +70,11 @@ def _faults(place: str, spec: Spec, value: object) -> Iterator[Fault]:
     kind = str(spec.get("type", "str"))
     if value is None:
         yield f"{place} has no value", "write a value, or remove the line to have the default"
+    elif _is_encrypted(value) and not is_secret(spec):
+        yield (
+            f"{place} is encrypted by itself and no secret: deploy must know it before Ansible decrypts it",
+            "write the value itself, or encrypt the whole file that it is in: ansible-vault encrypt FILE",
+        )
     elif _is_encrypted(value) or _is_template(value):
         yield from _template_faults(place, path, value)
     elif kind in _KINDS and not _is_kind(kind, value):
@@ -114,7 +119,7 @@ def _unmet(path: str, spec: Spec, value: object) -> str:
 def _template_faults(place: str, path: str, value: object) -> Iterator[Fault]:
     if _READ_EARLY.fullmatch(path):
         yield (
-            f"{place} is a template or encrypted, but deploy must know it before Ansible resolves it",
+            f"{place} is a template, but deploy must know it before Ansible resolves it",
             "write the value itself",
         )
     elif isinstance(value, str) and (problem := _syntax_error(value)):

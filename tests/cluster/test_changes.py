@@ -2,8 +2,14 @@
 
 import json
 import re
+import tempfile
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.cluster.jobs import UNTIL_TOLD, job_state, submit, wait_for_job
 from tests.cluster.lab_cluster import DEPLOY, Cluster, run, wait_until
@@ -170,3 +176,52 @@ def test_a_node_that_shows_less_than_its_contract_is_reported(cluster: Cluster) 
     assert "gpu:a100:2" in cluster.on("ctl1", "sinfo", "-h", "-n", "node2", "-o", "%G")
     cluster.on("node2", "mv", "/dev/hidden", "/dev/nvidia1")
     cluster.deploy("--limit", "node2")
+
+
+@pytest.mark.one_release
+def test_no_secret_is_left_anywhere(cluster: Cluster, tmp_path: Path) -> None:
+    """Neither in what this and all runs before left here and on the hosts, nor in a list of processes."""
+    planted = "pl4nted-password-of-web"
+    user = {"name": "web", "password": planted, "privileges": "slurm_acct_db.*:SELECT"}
+    declared = tmp_path / "declared.yml"
+    declared.write_text(json.dumps({"mariadb_users": [user]}))
+    kept = yaml.safe_load((cluster.directory / "secrets.yml").read_text())
+    secrets = [planted, *map(str, kept.values())]
+    with ThreadPoolExecutor(1) as beside:
+        is_over = threading.Event()
+        seen = beside.submit(_commands, is_over)
+        try:
+            said = cluster.deploy("--diff", "-vvv", "--limit", "ctl1", "-e", f"@{declared}")
+        finally:
+            is_over.set()
+    assert [command for command in seen.result() if any(secret in command for secret in secrets)] == []
+    assert not any(secret in said.stdout + said.stderr for secret in secrets)
+    own = [*cluster.directory.rglob("*"), *Path(tempfile.gettempdir()).glob("deploy-*/**/*")]
+    here = [path for path in own if path.is_file() and _holds(path, secrets)]
+    assert here == [cluster.directory / "secrets.yml"]
+    patterns = "\n".join(secrets)
+    # Each where its service reads it, and there for nobody else.
+    look = f"grep -rlIF --exclude-dir=proc --exclude-dir=sys --exclude-dir=dev '{patterns}' / 2>/dev/null"
+    for host in ("ctl1", "login1", "node1"):
+        cluster.on(host, "sh", "-c", f"! journalctl --no-pager | grep -F '{patterns}'")
+        found = cluster.on(host, "sh", "-c", f"{look} | xargs -r stat -c '%n %A'").splitlines()
+        assert [line for line in found if not line.endswith("---")] == []
+        assert any(line.startswith("/etc/munge/munge.key ") for line in found)
+
+
+def _commands(is_over: threading.Event) -> set[str]:
+    """The command lines of all processes, of those in the containers too."""
+    found: set[str] = set()
+    while not is_over.wait(0.05):
+        for path in Path("/proc").glob("[0-9]*/cmdline"):
+            with suppress(OSError):
+                found.add(path.read_text(encoding="utf-8", errors="replace"))
+    return found
+
+
+def _holds(path: Path, secrets: list[str]) -> bool:
+    try:
+        content = path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    return any(secret in content for secret in secrets)

@@ -50,7 +50,7 @@ def test_an_empty_group_means_no_monitoring(tmp_path: Path) -> None:
     assert {step.phase.name for step in build_plan(site).steps} & MONITORING == set()
     hosts = groups(site)["phase_check"]["hosts"]
     assert not any(name.startswith(("prometheus_", "node_exporter_")) for name in hosts["ctl1"])
-    assert [user["name"] for user in hosts["ctl1"]["mariadb_users"]] == ["{{ slurmdbd_database_user }}"]
+    assert [user["name"] for user in hosts["ctl1"]["mariadb_added_users"]] == ["{{ slurmdbd_database_user }}"]
 
 
 def test_every_phase_of_the_monitoring_is_known_here() -> None:

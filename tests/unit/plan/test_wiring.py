@@ -145,11 +145,11 @@ def test_the_database_user_joins_the_admins_own(tmp_path: Path) -> None:
     other = "mariadb_users: [{name: other, password: abcdefghijklmnopq, privileges: '*.*:ALL'}]\n"
     files = {"host_vars/ctl1.yml": other}
     host = wired(read_site(write_site(tmp_path, files=files)))["phase_check"]["hosts"]["ctl1"]
-    assert [user["name"] for user in host["mariadb_users"]] == [
-        "other",
+    assert [user["name"] for user in host["mariadb_added_users"]] == [
         "{{ slurmdbd_database_user }}",
         "prometheus",
     ]
+    assert "mariadb_users" not in host
 
 
 def test_the_address_in_the_cluster_may_differ_from_ansibles(tmp_path: Path) -> None:
@@ -340,7 +340,7 @@ def test_packages_come_through_the_hosts_that_keep_them(tmp_path: Path) -> None:
     assert groups["phase_package_cache"]["vars"] == {"package_cache_clients": ["10.0.0.0/24"]}
     login, node = (groups["phase_check"]["hosts"][name] for name in ("login1", "node1"))
     assert login["package_cache_listen_address"] == "10.0.0.2"
-    assert node["package_cache_upstream_proxy"] == "http://proxy.example:3128"
+    assert node["package_cache_upstream_proxy"] == "{{ proxy_http }}"
     assert "package_cache_listen_address" not in groups["phase_check"]["hosts"]["node2"]
 
 

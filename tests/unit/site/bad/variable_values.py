@@ -191,7 +191,7 @@ SITES = (
         "partitions from a template",
         'slurmctld_partitions: "{{ site_partitions }}"\nsite_partitions: []\n',
         (
-            "group_vars/all.yml:1: slurmctld_partitions is a template or encrypted, but deploy must "
+            "group_vars/all.yml:1: slurmctld_partitions is a template, but deploy must "
             "know it before Ansible resolves it [invalid-value]"
         ),
     ),
