@@ -3,7 +3,7 @@
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from deploy import __version__
+from deploy.cli.members import Known, Members
 from deploy.cli.options import Options
 from deploy.cli.playbook_run import limited, open_site, run_request, shown_path
 from deploy.cli.recording import Recording
 from deploy.cli.records import Records, login_of
 from deploy.errors import DeployError, ExitCode, Finding, error
+from deploy.judge.departed import Departed, left_over_events
 from deploy.judge.findings import findings_of, is_refused, with_findings
 from deploy.judge.forecast import Forecast, asked_slurm, forecast_of
 from deploy.judge.version_skew import version_skew
@@ -88,6 +90,15 @@ def _is_work_likely(inventory: Path, options: Options) -> bool:
 
 
 @dataclass(frozen=True)
+class Looked:
+    """What hosts ``said`` of themselves; which hosts controllers know, and those of them that left."""
+
+    said: Mapping[str, Any]
+    known: Mapping[str, Known]
+    departed: Future[list[Departed]]
+
+
+@dataclass(frozen=True)
 class Work:
     """What is to be done, by the contract it was planned with, and the inventory source that says so."""
 
@@ -98,6 +109,9 @@ class Work:
     """Phases of which hosts said that they have no record."""
     held: dict[str, frozenset[str]]
     """Phases of which hosts said that they are as recorded."""
+    left: dict[str, tuple[str, ...]]
+    """What hosts have, in words, that was managed once and is managed no more."""
+    looked: "Looked"
 
 
 @dataclass(frozen=True)
@@ -128,7 +142,7 @@ class ClusterRun:
             ExitStack() as held,
         ):
             display.start(command, hosts)
-            asked = meanwhile.submit(self._verify, hosts)
+            asked = meanwhile.submit(self._verify, hosts, meanwhile)
             contract, is_new = self._contract(on_answer, cancellation)
             self._refuse_skew(events)
             work = self._work(contract, asked, on_answer, cancellation)
@@ -173,6 +187,8 @@ class ClusterRun:
                         recorded |= written.digests
                         for notice in written.notices:
                             on_event(notice)
+                        work.left.update(written.left)
+                summary = self._with_left_over(summary, work, on_event)
                 journal.finish(converged=self._converged(summary), recorded=recorded)
                 display.finish(summary, self._hint(summary, is_refused=is_refused(events)))
         return summary
@@ -197,7 +213,7 @@ class ClusterRun:
     def _work(
         self,
         contract: dict[str, dict[str, Any]],
-        asked: Future[dict[str, Any]],
+        asked: Future[Looked],
         on_event: Callable[[Event], None],
         cancellation: Cancellation,
     ) -> "Work":
@@ -207,8 +223,10 @@ class ClusterRun:
         repairs: dict[str, dict[str, Any]] = {}
         unrecorded: dict[str, tuple[str, ...]] = {}
         done: dict[str, frozenset[str]] = {}
+        left: dict[str, tuple[str, ...]] = {}
+        looked = asked.result()
         if self._goes_by_records and not cancellation.is_asked:
-            states, events = self._records.states(contract, asked.result)
+            states, events = self._records.states(contract, looked.said)
             for event in events:
                 on_event(event)
             done = {name: state.converged for name, state in states.items()}
@@ -216,12 +234,13 @@ class ClusterRun:
             current = {name: state.current for name, state in states.items()}
             repairs = {name: state.repairs for name, state in states.items() if state.repairs}
             unrecorded = {name: state.unrecorded for name, state in states.items() if not state.why}
+            left = {name: state.left for name, state in states.items() if not state.why}
         replaces = self.options.new_secrets
         of_secrets = new_secrets(self.site) if replaces else known_secrets(self.site, contract, current)
         repairs = {name: repairs.get(name, {}) | of_secrets.get(name, {}) for name in self.site.hosts}
         wiring = self.place / "wiring.json"
         write_wiring(wiring, self.site, plan, contract, repairs)
-        return Work(plan, contract, wiring, unrecorded, done)
+        return Work(plan, contract, wiring, unrecorded, done, left, looked)
 
     def _run(
         self,
@@ -232,6 +251,7 @@ class ClusterRun:
     ) -> None:
         secrets = self._secrets()
         if not options.check:
+            self._members.remember(work.looked.known, work.plan.hosts)
             self._records.forget(work.plan, work.unrecorded)
         on_event(_planned(work.plan))
         request = self._request("cluster", work.wiring, secrets, options)
@@ -252,13 +272,38 @@ class ClusterRun:
     def _goes_by_records(self) -> bool:
         return self.options.is_whole and not self.options.full
 
-    def _verify(self, hosts: tuple[str, ...]) -> dict[str, Any]:
-        """What the hosts say of their records; asked while new nodes are asked what they have."""
-        return self._records.verify(hosts) if self._goes_by_records else {}
+    def _verify(self, hosts: tuple[str, ...], meanwhile: ThreadPoolExecutor) -> Looked:
+        """What the hosts say of their records; asked while new nodes are asked what they have.
+
+        Controllers are always asked: they know which hosts the cluster had.
+        """
+        masters = [host.name for host in self.site.masters]
+        asked = [*hosts, *masters] if self._goes_by_records else masters
+        said = self._records.verify(dict.fromkeys(asked))
+        known = self._members.known(said)
+        return Looked(said, known, meanwhile.submit(self._members.departed, known))
+
+    def _with_left_over(self, summary: Summary, work: Work, on_event: Callable[[Event], None]) -> Summary:
+        """Names what is there and not in the inventory any more: hosts, and things on hosts."""
+        departed, left = work.looked.departed.result(), work.left
+        if self.options.is_whole:
+            unheard = [name for name, host in summary.hosts.items() if host.is_good and name not in left]
+            left = {**left, **self._records.left_over(unheard)}
+        found = tuple(left_over_events(left, departed, shown_path(self.site.inventory)))
+        for event in found:
+            on_event(event)
+        if not self.options.check:
+            gone = [host.name for host in departed if host.is_gone]
+            self._members.remember(work.looked.known, summary.hosts, gone)
+        return replace(summary, left_over=found)
 
     @property
     def _records(self) -> Records:
         return Records(self.site, self.options)
+
+    @property
+    def _members(self) -> Members:
+        return Members(self.site, self.options)
 
     def _plan_first(
         self,
@@ -295,12 +340,14 @@ class ClusterRun:
         told: list[Event] = []
         with signals_cancel() as cancellation, closing(display), ThreadPoolExecutor(1) as meanwhile:
             display.start(f"deploy plan {shown_path(self.site.inventory)}", hosts)
-            asked = meanwhile.submit(self._verify, hosts)
+            asked = meanwhile.submit(self._verify, hosts, meanwhile)
             contract, _ = self._contract(told.append, cancellation, keeps=False)
             work = self._work(contract, asked, told.append, cancellation)
             if work.plan.steps and not _broke(told):
                 _, events = self._foretell(self.options, work, variable_files, display, cancellation)
                 told += events
+            departed = work.looked.departed.result()
+            told += left_over_events(work.left, departed, shown_path(self.site.inventory))
         return forecast_of(told), summarize(told, hosts, started=started)
 
     def _foretell(

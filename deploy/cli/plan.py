@@ -75,7 +75,8 @@ def plan(
     forecast, summary = plan_cluster(inventory, options, _display(options, as_data=as_data))
     if as_data:
         came_to = summary.to_json()
-        data = as_json(forecast) | {name: came_to[name] for name in ("outcome", "trouble", "not_run")}
+        more = ("outcome", "trouble", "not_run", "left_over")
+        data = as_json(forecast) | {name: came_to[name] for name in more}
         typer.echo(json.dumps(data, indent=1))
     else:
         _show(forecast, summary)

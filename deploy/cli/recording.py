@@ -13,6 +13,7 @@ from typing import Any, Self
 
 from deploy import __version__
 from deploy.cli.records import Records
+from deploy.judge.drift import left_over
 from deploy.plan.build import Plan
 from deploy.plan.catalog import Phase
 from deploy.plan.probes import probes
@@ -25,10 +26,14 @@ _DIGITS = 16
 
 @dataclass(frozen=True)
 class Written:
-    """What there is to say of it, and the digests of the records of hosts that now have all theirs."""
+    """What there is to say of it, and the digests of the records of hosts that now have all theirs.
+
+    ``left`` is by host, in words, what was managed before, is managed no more, and is still there.
+    """
 
     notices: tuple[Notice, ...] = ()
     digests: Mapping[str, str] = field(default_factory=dict)
+    left: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass
@@ -82,6 +87,7 @@ class Recording:
         return Written(
             tuple(notice for part in parts for notice in part.notices),
             {name: digest for part in parts for name, digest in part.digests.items()},
+            {name: left for part in parts for name, left in part.left.items()},
         )
 
     def _begin(self, told: tuple[Event, ...], names: Iterable[str]) -> None:
@@ -104,7 +110,8 @@ class Recording:
             for name, of in unanswered.items()
             if not of.is_by_choice
         )
-        return Written(notices, {name: self._digests[name] for name in whole})
+        left = {name: left_over(of) for name, of in answers.items() if name not in unanswered}
+        return Written(notices, {name: self._digests[name] for name in whole}, left)
 
     def _questions(
         self, told: tuple[Event, ...], names: Collection[str]
@@ -126,7 +133,7 @@ class Recording:
                 if self.known.get(name) == self._digests[name] and name not in not_whole:
                     continue
                 expected = self._expected[name]
-                content = {"phases": {}, "only": [*expected], "version": __version__}
+                content = {"phases": {}, "only": [*expected], "part_in": [*expected], "version": __version__}
                 told_to_host = questions.setdefault(name, ("record", content))[1]
                 if (name, step.phase.name) in pending:
                     told_to_host["only"].remove(step.phase.name)

@@ -3,13 +3,14 @@
 import os
 import time
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from deploy.cli.options import Options
-from deploy.judge.drift import HostState, host_state
+from deploy.judge.drift import HostState, host_state, left_over
 from deploy.plan.build import Plan
+from deploy.plan.catalog import PHASES
 from deploy.plan.fingerprint import fingerprints
 from deploy.plan.wiring import wired_variables
 from deploy.run.events import Event, HostVerified, Level, Notice
@@ -29,18 +30,30 @@ class Records:
 
     def verify(self, names: Iterable[str]) -> dict[str, Any]:
         """What hosts answer that are asked whether they still are as they were recorded."""
-        return self.ask({name: ("verify", {}) for name in names})
+        return self.ask({name: ("look", {"phases": phases}) for name, phases in self._phases(names).items()})
+
+    def left_over(self, names: Iterable[str]) -> dict[str, tuple[str, ...]]:
+        """In words what hosts have that was managed once, for those that answer."""
+        asked = {name: ("left_over", {"phases": phases}) for name, phases in self._phases(names).items()}
+        answers = self.ask(asked)
+        return {name: left_over(left) for name, left in answers.items() if not isinstance(left, Unanswered)}
+
+    def _phases(self, names: Iterable[str]) -> dict[str, list[str]]:
+        """The phases that hosts may take part in, whatever hardware they have."""
+        members = {phase.name: {host.name for host in phase.candidates(self.site)} for phase in PHASES}
+        return {name: [phase for phase in members if name in members[phase]] for name in names}
 
     def states(
-        self, contract: Mapping[str, Hardware], verified: Callable[[], Mapping[str, Any]]
+        self, contract: Mapping[str, Hardware], answers: Mapping[str, Any]
     ) -> tuple[dict[str, HostState], list[Event]]:
-        """What the hosts answered, held against the site, and the events that tell of it.
-
-        ``verified`` gives the answers of ``verify``; it is called once it is known what to expect.
-        """
+        """What the hosts answered to ``verify``, held against the site, and the events that tell of it."""
         expected = self.expected(contract)
-        answers = verified()
-        states = {name: host_state(answer, expected[name]) for name, answer in answers.items()}
+        states = {
+            name: host_state(answer, expected[name])
+            if isinstance(answer, Unanswered)
+            else host_state(answer["records"], expected[name], answer["left"])
+            for name, answer in answers.items()
+        }
         now = time.time()
         told: list[Event] = [
             HostVerified(now, name, tuple(sorted(state.converged)), tuple(map(str, state.drift)))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import typer
 
+from deploy.cli.members import Members
 from deploy.cli.options import Options, ask_password
 from deploy.cli.parameters import (
     AsData,
@@ -86,15 +87,18 @@ def _status(inventory: Path, options: Options) -> SiteStatus:
         contract = read_contract(site)
         write_questions(questions, site, asked, contract)
         request = run_request("status", questions, site=site, options=options, settings=settings)
-        with ThreadPoolExecutor(1) as meanwhile:
-            records = Records(site, options)
-            states = meanwhile.submit(records.states, contract, lambda: records.verify(asked))
+        with ThreadPoolExecutor(3) as meanwhile:
+            records, members = Records(site, options), Members(site, options)
+            looks = meanwhile.submit(records.verify, asked)
+            states = meanwhile.submit(lambda: records.states(contract, looks.result()))
+            departed = meanwhile.submit(lambda: members.departed(members.known(looks.result())))
             results = answers(request, asked, site, opened.ansible)
     return site_status(
         site,
         results,
         last_convergences(recorded_runs(site.directory)),
         states.result()[0],
+        departed.result(),
         asked=asked,
         limit=limit,
         inventory=shown_path(site.inventory),

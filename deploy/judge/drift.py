@@ -1,6 +1,6 @@
 """What hosts answer when they are asked whether they still are as they were recorded."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -49,11 +49,15 @@ class PhaseState:
 
 @dataclass(frozen=True)
 class HostState:
-    """The recorded phases of a host, and those that have no record; ``why`` when it gave no answer."""
+    """The recorded phases of a host, and those that have no record; ``why`` when it gave no answer.
+
+    ``left`` is what was managed there once, is managed no more, and is still there.
+    """
 
     phases: tuple[PhaseState, ...] = ()
     unrecorded: tuple[str, ...] = ()
     why: str = ""
+    left: tuple[str, ...] = ()
 
     @property
     def drift(self) -> tuple[Drift, ...]:
@@ -91,8 +95,10 @@ class HostState:
         return {"bootstrap_restore_versions": versions} if versions else {}
 
 
-def host_state(answer: object, expected: Mapping[str, str]) -> HostState:
-    """A host's answer (see ``on_host.verify``) held against its fingerprints."""
+def host_state(
+    answer: object, expected: Mapping[str, str], left: Iterable[Mapping[str, str]] = ()
+) -> HostState:
+    """A host's answer (see ``on_host.verify`` and ``left_over``) held against its fingerprints."""
     if not isinstance(answer, Mapping):
         return HostState(unrecorded=tuple(expected), why=str(getattr(answer, "why", "no answer")))
     phases = tuple(
@@ -104,7 +110,13 @@ def host_state(answer: object, expected: Mapping[str, str]) -> HostState:
         for phase in PHASES
         if phase.name in expected and phase.name in answer
     )
-    return HostState(phases, tuple(name for name in expected if name not in answer))
+    unrecorded = tuple(name for name in expected if name not in answer)
+    return HostState(phases, unrecorded, left=left_over(left))
+
+
+def left_over(entries: Iterable[Mapping[str, str]]) -> tuple[str, ...]:
+    """In words what ``on_host`` says is left over."""
+    return tuple(_subject(entry["kind"], entry["name"]) for entry in entries)
 
 
 def _drift(entry: Mapping[str, Any]) -> Drift:

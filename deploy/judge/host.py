@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from deploy.errors import Finding, Severity
 from deploy.judge.age import age
+from deploy.judge.departed import HINT
 from deploy.judge.drift import Drift
 from deploy.judge.node_status import NodeStatus, Reach, Service
 
@@ -143,6 +144,9 @@ class Judge:
         if stale:
             message = f"not as the site says now: {', '.join(stale)}"
             yield self._warning("site-changed", message, self.promise.foretell)
+        if record.left:
+            message = f"was managed once, and the site says no more: {', '.join(record.left)}"
+            yield self._warning("left-over", message, HINT)
 
     def _is_said(self, drift: Drift) -> bool:
         """Whether another finding tells of the same, or of what it comes from."""

@@ -1,10 +1,11 @@
 """All hosts of a site with what is wrong with each, the most important first."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from deploy.errors import ExitCode, Finding, Severity
 from deploy.judge.convergence import Convergence
+from deploy.judge.departed import Departed
 from deploy.judge.drift import HostState
 from deploy.judge.host import Judge, Promise
 from deploy.judge.node_status import NodeStatus, Reach, Service, SlurmNode, answer_of, slurm_nodes
@@ -58,6 +59,7 @@ def site_status(
     results: Mapping[str, HostResult],
     convergences: Mapping[str, Convergence],
     records: Mapping[str, HostState],
+    departed: Iterable[Departed] = (),
     *,
     asked: Collection[str],
     limit: Collection[str] | None,
@@ -66,8 +68,8 @@ def site_status(
 ) -> SiteStatus:
     """The judged hosts of ``limit`` (all without it), of ``asked`` with their ``results`` and ``records``.
 
-    A controller that was asked for the sake of the others appears when something is wrong with it.
-    ``inventory`` is how one would type it.
+    ``departed`` are hosts that left the inventory; ``inventory`` is how one would type it. A controller that
+    was asked for the sake of the others appears when something is wrong with it.
     """
     told = [nodes for host in site.masters if (nodes := slurm_nodes(results.get(host.name))) is not None]
     nodes = told[0] if told else {}
@@ -86,7 +88,7 @@ def site_status(
         if limit is None or name in limit or host.is_bad:
             judged.append(host)
     if limit is None:
-        judged += _strangers(site, nodes, inventory)
+        judged += _strangers(site, nodes, departed, inventory)
     masters = {host.name for host in site.masters}
     return SiteStatus(at, tuple(sorted(judged, key=lambda host: _rank(host, masters))))
 
@@ -102,18 +104,28 @@ def _promise(site: Site, name: str, inventory: str, *, is_node: bool) -> Promise
     )
 
 
-def _strangers(site: Site, nodes: Mapping[str, SlurmNode], inventory: str) -> list[JudgedHost]:
-    """The nodes that Slurm has and the inventory has not."""
+def _strangers(
+    site: Site, nodes: Mapping[str, SlurmNode], departed: Iterable[Departed], inventory: str
+) -> list[JudgedHost]:
+    """The hosts that the inventory has not: nodes that Slurm has, and those that left the cluster."""
+    found: dict[str, list[Finding]] = {}
     known = {host.name for host in site.nodes}
     message = "Slurm has this node, the group slurm-node has not"
     hint = f"deploy cluster {inventory}   (takes it from Slurm)"
+    for name in nodes.keys() - known:
+        found[name] = [Finding(name, "node-not-in-inventory", message, hint)]
+    for host in departed:
+        if not host.is_gone:
+            message = f"left the inventory, and still has: {', '.join(host.things)}"
+            finding = Finding(host.name, "host-departed", message, host.hint(inventory))
+            found.setdefault(host.name, []).append(finding)
     return [
         JudgedHost(
-            NodeStatus(name, Reach.NOT_ASKED, slurm=node),
-            (Finding(name, "node-not-in-inventory", message, hint),),
+            NodeStatus(name, Reach.NOT_ASKED, slurm=nodes.get(name)),
+            tuple(findings),
+            is_node=name in nodes,
         )
-        for name, node in nodes.items()
-        if name not in known
+        for name, findings in found.items()
     ]
 
 

@@ -145,6 +145,28 @@ class HostVerified:
 
 
 @dataclass(frozen=True, slots=True)
+class LeftOver:
+    """What a host still has that the inventory no longer says; ``hint`` is the next thing to type.
+
+    A host ``has_departed`` when the inventory does not name it any more.
+    """
+
+    at: float
+    host: str
+    things: tuple[str, ...]
+    hint: str
+    has_departed: bool = False
+
+    def __str__(self) -> str:
+        lost = (
+            "left the inventory, and still has"
+            if self.has_departed
+            else "has, and the inventory says no more"
+        )
+        return f"{self.host}: {lost}: {', '.join(self.things)}\n  -> {self.hint}"
+
+
+@dataclass(frozen=True, slots=True)
 class Retry:
     """A task that waits for something tries again on a host."""
 
@@ -211,6 +233,7 @@ Event = (
     | TaskStarted
     | HostResult
     | HostVerified
+    | LeftOver
     | Retry
     | Notice
     | Stats
@@ -349,6 +372,7 @@ _KINDS: dict[str, type[Event]] = {
     "task_started": TaskStarted,
     "host_result": HostResult,
     "host_verified": HostVerified,
+    "left_over": LeftOver,
     "retry": Retry,
     "notice": Notice,
     "stats": Stats,
@@ -384,7 +408,7 @@ def _revive(kind: type[Event], values: dict[str, Any]) -> Event:
         values["phases"] = tuple(
             PlannedPhase(**{**part, "hosts": tuple(part["hosts"])}) for part in values["phases"]
         )
-    for name in ("phases", "drift", "pending"):
+    for name in ("phases", "drift", "pending", "things"):
         if name in values:
             values[name] = tuple(values[name])
     if "manages" in values:

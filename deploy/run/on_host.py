@@ -9,6 +9,10 @@ The state of a file is its type, mode, owner, group and content or target; of a 
 service whether it runs and is enabled; of a user or group its entry; of a mount its source and type; of a
 sysctl its value; of a kernel module whether it is loaded; of hardware how much there is. What is not there is
 null.
+
+Beside the records lie what was managed once and is no more (``left.json``, by kind and name as it was
+recorded), the records of phases that are being worked on (``converged/<phase>.was``), and on controllers the
+hosts that the cluster has (``hosts.json``).
 """
 
 from __future__ import annotations
@@ -34,6 +38,7 @@ if TYPE_CHECKING:
 
 DIRECTORY = "/var/lib/deploy/converged"
 _MOUNTINFO = "/proc/self/mountinfo"
+_RECORD, _FORGOTTEN = ".json", ".was"
 _PROBE_SECONDS = 10
 _GPU = re.compile(r"nvidia\d+$")
 _CHUNK = 1 << 20
@@ -305,21 +310,39 @@ def system() -> str:
     return said.get("ID", "?") + " " + said.get("VERSION_ID", "?")
 
 
-def _records() -> dict[str, dict[str, Any]]:
+def _records(ending: str = _RECORD) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     try:
         names = os.listdir(DIRECTORY)
     except OSError:
         return found
     for name in names:
-        if not name.endswith(".json"):
-            continue
-        try:
-            with open(os.path.join(DIRECTORY, name), encoding="utf-8") as file:
-                found[name[: -len(".json")]] = json.load(file)
-        except (OSError, ValueError):
-            continue  # no record is as good as one that cannot be read: the phase runs
+        content = _read(os.path.join(DIRECTORY, name)) if name.endswith(ending) else None
+        if content:  # no record is as good as one that cannot be read: the phase runs
+            found[name[: -len(ending)]] = content
     return found
+
+
+def _read(path: str) -> dict[str, Any]:
+    """What a file of ours says; nothing where it is missing or broken."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            content = json.load(file)
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _write(path: str, content: dict[str, Any]) -> None:
+    with os.fdopen(os.open(path + ".new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+        # Not forced to disk: what a power cut leaves half written is no record, and the phase runs.
+        json.dump(content, file)
+    os.rename(path + ".new", path)
+
+
+def _beside(name: str) -> str:
+    """A file of ours that is no record."""
+    return os.path.join(os.path.dirname(DIRECTORY), name)
 
 
 def _looked_at(managed: Iterable[dict[str, Iterable[str]]]) -> dict[str, dict[str, Any]]:
@@ -378,17 +401,27 @@ def _difference(kind: str, name: str, recorded: object, found: object) -> dict[s
 
 
 def forget(phases: Iterable[str]) -> None:
-    """Removes records: what is about to be worked on is not converged until it is recorded again."""
+    """Takes records away: what is about to be worked on is not converged until it is recorded again.
+
+    What was managed there stays known, so that what is managed no more afterwards can be named.
+    """
     for phase in phases:
-        path = os.path.join(DIRECTORY, phase + ".json")
-        if os.path.exists(path):
-            os.unlink(path)
+        path = os.path.join(DIRECTORY, phase)
+        if os.path.exists(path + _RECORD):
+            os.rename(path + _RECORD, path + _FORGOTTEN)
 
 
-def record(phases: dict[str, dict[str, Any]], only: list[str], version: str) -> None:
-    """Writes down how things are now; removes the records of all phases but ``only``."""
+def record(
+    phases: dict[str, dict[str, Any]], only: list[str], part_in: list[str], version: str
+) -> list[dict[str, Any]]:
+    """Writes down how things are now; takes away the records of all phases but ``only``.
+
+    Returns what was managed before, is managed no more by a phase that the host takes ``part_in``, and is
+    still there.
+    """
     os.makedirs(DIRECTORY, mode=0o700, exist_ok=True)
     os.chmod(DIRECTORY, 0o700)
+    before = _ever_managed()
     here = system()
     now = _looked_at(told["managed"] for told in phases.values())
     probes = _Probes()
@@ -402,16 +435,102 @@ def record(phases: dict[str, dict[str, Any]], only: list[str], version: str) -> 
             "managed": {kind: {name: now[kind][name] for name in names} for kind, names in managed},
             "probes": [{**probe, "state": probes.state(probe)} for probe in told["probes"]],
         }
-        path = os.path.join(DIRECTORY, phase + ".json")
-        with os.fdopen(os.open(path + ".new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-            # Not forced to disk: what a power cut leaves half written is no record, and the phase runs.
-            json.dump(content, file)
-        os.rename(path + ".new", path)
+        _write(os.path.join(DIRECTORY, phase + _RECORD), content)
     forget(set(_records()) - set(only))
+    for phase in set(_records(_FORGOTTEN)) - (set(part_in) - phases.keys()):
+        os.unlink(os.path.join(DIRECTORY, phase + _FORGOTTEN))
+    left = _left(before, part_in)
+    if left or os.path.exists(_beside("left.json")):
+        _write(_beside("left.json"), left)
+    return _named(left)
+
+
+def left_over(phases: Iterable[str]) -> list[dict[str, Any]]:
+    """What was managed once, belongs to none of these phases, and is still there."""
+    return _named(_left(_ever_managed(), phases))
+
+
+def _ever_managed() -> dict[str, dict[str, Any]]:
+    """By kind and name as it was recorded last."""
+    states: dict[str, dict[str, Any]] = {}
+    records = [*_records(_FORGOTTEN).values(), *_records().values()]
+    for managed in [_read(_beside("left.json")), *(record["managed"] for record in records)]:
+        for kind, found in managed.items():
+            states.setdefault(kind, {}).update(found)
+    return states
+
+
+def _left(before: dict[str, dict[str, Any]], phases: Iterable[str]) -> dict[str, dict[str, Any]]:
+    wanted = set(phases)
+    kept: dict[str, set[str]] = {}
+    for phase, content in [*_records(_FORGOTTEN).items(), *_records().items()]:
+        for kind, names in content["managed"].items() if phase in wanted else ():
+            kept.setdefault(kind, set()).update(map(_plain, names))
+    surplus = {
+        kind: {
+            name: state
+            for name, state in before.get(kind, {}).items()
+            if _plain(name) not in kept.get(kind, ())
+        }
+        for kind in _STAYS
+    }
+    left: dict[str, dict[str, Any]] = {}
+    for kind, states in surplus.items():
+        now = LOOKS[kind](sorted(states)) if states else {}
+        found = {
+            name: state
+            for name, state in states.items()
+            if state and now[name] and _STAYS[kind](state, now[name])
+        }
+        if found:
+            left[kind] = found
+    return left
+
+
+def _plain(name: str) -> str:
+    """One name for a service that is written in two ways."""
+    return name.removesuffix(".service")
+
+
+def _named(left: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{"kind": kind, "name": name} for kind, states in left.items() for name in states]
+
+
+# By kind, whether something that nobody manages any more does what it did. Packages, kernel settings and
+# modules are not here: by themselves they do nothing, and others may need them.
+_STAYS: dict[str, Callable[[dict[str, Any], dict[str, Any]], bool]] = {
+    # Of a file that was changed since somebody took care. A directory does nothing.
+    "files": lambda was, now: now["type"] != "directory" and _text(was) == _text(now),
+    "services": lambda _, now: bool(now["runs"]) or now["at boot"] in ("enabled", "enabled-runtime"),
+    "users": lambda *_: True,
+    "groups": lambda *_: True,
+    "mounts": lambda was, now: was["source"] == now["source"],
+}
+
+
+def _text(file: dict[str, Any]) -> tuple[Any, ...]:
+    return file["type"], file.get("content"), file.get("target")
+
+
+def look(phases: Iterable[str]) -> dict[str, Any]:
+    """All that a run wants to know of a host that takes part in these phases."""
+    return {"records": verify(), "left": left_over(phases), "hosts": _read(_beside("hosts.json"))}
+
+
+def know(hosts: dict[str, Any]) -> None:
+    """Keeps, on a controller, the hosts that the cluster has."""
+    os.makedirs(os.path.dirname(DIRECTORY), mode=0o755, exist_ok=True)
+    _write(_beside("hosts.json"), hosts)
 
 
 def main(verb: str, arguments: dict[str, Any]) -> None:
     """Does what it is asked for and prints the answer as one line."""
-    verbs: dict[str, Callable[..., Any]] = {"verify": verify, "forget": forget, "record": record}
+    verbs: dict[str, Callable[..., Any]] = {
+        "look": look,
+        "left_over": left_over,
+        "forget": forget,
+        "record": record,
+        "know": know,
+    }
     answer = verbs[verb](**arguments)
     sys.stdout.write("\ndeploy:" + json.dumps(answer) + "\n")

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from deploy.run import on_host
@@ -62,8 +63,9 @@ def ask(
     hosts: Mapping[str, Host],
     login: Login,
     forks: int | None = None,
+    source: ModuleType = on_host,
 ) -> dict[str, Any]:
-    """What hosts answer; by host name a verb of ``on_host`` and its arguments.
+    """What hosts answer; by host name a verb of ``source`` and its arguments.
 
     An answer is what the verb returns, or Unanswered. Raises nothing for a host that cannot be asked.
     """
@@ -73,7 +75,7 @@ def ask(
     def one(name: str) -> Any:  # noqa: ANN401 - an answer is whatever the verb returns
         verb, arguments = questions[name]
         try:
-            return _ask(command(hosts[name], login), program(verb, arguments))
+            return _ask(command(hosts[name], login), program(verb, arguments, source))
         except NotByPlainSshError as problem:
             return Unanswered(str(problem), is_by_choice=True)
 
@@ -81,10 +83,10 @@ def ask(
         return dict(zip(questions, pool.map(one, questions), strict=True))
 
 
-def program(verb: str, arguments: Mapping[str, Any]) -> str:
+def program(verb: str, arguments: Mapping[str, Any], source: ModuleType = on_host) -> str:
     """The text of the program that does a verb on a host."""
-    source = Path(on_host.__file__).read_text(encoding="utf-8")
-    return f"{source}\n\nmain({verb!r}, json.loads({json.dumps(arguments)!r}))\n"
+    text = Path(str(source.__file__)).read_text(encoding="utf-8")
+    return f"{text}\n\nmain({verb!r}, json.loads({json.dumps(arguments)!r}))\n"
 
 
 def command(host: Host, login: Login, python_options: Sequence[str] = ("-IS", "-")) -> list[str]:

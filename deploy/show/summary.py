@@ -14,6 +14,7 @@ from deploy.run.events import (
     HostResult,
     HostStats,
     HostVerified,
+    LeftOver,
     Level,
     Notice,
     PlayStarted,
@@ -100,7 +101,7 @@ class Summary:
     """The whole run: ``seconds`` on the clock, ``hosts`` in the order they were planned.
 
     ``trouble`` is what Ansible said where it stopped outside of any task; ``warnings`` each once; ``not_run``
-    is empty where no plan is known.
+    is empty where no plan is known; ``left_over`` is what hosts have that the inventory no longer says.
     """
 
     outcome: Outcome
@@ -114,6 +115,7 @@ class Summary:
     not_run: tuple[NotRun, ...] = ()
     trouble: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    left_over: tuple[LeftOver, ...] = ()
     results: tuple[HostResult, ...] = field(repr=False, default=())
 
     @property
@@ -166,6 +168,7 @@ class Summary:
             ],
             "trouble": list(self.trouble),
             "warnings": list(self.warnings),
+            "left_over": {left.host: list(left.things) for left in self.left_over},
         }
 
 
@@ -206,6 +209,7 @@ class _Tally:
         self._phases = Phases()
         self._pending: defaultdict[str, dict[str, None]] = defaultdict(dict)
         self._warnings: dict[str, None] = {}
+        self._left_over: list[LeftOver] = []
         self._spoken: list[str] = []
         self._trouble: list[str] = []
         self._first = self._last = 0.0
@@ -223,8 +227,8 @@ class _Tally:
                 self._seconds[event.host] += event.seconds
                 self._pending[event.host] |= dict.fromkeys(event.pending)
                 self._current[event.host].count(event)
-            case HostVerified():
-                self._verified[event.host] = len(event.phases)
+            case HostVerified() | LeftOver():
+                self._hear_of_host(event)
             case PlayStarted():
                 self._plays.append((event.play, event.at))
             case Notice(level=Level.WARNING):
@@ -237,6 +241,12 @@ class _Tally:
                     self._current[host] = _Counts.of(stats)
             case RunEnded():
                 self._end_playbook(event)
+
+    def _hear_of_host(self, event: HostVerified | LeftOver) -> None:
+        if isinstance(event, LeftOver):
+            self._left_over.append(event)
+        else:
+            self._verified[event.host] = len(event.phases)
 
     def _end_playbook(self, event: RunEnded) -> None:
         self._add_current()
@@ -293,6 +303,7 @@ class _Tally:
             not_run=missing,
             trouble=tuple(self._trouble),
             warnings=tuple(self._warnings),
+            left_over=tuple(self._left_over),
             results=tuple(self._results),
         )
 

@@ -63,14 +63,14 @@ def host_lines(summary: Summary) -> list[str]:
 
 
 def unfinished_lines(summary: Summary) -> list[str]:
-    """What was to be done and was not, by hosts and cause, and what was left to a later run."""
+    """What was to be done and was not, by hosts and cause; what waits for a later run; what is left over."""
     titles: dict[tuple[str, str], list[str]] = {}
     for part in summary.not_run:
         titles.setdefault((fold(part.hosts), part.why), []).append(part.title)
     lines = [f"not run  {hosts}: {', '.join(names)}: {why}" for (hosts, why), names in titles.items()]
     for name, host in summary.hosts.items():
         lines += [f"pending  {name}: {text}" for text in host.pending]
-    return lines
+    return lines + [line for left in summary.left_over for line in str(left).splitlines()]
 
 
 def _figures(host: HostSummary) -> str:

@@ -200,6 +200,7 @@ def _taken_by_slurm(host: Host, accounts: Iterable[Entry], groups: Iterable[Entr
 def _users_judge() -> ModuleType:
     """The module of the role users, whose judgement of the declarations needs no host."""
     _offer(ansible_config().parent / "module_utils")
+    _offer(roles() / "users" / "module_utils")
     path = roles() / "users" / "library" / "accounts.py"
     spec = importlib.util.spec_from_file_location("deploy_users_accounts", path)
     if spec is None or spec.loader is None:

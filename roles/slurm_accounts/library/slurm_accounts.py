@@ -8,7 +8,16 @@ from contextlib import contextmanager
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.given import given as given_before
+from ansible.module_utils.given import remember
 from ansible.module_utils.slurm_accounting_declared import Refused, desire
+from ansible.module_utils.slurm_accounting_given import (
+    as_data,
+    from_data,
+    revocations,
+    together,
+    with_resets,
+)
 from ansible.module_utils.slurm_accounting_plan import EMPTY, Change, Desired, State, Step, plan
 from ansible.module_utils.slurm_accounting_values import ACCOUNT, ASSOCIATION, QOS, USER, Field
 
@@ -18,7 +27,9 @@ short_description: Slurm's accounting database as it is declared
 description:
   - Reads cluster, QOS, accounts, users and associations with sacctmgr, and runs the fewest sacctmgr commands
     that make them what is declared; then reads again, since sacctmgr may report success and change nothing.
-  - Options that are not declared are left as they are. C(-1) resets one.
+  - Options that were never declared are left as they are. C(-1) resets one.
+  - With C(revokes) the module remembers what was declared. What is declared no more is taken away, and
+    options go back to Slurm's default. What cannot be taken away yet, because of a job, is told.
   - In check mode a database that does not answer counts as empty.
 options:
   cluster:
@@ -44,6 +55,10 @@ options:
     description: Whether what is not declared is removed. Slurm's own root and normal stay.
     type: bool
     default: false
+  revokes:
+    description: Whether what was declared before and is no more is taken away.
+    type: bool
+    default: false
   database_host:
     description: The host of slurmdbd.
     type: str
@@ -64,9 +79,14 @@ commands:
   description: The sacctmgr commands, as argument lists.
   type: list
   returned: always
+deploy_pending:
+  description: What could not be taken away yet, with the reason.
+  type: list
+  returned: always
 """
 
 _ROUNDS = 5
+_REMEMBERED = "slurm_accounts"
 _UNREACHABLE = ("PersistInit", "Munge encode failed", "Problem with query", "slurmdbd is not")
 _HINTS = (
     (
@@ -158,6 +178,12 @@ def converge(sacctmgr: Sacctmgr, desired: Desired, state: State, *, purge: bool)
     raise Failed("\n".join([*reasons, "not done:", *left]))
 
 
+def revoke(sacctmgr: Sacctmgr, desired: Desired, before: Desired) -> list[str]:
+    """Takes away what is declared no more; returns what could not be, and why."""
+    steps = revocations(desired, read(sacctmgr, desired.cluster), before) if before != desired else []
+    return list(_run(sacctmgr, [step.command for step in steps]))
+
+
 def _run(sacctmgr: Sacctmgr, commands: Iterable[list[str]]) -> Iterator[str]:
     """The commands that were refused, and why. One may need another that comes later, so all are tried."""
     for command in commands:
@@ -208,6 +234,7 @@ def main() -> None:
             name: {"type": "list", "elements": "dict", "default": []} for name in ("accounts", "users", "qos")
         },
         "purge": {"type": "bool", "default": False},
+        "revokes": {"type": "bool", "default": False},
         "database_host": {"type": "str", "default": "localhost"},
         "database_port": {"type": "int", "default": 6819},
     }
@@ -215,6 +242,7 @@ def main() -> None:
     given = module.params
     program = module.get_bin_path("sacctmgr", required=not module.check_mode)
     steps: list[Step] = []
+    refused: list[str] = []
     with own_configuration(given["cluster"], given["database_host"], given["database_port"]) as environment:
 
         def sacctmgr(*words: str) -> str:
@@ -225,10 +253,17 @@ def main() -> None:
 
         try:
             state = _state(module, sacctmgr) if program else EMPTY
-            desired = desire(given["cluster"], given, state, purge=given["purge"])
-            steps = plan(desired, state, purge=given["purge"])
+            declared = desire(given["cluster"], given, state, purge=given["purge"])
+            before = from_data(given_before(_REMEMBERED)) if given["revokes"] else declared
+            desired = with_resets(declared, before)
+            steps = [*plan(desired, state, purge=given["purge"]), *revocations(declared, state, before)]
             if not module.check_mode:
+                if given["revokes"]:
+                    remember(_REMEMBERED, as_data(together(before, declared)))
                 converge(sacctmgr, desired, state, purge=given["purge"])
+                refused = revoke(sacctmgr, declared, before)
+                if given["revokes"] and not refused:
+                    remember(_REMEMBERED, as_data(declared))
         except Refused as problem:
             module.fail_json(msg="slurm_accounts:\n" + "\n".join(problem.findings))
         except Failed as problem:
@@ -239,6 +274,7 @@ def main() -> None:
         changes=[str(change) for change in changes],
         commands=[step.command for step in steps],
         diff=difference(changes),
+        deploy_pending=refused,
     )
 
 

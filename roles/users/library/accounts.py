@@ -14,6 +14,9 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.given import given as given_before
+from ansible.module_utils.given import remember
+from ansible.module_utils.given_accounts import Host, former, meanwhile, remembered, revocations
 from ansible.module_utils.user_files import UnfitError, Work, as_owners, opened, read_small, replace_small
 
 DOCUMENTATION = r"""
@@ -22,6 +25,8 @@ short_description: The slurm user and declared accounts, all in one run
 description:
   - Creates, changes and removes groups and accounts of people, and keeps their ssh keys.
   - Refuses to change an id, and to give people an id that belongs to the distribution.
+  - Remembers what it gave. Groups and keys that an account is declared with no more are taken away; an
+    account that is declared no more loses both and is closed, and keeps its files.
 options:
   slurm_uid:
     description: The user id of slurm.
@@ -84,6 +89,7 @@ _BLOCK = re.compile(rf"^{re.escape(BEGIN)}\n.*?^{re.escape(END)}\n", re.MULTILIN
 _SLURM = "slurm"
 _KEYS = PurePosixPath(".ssh/authorized_keys")
 _ASIDE = f"{_KEYS.name}.put-aside-by-deploy"
+_REMEMBERED = "accounts"
 
 
 @dataclass(frozen=True)
@@ -385,13 +391,21 @@ def main() -> None:
             msg="; ".join(found) + ". Ids are not changed by this role, because files belong to them; "
             "declare other ids, or change them by hand with usermod, groupmod and chown"
         )
+    before = given_before(_REMEMBERED)
+    host = Host(
+        {name: entry.gr_mem for name, entry in present.groups.items()},
+        frozenset(present.users),
+        os.environ.get("SUDO_USER", ""),
+    )
     commands = [
+        *revocations(accounts, before, host),
         *slurm_commands(given["slurm_uid"], given["slurm_gid"], present),
         *removals(groups, accounts, present),
         *group_commands(groups, present),
         *account_commands(accounts, present, create_home=given["create_home"], home_mode=given["home_mode"]),
     ]
     if not module.check_mode:
+        remember(_REMEMBERED, meanwhile(accounts, before))
         for command in commands:
             code, _, err = module.run_command(command)
             if code != 0:
@@ -401,15 +415,21 @@ def main() -> None:
     pending: list[str] = []
     if given["create_home"]:
         here = [user for user in accounts if user["state"] == "present"]
+        keyless = [
+            {"name": name, "home": before["accounts"][name]["home"], "ssh_keys": []}
+            for name in former(accounts, before, host)
+        ]
         write = not module.check_mode
         works = [
-            *_key_works(here, write=write),
+            *_key_works([*here, *keyless], write=write),
             *_directory_works(here, given["directories"], given["home_mode"], write=write),
         ]
         outcomes = as_owners(works)
         actions += [name for name, outcome in outcomes.items() if outcome.value]
         pending += [f"{name}: {outcome.problem}" for name, outcome in outcomes.items() if outcome.problem]
         keys = [f"{home_of(user)}/{_KEYS}" for user in here if user["ssh_keys"]]
+    if not module.check_mode:
+        remember(_REMEMBERED, remembered(accounts, before, host))
     module.exit_json(
         changed=bool(actions),
         actions=actions,

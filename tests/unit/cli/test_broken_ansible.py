@@ -1,11 +1,12 @@
 """What `deploy cluster` and `deploy plan` make of an Ansible that broke while it looked."""
 
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from deploy.cli.converge import ClusterRun, Work
+from deploy.cli.converge import ClusterRun, Looked, Work
 from deploy.cli.options import Options
 from deploy.cli.plan import _exit_code, _show
 from deploy.errors import ExitCode
@@ -40,7 +41,7 @@ def looked(
     site = Site(place / "inventory.ini", {}, {})
     run = ClusterRun(site, Options(), place, None, EarlyStart({}, site.inventory))
     said: list[str] = []
-    work = Work(Plan(()), {}, place, {}, {})
+    work = Work(Plan(()), {}, place, {}, {}, {}, Looked({}, {}, Future()))
     passed, _ = run._plan_first(work, PlainDisplay(said.append), never, Cancellation())
     return passed, said
 

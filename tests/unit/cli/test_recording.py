@@ -42,7 +42,7 @@ class Hosts:
         assert not self.told.keys() & questions.keys(), "a host is told once"
         self.told |= {name: set(content["phases"]) for name, (_, content) in questions.items()}
         self.only = {name: content["only"] for name, (_, content) in questions.items()}
-        return {name: Unanswered("gone") if name == self.silent else None for name in questions}
+        return {name: Unanswered("gone") if name == self.silent else [] for name in questions}
 
     @contextmanager
     def recording(

@@ -4,6 +4,7 @@ import pytest
 
 from deploy.errors import ExitCode
 from deploy.judge.convergence import Convergence
+from deploy.judge.departed import Departed
 from deploy.judge.site_status import SiteStatus, site_status
 from deploy.run.events import HostResult
 from deploy.site.inventory import Site, read_site
@@ -81,3 +82,18 @@ def test_a_limit_shows_its_hosts_and_a_controller_in_trouble(site: Site) -> None
     assert _names(status) == ["ctl1", "node1"]
     assert status.hosts[1].findings == ()
     assert status.exit_code == ExitCode.UNREACHABLE
+
+
+def test_hosts_that_left_the_inventory_are_shown_until_they_are_gone(site: Site) -> None:
+    found = {host: answered(host) for host in HOSTS}
+    found["ctl1"] = answered("ctl1", slurm={"nodes": {**HEALTHY, "old9": slurm_node()}})
+    ends = dict.fromkeys(HOSTS, Convergence(NOW - 60, "1.0", "run"))
+    departed = [Departed("old8"), Departed("old9", ("running munge",)), Departed("login9", why="lost")]
+    status = site_status(
+        site, found, ends, {}, departed, asked=HOSTS, limit=None, inventory="inv.ini", at=NOW
+    )
+    assert {host.status.name: [f.reference for f in host.findings] for host in status.bad} == {
+        "old9": ["node-not-in-inventory", "host-departed"],
+        "login9": ["host-departed"],
+    }
+    assert status.exit_code == ExitCode.FAILED

@@ -23,7 +23,7 @@ def _place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def recorded(*files: Path, probes: tuple[dict[str, Any], ...] = ()) -> None:
     told = {"fingerprint": "f", "managed": {"files": [str(path) for path in files]}, "probes": list(probes)}
-    on_host.record({"base": told}, ["base"], "1.0")
+    on_host.record({"base": told}, ["base"], ["base"], "1.0")
 
 
 def drift() -> list[dict[str, Any]]:
@@ -86,8 +86,8 @@ def test_records_are_private_and_forgotten(tmp_path: Path) -> None:
 
 def test_a_phase_that_the_host_left_has_no_record_any_more() -> None:
     told = {"fingerprint": "f", "managed": {}, "probes": []}
-    on_host.record({"base": told, "login": told}, ["base", "login"], "1.0")
-    on_host.record({"base": told}, ["base"], "1.0")
+    on_host.record({"base": told, "login": told}, ["base", "login"], ["base", "login"], "1.0")
+    on_host.record({"base": told}, ["base"], ["base"], "1.0")
     assert list(on_host.verify()) == ["base"]
 
 
@@ -217,3 +217,81 @@ def test_what_users_put_in_the_way_is_neither_read_nor_followed(tmp_path: Path) 
     assert found[str(sparse)]["content"] == f"{10 << 30} bytes"
     assert found[str(device)] == {"type": "link", "target": "/dev/zero"}
     assert found[str(home / ".ssh/hostname")] == {"type": "behind a link that is not root's"}
+
+
+def left(*phases: str) -> list[str]:
+    return [entry["name"] for entry in on_host.left_over(phases)]
+
+
+def manage(phase: str, *files: Path, only: tuple[str, ...] = ("base", "other")) -> list[str]:
+    told = {"fingerprint": "f", "managed": {"files": [str(path) for path in files]}, "probes": []}
+    return [entry["name"] for entry in on_host.record({phase: told}, [*only], [*only], "1.0")]
+
+
+def test_what_is_managed_no_more_is_left_over_until_it_is_gone(tmp_path: Path) -> None:
+    kept, dropped = tmp_path / "kept", tmp_path / "dropped"
+    for file in (kept, dropped):
+        file.write_text("x")
+    assert manage("base", kept, dropped, tmp_path) == []
+    assert manage("base", kept) == [str(dropped)]
+    on_host.forget(["base"])
+    assert manage("base", kept) == left("base", "other") == [str(dropped)]
+    dropped.unlink()
+    assert left("base", "other") == []
+    assert manage("base", kept) == []
+    dropped.write_text("x")
+    assert left("base", "other") == []
+
+
+def test_what_was_changed_by_hand_or_is_declared_again_is_not_left_over(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("x")
+    manage("base", file)
+    assert manage("base") == [str(file)]
+    assert manage("other", file) == []
+    assert manage("other") == [str(file)]
+    file.write_text("mine now")
+    assert left("base", "other") == []
+
+
+def test_a_phase_that_is_being_worked_on_leaves_nothing_over(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("x")
+    manage("base", file)
+    assert on_host.record({}, [], ["base"], "1.0") == [], "it could not be settled"
+    assert on_host.verify() == {}
+    assert left("base", "other") == []
+    assert manage("other") == []
+    assert manage("base", file) == []
+
+
+def test_a_phase_that_a_host_takes_no_part_in_any_more_is_left_over(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("x")
+    manage("other", file)
+    manage("base")
+    assert left("base", "other") == []
+    assert left("base") == [str(file)]
+    assert manage("base", only=("base",)) == [str(file)]
+    assert list(on_host.verify()) == ["base"]
+    assert left("base") == [str(file)]
+
+
+def test_accounts_and_services_are_left_over_while_they_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    service = {"runs": True, "at boot": "enabled"}
+    monkeypatch.setitem(on_host.LOOKS, "services", lambda names: dict.fromkeys(names, service))
+    managed = {"users": [ME, "nobody-here"], "services": ["a.service", "b"], "packages": ["p"]}
+    told = {"fingerprint": "f", "managed": managed, "probes": []}
+    on_host.record({"base": told}, ["base"], ["base"], "1.0")
+    found = on_host.record({"base": {**told, "managed": {"services": ["a"]}}}, ["base"], ["base"], "1.0")
+    assert found == [{"kind": "services", "name": "b"}, {"kind": "users", "name": ME}]
+    service |= {"runs": False, "at boot": "disabled"}
+    assert on_host.left_over(["base"]) == [{"kind": "users", "name": ME}]
+
+
+def test_a_controller_knows_the_hosts_of_the_cluster() -> None:
+    assert on_host.look([])["hosts"] == {}
+    on_host.know({"node1": {"groups": []}})
+    assert on_host.look([])["hosts"] == {"node1": {"groups": []}}
+    place = Path(on_host.DIRECTORY).parent / "hosts.json"
+    assert place.stat().st_mode & 0o077 == 0

@@ -26,6 +26,7 @@ def _shared(name: str) -> ModuleType:
 values = _shared("slurm_accounting_values")
 plans = _shared("slurm_accounting_plan")
 declared = _shared("slurm_accounting_declared")
+given = _shared("slurm_accounting_given")
 module = load_module(f"{ROLE}/library/slurm_accounts.py")
 
 

@@ -1,0 +1,131 @@
+"""What deploy runs where a host has left the cluster: on that host, and on a controller for its jobs.
+
+Sent as text over ssh and run as root, with the standard library of Python 3.9 alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+MUNGE_KEY = Path("/etc/munge/munge.key")
+SECRETS = {MUNGE_KEY: "the cluster's munge key", Path("/etc/slurm/slurmdbd.conf"): "slurmdbd's password"}
+RECORDS = Path("/var/lib/deploy")
+PROCESSES = Path("/proc")
+_OURS = ("converged", "left.json", "hosts.json")
+# Slurm's own before munge, which they speak through to the last.
+_SERVICES = ("slurmd", "slurmctld", "slurmdbd", "sackd", "munge")
+_SECONDS = 90
+
+
+def _run(*command: str) -> tuple[str, bool]:
+    """What a command prints, and whether it succeeded; whatever happens is an answer."""
+    try:
+        done = subprocess.run(
+            command,
+            env={
+                **os.environ,
+                "LC_ALL": "C",
+                "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+            },
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            encoding="utf-8",
+            errors="replace",
+            timeout=_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as problem:
+        return type(problem).__name__, False
+    return done.stdout, done.returncode == 0
+
+
+def _running() -> list[str]:
+    """The services of the cluster that run, or will at the next boot."""
+    found = []
+    for name in _SERVICES:
+        runs = _run("systemctl", "is-active", "--quiet", name)[1]
+        if runs or _run("systemctl", "is-enabled", "--quiet", name)[1]:
+            found.append(f"running {name}" if runs else f"{name} at boot")
+    return found
+
+
+def is_of_another_cluster(key: str | None) -> bool:
+    """Whether the host has a munge key, and not the one with this hash."""
+    return (
+        key is not None and MUNGE_KEY.exists() and hashlib.sha256(MUNGE_KEY.read_bytes()).hexdigest() != key
+    )
+
+
+def holds(key: str | None) -> list[str]:
+    """What a host still has of the cluster whose munge key has this hash.
+
+    With the key of another cluster it is part of that one, and cannot speak to this one any more.
+    """
+    if is_of_another_cluster(key):
+        return []
+    secrets = [what for path, what in SECRETS.items() if path.exists()]
+    has_records = any((RECORDS / name).exists() for name in _OURS)
+    return [*_running(), *secrets, *[f"records in {RECORDS}"] * has_records]
+
+
+def steps() -> list[str]:
+    """The steps of jobs that run here: each is a process slurmstepd, which says in its title whose it is."""
+    found = []
+    for place in PROCESSES.glob("[0-9]*/cmdline"):
+        try:
+            words = place.read_bytes().replace(b"\0", b" ").decode(errors="replace").split()
+        except OSError:
+            continue
+        # "slurmstepd: [12.batch]"; "slurmstepd infinity" keeps a cgroup and belongs to no job.
+        if words and words[0].endswith("slurmstepd:"):
+            found.append(" ".join(words[1:]).strip("[]"))
+    return sorted(found)
+
+
+def leave(key: str | None) -> dict[str, list[str]]:
+    """Takes from the host what makes it a member of the cluster.
+
+    ``jobs`` that run there keep it from being done; what it ``holds`` afterwards could not be taken away.
+    """
+    before = holds(key)
+    running = steps() if before else []
+    if running or not before:
+        return {"jobs": running, "done": [], "holds": before}
+    for name in _SERVICES:
+        _run("systemctl", "disable", "--now", name)
+    for path in SECRETS:
+        path.unlink(missing_ok=True)
+    for name in _OURS:
+        if (RECORDS / name).is_dir():
+            shutil.rmtree(RECORDS / name)
+        else:
+            (RECORDS / name).unlink(missing_ok=True)
+    after = holds(key)
+    return {"jobs": [], "done": [what for what in before if what not in after], "holds": after}
+
+
+def jobs(node: str) -> list[str]:
+    """The jobs that Slurm has on a node; asked on a controller. It knows none of a node that it has not."""
+    if not _run("scontrol", "show", "node", node)[1]:
+        return []
+    said, succeeded = _run("squeue", "--noheader", "--nodelist", node, "--format", "%A (%u)")
+    return [line.strip() for line in said.splitlines() if line.strip()] if succeeded else [said.strip()]
+
+
+def main(verb: str, arguments: dict[str, Any]) -> None:
+    """Does what it is asked for and prints the answer as one line."""
+    verbs: dict[str, Callable[..., Any]] = {"holds": holds, "leave": leave, "jobs": jobs}
+    answer = verbs[verb](**arguments)
+    sys.stdout.write("\ndeploy:" + json.dumps(answer) + "\n")

@@ -1,0 +1,131 @@
+"""Hosts that leave: remembered on controllers, named, taken off the cluster."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from deploy.cli import members, node, records
+from deploy.cli.members import Members
+from deploy.cli.options import Options
+from deploy.errors import DeployError, ExitCode
+from deploy.run.ssh import Unanswered
+from deploy.site.inventory import read_site
+from tests.unit.site.sites import write_site
+
+_HELD = ["running slurmd", "the cluster's munge key"]
+
+
+class Cluster:
+    """Hosts that answer: a controller with its list, and one that left."""
+
+    def __init__(self) -> None:
+        self.hosts: dict[str, Any] = {}
+        self.jobs: list[str] = []
+        self.steps: list[str] = []
+        self.held = [*_HELD]
+        self.silent: set[str] = set()
+
+    def ask(
+        self, questions: Mapping[str, tuple[str, Mapping[str, Any]]], *_: object, **__: ModuleType
+    ) -> dict[str, Any]:
+        return {
+            name: Unanswered("no route") if name in self.silent else getattr(self, f"_{verb}")(**arguments)
+            for name, (verb, arguments) in questions.items()
+        }
+
+    def _look(self, phases: list[str]) -> dict[str, Any]:
+        assert phases
+        return {"records": {}, "left": [], "hosts": self.hosts}
+
+    def _know(self, hosts: dict[str, Any]) -> None:
+        self.hosts = hosts
+
+    def _holds(self, key: str | None) -> list[str]:
+        assert key is None or len(key) == 64
+        return self.held
+
+    def _jobs(self, node: str) -> list[str]:
+        assert node == "old"
+        return self.jobs
+
+    def _leave(self, key: str | None) -> dict[str, list[str]]:
+        assert key is None or len(key) == 64
+        if self.steps:
+            return {"jobs": self.steps, "done": [], "holds": self.held}
+        done, self.held = self.held, []
+        return {"jobs": [], "done": done, "holds": []}
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    hosts = Cluster()
+    hosts.hosts = {"old": {"connection": {"ansible_host": "10.9.9.9"}, "groups": ["slurm-node"]}}
+    monkeypatch.setattr(members, "ask", hosts.ask)
+    monkeypatch.setattr(records, "ask", hosts.ask)
+    return hosts
+
+
+@pytest.fixture
+def inventory(tmp_path: Path) -> Path:
+    return write_site(tmp_path)
+
+
+def removed(inventory: Path, name: str = "old", *, is_gone: bool = False) -> list[str]:
+    return node._remove(inventory, name, Options(), is_gone=is_gone)
+
+
+def refused(action: Callable[[], object]) -> tuple[str, ExitCode]:
+    with pytest.raises(DeployError) as problem:
+        action()
+    return problem.value.findings[0].reference, problem.value.exit_code
+
+
+def test_a_run_makes_its_hosts_known_and_keeps_those_that_left(cluster: Cluster, inventory: Path) -> None:
+    site = read_site(inventory)
+    members_of_site = Members(site, Options())
+    known = {"ctl1": cluster.hosts}
+    members_of_site.remember(known, ["ctl1", "node1"])
+    assert set(cluster.hosts) == {"ctl1", "node1", "old"}
+    known = {"ctl1": cluster.hosts}
+    (left,) = members_of_site.departed(known)
+    assert (left.name, left.holds) == ("old", tuple(_HELD))
+    members_of_site.remember(known, ["ctl1"], ["old"])
+    assert set(cluster.hosts) == {"ctl1", "node1"}
+
+
+def test_a_host_that_left_is_taken_off_and_forgotten(cluster: Cluster, inventory: Path) -> None:
+    said = removed(inventory)
+    assert said[0] == "old: no more running slurmd"
+    assert cluster.hosts == {}
+    assert cluster.held == []
+    assert refused(lambda: removed(inventory)) == ("node-not-known", ExitCode.BAD_INPUT)
+
+
+def test_a_host_of_the_inventory_stays(cluster: Cluster, inventory: Path) -> None:
+    assert refused(lambda: removed(inventory, "node1")) == ("node-still-in-inventory", ExitCode.BAD_INPUT)
+    assert cluster.held == _HELD
+
+
+@pytest.mark.parametrize("kind", ["jobs", "steps"])
+def test_a_host_with_jobs_stays(cluster: Cluster, inventory: Path, kind: str) -> None:
+    setattr(cluster, kind, ["12 (alice)"])
+    assert refused(lambda: removed(inventory)) == ("node-has-jobs", ExitCode.FAILED)
+    assert cluster.held == _HELD
+    assert "old" in cluster.hosts
+
+
+def test_a_host_that_is_silent_is_only_forgotten_when_it_is_gone(cluster: Cluster, inventory: Path) -> None:
+    cluster.silent = {"old"}
+    assert refused(lambda: removed(inventory)) == ("node-not-asked", ExitCode.UNREACHABLE)
+    assert "old" in cluster.hosts
+    assert "forgotten" in removed(inventory, is_gone=True)[0]
+    assert cluster.hosts == {}
+
+
+def test_without_a_controller_nobody_leaves(cluster: Cluster, inventory: Path) -> None:
+    cluster.silent = {"ctl1"}
+    assert refused(lambda: removed(inventory)) == ("controller-silent", ExitCode.UNREACHABLE)
+    assert cluster.held == _HELD

@@ -1,0 +1,84 @@
+"""What a host that left the cluster still holds, and how it is taken away."""
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from deploy.run import on_departed
+
+_KEY = hashlib.sha256(b"key").hexdigest()
+
+
+class Machine:
+    """A place with the files of a member, and a systemd that remembers."""
+
+    def __init__(self, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.stays = set[str]()
+        self.runs, self.commands = {"slurmd", "munge"}, list[tuple[str, ...]]()
+        self.key, self.records, self.processes = place / "munge.key", place / "deploy", place / "proc"
+        (self.records / "converged").mkdir(parents=True)
+        (self.records / "pyxis").mkdir()
+        self.processes.mkdir()
+        self.key.write_bytes(b"key")
+        monkeypatch.setattr(on_departed, "MUNGE_KEY", self.key)
+        monkeypatch.setattr(on_departed, "SECRETS", {self.key: "the cluster's munge key"})
+        monkeypatch.setattr(on_departed, "RECORDS", self.records)
+        monkeypatch.setattr(on_departed, "PROCESSES", self.processes)
+        monkeypatch.setattr(on_departed, "_run", self.run)
+
+    def run(self, *command: str) -> tuple[str, bool]:
+        self.commands.append(command)
+        if command[1] == "disable":
+            self.runs -= {command[-1]} - self.stays
+        return "", command[1] == "is-active" and command[-1] in self.runs
+
+    def job(self, title: bytes) -> None:
+        (self.processes / "17").mkdir(exist_ok=True)
+        (self.processes / "17" / "cmdline").write_bytes(title)
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    return Machine(tmp_path, monkeypatch)
+
+
+def test_a_member_holds_services_key_and_records(machine: Machine) -> None:
+    assert on_departed.holds(_KEY) == [
+        *("running slurmd", "running munge", "the cluster's munge key"),
+        f"records in {machine.records}",
+    ]
+    assert on_departed.holds(None) == on_departed.holds(_KEY)
+
+
+def test_a_member_of_another_cluster_is_left_alone(machine: Machine) -> None:
+    machine.key.write_bytes(b"other")
+    assert on_departed.holds(_KEY) == []
+    assert on_departed.leave(_KEY) == {"jobs": [], "done": [], "holds": []}
+    assert machine.runs == {"slurmd", "munge"}
+    assert machine.key.exists()
+
+
+def test_who_leaves_holds_nothing_afterwards(machine: Machine) -> None:
+    machine.job(b"slurmstepd infinity\0")
+    before = on_departed.holds(_KEY)
+    assert on_departed.leave(_KEY) == {"jobs": [], "done": before, "holds": []}
+    assert not machine.key.exists()
+    assert [path.name for path in machine.records.iterdir()] == ["pyxis"]
+    stopped = [command[-1] for command in machine.commands if command[1] == "disable"]
+    assert stopped.index("slurmd") < stopped.index("munge")
+    assert on_departed.leave(_KEY) == {"jobs": [], "done": [], "holds": []}
+
+
+def test_nobody_leaves_while_jobs_run(machine: Machine) -> None:
+    machine.job(b"slurmstepd: [12.batch]\0")
+    answer = on_departed.leave(_KEY)
+    assert answer["jobs"] == ["12.batch"]
+    assert answer["holds"]
+    assert machine.key.exists()
+    assert machine.runs == {"slurmd", "munge"}
+
+
+def test_what_cannot_be_stopped_is_told(machine: Machine) -> None:
+    machine.stays = {"munge"}
+    assert on_departed.leave(_KEY)["holds"] == ["running munge"]
