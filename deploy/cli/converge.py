@@ -20,8 +20,10 @@ from deploy.errors import DeployError, ExitCode, Finding, error
 from deploy.judge.departed import Departed, left_over_events
 from deploy.judge.findings import findings_of, is_refused, with_findings
 from deploy.judge.forecast import Forecast, asked_slurm, forecast_of
+from deploy.judge.unfinished import Phases
 from deploy.judge.version_skew import version_skew
 from deploy.plan.build import Plan, build_plan
+from deploy.plan.catalog import prerequisites
 from deploy.plan.known_secrets import known_secrets, new_secrets
 from deploy.plan.wiring import write_discovery, write_wiring
 from deploy.run.cancellation import Cancellation, signals_cancel
@@ -105,6 +107,8 @@ class Work:
     plan: Plan
     contract: dict[str, dict[str, Any]]
     wiring: Path
+    repairs: dict[str, dict[str, Any]]
+    """By host variables for this run alone."""
     unrecorded: dict[str, tuple[str, ...]]
     """Phases of which hosts said that they have no record."""
     held: dict[str, frozenset[str]]
@@ -240,7 +244,7 @@ class ClusterRun:
         repairs = {name: repairs.get(name, {}) | of_secrets.get(name, {}) for name in self.site.hosts}
         wiring = self.place / "wiring.json"
         write_wiring(wiring, self.site, plan, contract, repairs)
-        return Work(plan, contract, wiring, unrecorded, done, left, looked)
+        return Work(plan, contract, wiring, repairs, unrecorded, done, left, looked)
 
     def _run(
         self,
@@ -253,9 +257,40 @@ class ClusterRun:
         if not options.check:
             self._members.remember(work.looked.known, work.plan.hosts)
             self._records.forget(work.plan, work.unrecorded)
-        on_event(_planned(work.plan))
-        request = self._request("cluster", work.wiring, secrets, options)
-        execute(request, on_event, cancellation, self.ansible)
+        self._apply("cluster", work, on_event, cancellation, variable_files=secrets, options=options)
+
+    def _apply(
+        self,
+        playbook: str,
+        work: "Work",
+        on_event: Callable[[Event], None],
+        cancellation: Cancellation,
+        *,
+        variable_files: tuple[Path, ...],
+        options: Options,
+    ) -> None:
+        """Runs the plan's phases; after a failure, also those that it does not stand in the way of.
+
+        Ansible leaves hosts out of all plays after one that failed there, and ends the playbook when a play
+        failed on all of its hosts.
+        """
+        phases = Phases()
+
+        def on_each(event: Event) -> None:
+            phases.take(event)
+            on_event(event)
+
+        on_each(_planned(work.plan))
+        wiring = work.wiring
+        left: dict[str, tuple[str, ...]] = {}
+        while True:
+            request = self._request(playbook, wiring, variable_files, options)
+            execution = execute(request, on_each, cancellation, self.ansible)
+            before, left = left, phases.open()
+            if not left or left == before or phases.is_refused or not execution.came_to_its_end:
+                return
+            wiring = self.place / "left.json"
+            write_wiring(wiring, self.site, work.plan.only(left), work.contract, work.repairs)
 
     def _known_records(self, *, without: tuple[str, ...]) -> dict[str, str]:
         """By host what is known of its records: a digest of all of them, as this site wrote them last."""
@@ -359,7 +394,7 @@ class ClusterRun:
         cancellation: Cancellation,
     ) -> tuple[Forecast, list[Event]]:
         """Runs the plan in check mode; of its events only the progress is shown."""
-        events: list[Event] = [_planned(work.plan)]
+        events: list[Event] = []
 
         def on_event(event: Event) -> None:
             events.append(event)
@@ -367,8 +402,7 @@ class ClusterRun:
                 display.progress(event)
 
         looking = replace(options, check=True, diff=True)
-        request = self._request("plan", work.wiring, variable_files, looking)
-        execute(request, on_event, cancellation, self.ansible)
+        self._apply("plan", work, on_event, cancellation, variable_files=variable_files, options=looking)
         self._refuse_skew(events)
         _refuse_unknown_secrets(events)
         return forecast_of(events), events
@@ -516,5 +550,9 @@ def _is_nothing_to_do(looked: Summary) -> bool:
 
 
 def _planned(plan: Plan) -> Planned:
-    phases = (PlannedPhase(step.phase.name, step.phase.title, step.hosts) for step in plan.steps)
+    phases = (
+        PlannedPhase(phase.name, phase.title, step.hosts, prerequisites(phase.name), phase.after_everywhere)
+        for step in plan.steps
+        for phase in (step.phase,)
+    )
     return Planned(time.time(), tuple(phases))

@@ -1,7 +1,7 @@
 """Site x catalog -> Plan: which phases run, on which hosts."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from deploy.plan.catalog import PHASES, Phase
 from deploy.site.hardware import Hardware
@@ -35,6 +35,11 @@ class Plan:
         return tuple(
             dict.fromkeys(host for step in self.steps if not step.phase.is_list for host in step.hosts)
         )
+
+    def only(self, hosts: Mapping[str, tuple[str, ...]]) -> "Plan":
+        """Of this plan the phases of ``hosts``, on those hosts alone."""
+        steps = (Step(step.phase, hosts.get(step.phase.name, ())) for step in self.steps)
+        return replace(self, steps=tuple(step for step in steps if step.hosts))
 
     @property
     def groups(self) -> Mapping[str, tuple[str, ...]]:

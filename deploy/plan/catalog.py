@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 
 from deploy.plan.gpu_wiring import (
     has_container_toolkit,
@@ -26,6 +27,11 @@ class Phase:
     roles: tuple[str, ...]
     candidates: Callable[[Site], Iterable[Host]]
     """The hosts that the inventory says, whatever their hardware; who takes part, ``members`` says."""
+    after: tuple[str, ...] = ()
+    """Phases without which it cannot do its work: on the same host, or on all of their hosts where that one
+    has no part in them. Not those that only happen to come before it."""
+    after_everywhere: tuple[str, ...] = ()
+    """Phases that all of their hosts must have gone through."""
     cluster_wide: bool = False
     """Whether a run limited to some hosts still needs this phase on its own hosts."""
     needs_contract: bool = False
@@ -134,109 +140,209 @@ PHASES: tuple[Phase, ...] = (
         "Package cache",
         ("bootstrap", "package_cache"),
         lambda site: site.group(CACHE),
+        after=("proxy",),
     ),
     Phase(
         "base",
         "Base system",
         ("bootstrap", "time_sync", "users", "user_environment"),
         lambda site: site.cluster,
+        after=("proxy",),
     ),
     Phase("names", "Names", ("hosts_file",), lambda site: site.cluster, is_list=True),
     # Cluster-wide: a server learns of a new client before that mounts anything.
-    Phase("nfs_server", "NFS server", ("nfs_server",), lambda site: site.group(NFS), cluster_wide=True),
-    Phase("nfs_client", "NFS clients", ("nfs_client",), nfs_clients),
+    Phase(
+        "nfs_server",
+        "NFS server",
+        ("nfs_server",),
+        lambda site: site.group(NFS),
+        cluster_wide=True,
+        after=("base", "names"),
+    ),
+    Phase("nfs_client", "NFS clients", ("nfs_client",), nfs_clients, after=("base", "names", "nfs_server")),
     Phase(
         "network_mounts",
         "Network file systems",
         ("network_mounts",),
         lambda site: [host for host in site.cluster if "network_mounts_filesystems" in host.variables],
+        after=("base", "names"),
     ),
-    Phase("scratch", "Job scratch", ("scratch",), lambda site: site.nodes),
-    Phase("quotas", "Quotas", ("quotas",), hosts_with_quotas),
+    Phase("scratch", "Job scratch", ("scratch",), lambda site: site.nodes, after=("base", "network_mounts")),
+    Phase(
+        "quotas",
+        "Quotas",
+        ("quotas",),
+        hosts_with_quotas,
+        after=("nfs_server", "nfs_client", "network_mounts", "scratch"),
+    ),
     # Before others, which have their turn while it starts.
-    Phase("database", "Database", ("mariadb",), lambda site: site.masters),
-    Phase("packages", "Slurm packages and authentication", ("slurm_packages", "munge"), _slurm_hosts),
-    Phase("accounting", "Accounting", ("mariadb", "slurmdbd"), lambda site: site.masters),
+    Phase("database", "Database", ("mariadb",), lambda site: site.masters, after=("base",)),
+    Phase(
+        "packages",
+        "Slurm packages and authentication",
+        ("slurm_packages", "munge"),
+        _slurm_hosts,
+        after=("base",),
+    ),
+    Phase(
+        "accounting",
+        "Accounting",
+        ("mariadb", "slurmdbd"),
+        lambda site: site.masters,
+        after=("database", "packages"),
+    ),
     # Before Slurm's daemons: slurmd runs the check before it registers.
-    Phase("node_health", "Node health", ("node_health",), lambda site: site.nodes, needs_contract=True),
+    Phase(
+        "node_health",
+        "Node health",
+        ("node_health",),
+        lambda site: site.nodes,
+        needs_contract=True,
+        after=("packages",),
+    ),
     Phase(
         "plugin_build",
         "Plugin for containers",
         ("pyxis",),
         lambda site: site.masters[:1] if site.containers else (),
         cluster_wide=True,
+        after=("packages",),
     ),
-    Phase("plugin", "Plugin for containers, everywhere", ("pyxis",), _spank_hosts),
-    Phase("containers", "Containers", ("enroot",), lambda site: site.containers),
-    Phase("qos", "QOS", ("slurmdbd", "slurm_accounts"), lambda site: site.masters),
+    Phase(
+        "plugin",
+        "Plugin for containers, everywhere",
+        ("pyxis",),
+        _spank_hosts,
+        after=("packages", "plugin_build"),
+    ),
+    Phase("containers", "Containers", ("enroot",), lambda site: site.containers, after=("base", "scratch")),
+    Phase("qos", "QOS", ("slurmdbd", "slurm_accounts"), lambda site: site.masters, after=("accounting",)),
     Phase(
         "controller",
         "Controller",
         ("slurmctld", "slurm_accounts"),
         lambda site: site.masters,
         cluster_wide=True,
+        after=("names", "qos"),
+        after_everywhere=("plugin",),
     ),
     # The controller comes first, because it drains a node that has to reboot.
-    Phase("gpu", "GPUs", ("nvidia_repository", "nvidia_driver", "reboot"), _declared(has_managed_gpus)),
-    Phase("mig", "Divided GPUs", ("mig", "reboot"), _declared(has_mig)),
-    Phase("cuda", "CUDA", ("nvidia_repository", "cuda_toolkit"), _declared(has_cuda)),
-    Phase("dcgm", "GPU manager", ("nvidia_repository", "dcgm"), _declared(has_dcgm)),
+    Phase(
+        "gpu",
+        "GPUs",
+        ("nvidia_repository", "nvidia_driver", "reboot"),
+        _declared(has_managed_gpus),
+        after=("controller",),
+    ),
+    Phase("mig", "Divided GPUs", ("mig", "reboot"), _declared(has_mig), after=("gpu",)),
+    Phase("cuda", "CUDA", ("nvidia_repository", "cuda_toolkit"), _declared(has_cuda), after=("gpu",)),
+    Phase("dcgm", "GPU manager", ("nvidia_repository", "dcgm"), _declared(has_dcgm), after=("gpu",)),
     Phase(
         "gpu_containers",
         "GPUs in containers",
         ("nvidia_repository", "container_toolkit"),
         _declared(has_container_toolkit),
+        after=("gpu", "containers"),
     ),
-    Phase("rdma", "RDMA", ("rdma",), lambda site: [host for host in site.cluster if RDMA in host.groups]),
-    Phase("compute", "Compute nodes", ("slurmd",), lambda site: site.nodes, needs_contract=True),
-    Phase("login", "Login nodes", ("slurm_client",), _pure_logins),
-    Phase("software", "Software for users", ("environment_modules",), _slurm_hosts),
-    Phase("mpi", "MPI", ("openmpi",), _mpi_hosts),
+    Phase(
+        "rdma",
+        "RDMA",
+        ("rdma",),
+        lambda site: [host for host in site.cluster if RDMA in host.groups],
+        after=("base",),
+    ),
+    Phase(
+        "compute",
+        "Compute nodes",
+        ("slurmd",),
+        lambda site: site.nodes,
+        needs_contract=True,
+        after=("names", "controller", "node_health", "nfs_client", "scratch", "plugin", "mig"),
+    ),
+    Phase("login", "Login nodes", ("slurm_client",), _pure_logins, after=("names", "controller", "plugin")),
+    Phase(
+        "software",
+        "Software for users",
+        ("environment_modules",),
+        _slurm_hosts,
+        after=("base", "nfs_client", "network_mounts"),
+    ),
+    Phase("mpi", "MPI", ("openmpi",), _mpi_hosts, after=("packages", "software")),
     Phase(
         "apptainer",
         "Apptainer",
         ("apptainer",),
         lambda site: _users_hosts(site, "apptainer_version"),
+        after=("base",),
     ),
     Phase(
         "ml_stack",
         "Python environments",
         ("ml_stack",),
         lambda site: _users_hosts(site, "ml_stack_environments"),
+        after=("software",),
     ),
-    Phase("log_server", "Log server", ("log_server",), lambda site: site.group(LOGS)[:1]),
-    Phase("log_client", "Logs of all hosts", ("log_client",), _senders_of_logs),
-    Phase("ssh_server", "Ssh server", ("ssh_server",), lambda site: site.cluster),
-    Phase("firewall", "Firewall", ("firewall",), _walled, cluster_wide=True),
-    Phase("job_logins", "Logins on other hosts", ("job_ssh",), _closed),
-    Phase("user_limits", "Limits of users on other hosts", ("login_limits",), _opened),
-    Phase("user_logins", "Logins on login nodes", ("login_limits", "motd"), lambda site: site.logins),
-    Phase("node_exporter", "Numbers of hosts", ("node_exporter", "deploy_metrics"), _watched),
+    Phase("log_server", "Log server", ("log_server",), lambda site: site.group(LOGS)[:1], after=("base",)),
+    Phase("log_client", "Logs of all hosts", ("log_client",), _senders_of_logs, after=("log_server",)),
+    Phase("ssh_server", "Ssh server", ("ssh_server",), lambda site: site.cluster, after=("base",)),
+    Phase("firewall", "Firewall", ("firewall",), _walled, cluster_wide=True, after=("base",)),
+    Phase("job_logins", "Logins on other hosts", ("job_ssh",), _closed, after=("base", "packages")),
+    Phase("user_limits", "Limits of users on other hosts", ("login_limits",), _opened, after=("base",)),
+    Phase(
+        "user_logins",
+        "Logins on login nodes",
+        ("login_limits", "motd"),
+        lambda site: site.logins,
+        after=("base",),
+    ),
+    Phase(
+        "node_exporter", "Numbers of hosts", ("node_exporter", "deploy_metrics"), _watched, after=("base",)
+    ),
     Phase(
         "gpu_exporter",
         "Numbers of GPUs",
         ("nvidia_repository", "gpu_exporter"),
         _watched_gpus,
         needs_gpus=True,
+        after=("gpu",),
     ),
     Phase(
         "slurm_metrics",
         "Numbers of Slurm",
         ("slurm_metrics",),
         lambda site: site.masters[:1] if site.metrics else (),
+        after=("controller",),
     ),
     Phase(
         "mysqld_exporter",
         "Numbers of the database",
         ("mysqld_exporter",),
         lambda site: site.masters if site.metrics else (),
+        after=("database",),
     ),
-    Phase("probes", "Probes of services", ("blackbox_exporter",), lambda site: site.metrics),
-    Phase("monitoring", "Monitoring", ("alertmanager", "prometheus"), lambda site: site.metrics),
-    Phase("grafana", "Dashboards", ("grafana",), _portals),
+    Phase("probes", "Probes of services", ("blackbox_exporter",), lambda site: site.metrics, after=("base",)),
+    Phase(
+        "monitoring", "Monitoring", ("alertmanager", "prometheus"), lambda site: site.metrics, after=("base",)
+    ),
+    Phase("grafana", "Dashboards", ("grafana",), _portals, after=("monitoring",)),
     # By itself and cluster-wide: a new host concerns no other part of the monitoring.
-    Phase("targets", "Scrape targets", ("scrape_targets",), lambda site: site.metrics, cluster_wide=True),
+    Phase(
+        "targets",
+        "Scrape targets",
+        ("scrape_targets",),
+        lambda site: site.metrics,
+        cluster_wide=True,
+        after=("monitoring",),
+    ),
 )
+
+
+@cache
+def prerequisites(name: str) -> tuple[str, ...]:
+    """The phases that one is after, and those that they are after, in the order of all."""
+    direct = next(phase.after for phase in PHASES if phase.name == name)
+    wanted = {*direct, *(further for phase in direct for further in prerequisites(phase))}
+    return tuple(phase.name for phase in PHASES if phase.name in wanted)
 
 
 def members(site: Site, contract: Mapping[str, Hardware], name: str) -> tuple[Host, ...]:

@@ -54,11 +54,16 @@ class PlayStarted:
 
 @dataclass(frozen=True, slots=True)
 class PlannedPhase:
-    """A phase of a plan: its id, its title, and the hosts that it is for."""
+    """A phase of a plan: its id, its title, the hosts that it is for, and the phases that it needs.
+
+    ``after`` and ``after_everywhere`` are as ``plan.catalog.Phase`` has them.
+    """
 
     phase: str
     title: str
     hosts: tuple[str, ...]
+    after: tuple[str, ...] = ()
+    after_everywhere: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -405,9 +410,7 @@ def _revive(kind: type[Event], values: dict[str, Any]) -> Event:
     if "diff" in values:
         values["diff"] = tuple(Diff(**part) for part in values["diff"])
     if kind is Planned:
-        values["phases"] = tuple(
-            PlannedPhase(**{**part, "hosts": tuple(part["hosts"])}) for part in values["phases"]
-        )
+        values["phases"] = [PlannedPhase(**{**part, **_tuples(part)}) for part in values["phases"]]
     for name in ("phases", "drift", "pending", "things"):
         if name in values:
             values[name] = tuple(values[name])
@@ -418,3 +421,7 @@ def _revive(kind: type[Event], values: dict[str, Any]) -> Event:
     elif "hosts" in values:
         values["hosts"] = {host: HostStats(**counts) for host, counts in values["hosts"].items()}
     return kind(**values)
+
+
+def _tuples(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) for name, value in values.items() if isinstance(value, list)}

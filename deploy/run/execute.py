@@ -28,6 +28,8 @@ _WARM = Path(__file__).with_name("warm.py")
 _CALLBACKS = Path(__file__).parent / "callback"
 _IDENT = "run"
 _INTERRUPTED = 130
+# All done; something failed on a host; hosts did not answer (ansible/executor/task_queue_manager.py).
+_CAME_TO_ITS_END = frozenset({0, 2, 4})
 _STOPPING = "stopping: Ansible is asked to end; interrupt again to kill it at once"
 # The path of mitogen's socket, 27 characters longer, must stay below the kernel's limit of 108.
 _LONGEST_SOCKET_DIRECTORY = 75
@@ -55,6 +57,11 @@ class Execution:
 
     rc: int
     ending: Ending
+
+    @property
+    def came_to_its_end(self) -> bool:
+        """Whether Ansible did, whatever happened on hosts."""
+        return self.rc in _CAME_TO_ITS_END and self.ending is Ending.FINISHED
 
 
 def execute(

@@ -275,7 +275,7 @@ class _Tally:
         is_unfinished = is_interrupted or self._broken
         failures = tuple(result for result in self._results if result.is_trouble)
         stopped = "the run was interrupted" if is_interrupted else "Ansible broke" if self._broken else ""
-        missing = self._phases.not_run(failures, stopped=stopped)
+        missing = self._phases.not_run(stopped=stopped)
         unrun = Counter(name for part in missing for name in part.hosts)
         hosts = {
             name: counts.summary(

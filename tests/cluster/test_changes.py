@@ -169,6 +169,35 @@ def test_a_configuration_that_slurm_rejects_is_never_put_in_place(cluster: Clust
 
 
 @pytest.mark.one_release
+def test_a_failure_stops_what_needs_it_and_nothing_else(cluster: Cluster) -> None:
+    """The controller cannot be set up: nodes are not called converged, and sshd is done all the same."""
+    changes = {
+        "ctl1": {"slurmctld_slurmd_timeout": 91},
+        "login1": {"motd_text": ["maintained"]},
+        "node1": {"slurmd_options": "-v"},
+    }
+    files = {cluster.directory / f"host_vars/{host}.yml": change for host, change in changes.items()}
+    for path, change in files.items():
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps(change))
+    cluster.on("ctl1", "chmod", "-x", "/usr/sbin/slurmctld")
+    cluster.deploy("--yes", expect=1)
+    report = cluster.report()
+    assert [failure["host"] for failure in report["failures"]] == ["ctl1"]
+    missing = {part["phase"]: part for part in report["not_run"]}
+    assert missing.keys() == {"compute"}
+    assert missing["compute"]["why"] == "Controller failed on ctl1"
+    assert "maintained" in cluster.on("login1", "cat", "/etc/motd.d/10-cluster")
+    assert {*report["run"]["converged"]} == {*report["hosts"]} - {"ctl1", "node1"}
+    cluster.on("ctl1", "chmod", "+x", "/usr/sbin/slurmctld")
+    for path in files:
+        path.unlink()
+    cluster.deploy("--yes")
+    cluster.deploy()
+    assert all(host["verified"] and not host["ok"] for host in cluster.report()["hosts"].values())
+
+
+@pytest.mark.one_release
 def test_a_node_that_shows_less_than_its_contract_is_reported(cluster: Cluster) -> None:
     cluster.on("node2", "mv", "/dev/nvidia1", "/dev/hidden")
     said = cluster.deploy("--limit", "node2", expect=1).stdout

@@ -41,7 +41,7 @@ def looked(
     site = Site(place / "inventory.ini", {}, {})
     run = ClusterRun(site, Options(), place, None, EarlyStart({}, site.inventory))
     said: list[str] = []
-    work = Work(Plan(()), {}, place, {}, {}, {}, Looked({}, {}, Future()))
+    work = Work(Plan(()), {}, place, {}, {}, {}, {}, Looked({}, {}, Future()))
     passed, _ = run._plan_first(work, PlainDisplay(said.append), never, Cancellation())
     return passed, said
 
