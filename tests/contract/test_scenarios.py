@@ -68,6 +68,8 @@ def test_scenario_with_teeth_passes(tmp_path: Path) -> None:
 def test_make_test_tries_the_roles_of_every_cluster(tmp_path: Path) -> None:
     inventory = tmp_path / "inventory.ini"
     inventory.write_text(PLAIN)
-    plan = build_plan(read_site(inventory))
+    site = read_site(inventory)
+    contract = {node.name: {"cpus": 2, "memory_mb": 900, "gpus": []} for node in site.nodes}
+    plan = build_plan(site, contract)
     roles = {role for step in plan.steps for role in step.phase.roles}
     assert runpy.run_path(str(ROOT / "molecule/run.py"))["OF_EVERY_CLUSTER"] == roles
