@@ -13,11 +13,12 @@ from typing import Any, Self
 
 from deploy import __version__
 from deploy.cli.records import Records
-from deploy.judge.drift import left_over
+from deploy.judge.drift import Drift, left_over
 from deploy.plan.build import Plan
 from deploy.plan.catalog import Phase
-from deploy.plan.probes import probes
+from deploy.plan.probes import files, probes
 from deploy.run.events import Event, HostResult, Level, Notice, PhaseEnded
+from deploy.run.managed import State, later
 from deploy.run.ssh import Unanswered
 from deploy.site.hardware import Hardware
 
@@ -110,7 +111,9 @@ class Recording:
             for name, of in unanswered.items()
             if not of.is_by_choice
         )
-        left = {name: left_over(of) for name, of in answers.items() if name not in unanswered}
+        answered = {name: of for name, of in answers.items() if name not in unanswered}
+        left = {name: left_over(of["left"]) for name, of in answered.items()}
+        notices += tuple(_meanwhile(answered))
         return Written(notices, {name: self._digests[name] for name in whole}, left)
 
     def _questions(
@@ -141,8 +144,8 @@ class Recording:
                 phases = told_to_host["phases"]
                 phases[step.phase.name] = {
                     "fingerprint": expected[step.phase.name],
-                    "managed": managed[name, step.phase.name],
-                    "probes": _probes(step.phase),
+                    "managed": _with_hidden(managed[name, step.phase.name], step.phase),
+                    "probes": [probe for role in step.phase.roles for probe in probes(role)],
                 }
         return questions
 
@@ -164,19 +167,37 @@ class Recording:
         return dict(phases)
 
 
+def _meanwhile(answers: Mapping[str, Any]) -> Iterator[Notice]:
+    """What is not as the run left it; the records keep what the run left, so that the next one mends it."""
+    for name, answer in answers.items():
+        for drift in dict.fromkeys(map(Drift.of, answer["differing"])):
+            why = "so its phase has no end" if drift.cannot_be_asked else "changed by others during this run"
+            text = f"{name}: {drift} ({why}): the next run looks again"
+            yield Notice(time.time(), Level.WARNING, text)
+
+
 def _digest(of_phases: Mapping[str, str]) -> str:
     return hashlib.sha256(json.dumps(of_phases, sort_keys=True).encode()).hexdigest()[:_DIGITS]
 
 
-def _managed(results: Iterable[HostResult]) -> Mapping[tuple[str, str], dict[str, list[str]]]:
-    """By host and phase the names of what was managed, each once, by kind."""
-    found: defaultdict[tuple[str, str], dict[str, list[str]]] = defaultdict(dict)
+def _managed(results: Iterable[HostResult]) -> Mapping[tuple[str, str], dict[str, dict[str, State]]]:
+    """By host and phase what was managed, by kind and name, in the state in which the run left it."""
+    last: dict[tuple[str, str, str], State] = {}
+    named: defaultdict[tuple[str, str], dict[tuple[str, str], None]] = defaultdict(dict)
     for result in results:
-        for kind, names in result.manages.items():
-            known = found[result.host, result.phase].setdefault(kind, [])
-            known += [name for name in names if name not in known]
+        for kind, states in result.manages.items():
+            for name, state in states.items():
+                place = (result.host, kind, name)
+                last[place] = later(last.get(place, {}), state)
+                named[result.host, result.phase][kind, name] = None
+    found: defaultdict[tuple[str, str], dict[str, dict[str, State]]] = defaultdict(dict)
+    for (host, phase), names in named.items():
+        for kind, name in names:
+            found[host, phase].setdefault(kind, {})[name] = last[host, kind, name]
     return found
 
 
-def _probes(phase: Phase) -> list[dict[str, Any]]:
-    return [probe for role in phase.roles for probe in probes(role)]
+def _with_hidden(managed: Mapping[str, dict[str, State]], phase: Phase) -> dict[str, dict[str, State]]:
+    """What is managed, with the files of tasks whose results are hidden."""
+    hidden: dict[str, State] = {path: {} for role in phase.roles for path in files(role)}
+    return {**managed, "files": {**hidden, **managed.get("files", {})}}

@@ -3,10 +3,12 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Self
 
 from deploy.plan.catalog import PHASES
+from deploy.plan.probes import probes
 
+_BEGINS = "base"
 _UNANSWERED = "failed"
 """What on_host says of a probe whose command fails."""
 _NO_ANSWER = (("type", "no answer"),)
@@ -23,10 +25,24 @@ class Drift:
     found: Any
     changed: float | None = None
 
+    @classmethod
+    def of(cls, entry: Mapping[str, Any]) -> Self:
+        """A difference as a host tells it; see ``on_host``."""
+        values = {name: _frozen(entry.get(name)) for name in ("recorded", "found")}
+        return cls(entry["kind"], entry["name"], changed=entry.get("changed"), **values)
+
     @property
     def cannot_be_asked(self) -> bool:
         """Whether a role's own question got no answer."""
         return self.kind == "probe" and self.found == _UNANSWERED
+
+    @property
+    def runs_otherwise(self) -> bool:
+        """Whether a service runs, and not as it was started when it was recorded."""
+        if self.kind != "services" or not (self.recorded and self.found):
+            return False
+        before, after = dict(self.recorded), dict(self.found)
+        return bool(before.get("command") and after.get("command")) and before["command"] != after["command"]
 
     def __str__(self) -> str:
         when = f", changed {_shown(self.changed)}" if self.changed else ""
@@ -82,17 +98,40 @@ class HostState:
         """
         if any(drift.kind in {"packages", "system"} for drift in self.drift):
             return frozenset()
-        return frozenset(phase.name for phase in self.phases if phase.is_converged)
+        # Where every host begins, files are put aside and services restarted.
+        begins = {_BEGINS} if self.repairs.keys() & {"bootstrap_put_aside", "bootstrap_restart"} else set()
+        return frozenset(phase.name for phase in self.phases if phase.is_converged) - begins
 
     @property
-    def repairs(self) -> dict[str, list[str]]:
+    def repairs(self) -> dict[str, Any]:
         """Variables that bring back what roles that only ask for its presence would leave as it is."""
+        said: dict[str, list[str]] = {}
+        if appeared := [drift.name for drift in self.drift if drift.kind == "beside" and not drift.recorded]:
+            said["bootstrap_put_aside"] = appeared
+        if otherwise := [drift.name for drift in self.drift if drift.runs_otherwise]:
+            said["bootstrap_restart"] = otherwise
         versions = [
             f"{drift.name}={drift.recorded}"
             for drift in self.drift
             if drift.kind == "packages" and drift.recorded and drift.found
         ]
-        return {"bootstrap_restore_versions": versions} if versions else {}
+        if versions:
+            said["bootstrap_restore_versions"] = versions
+        return {**said, **dict.fromkeys(self._told_otherwise, True)}
+
+    @property
+    def _told_otherwise(self) -> list[str]:
+        """Variables by which roles have daemons read again what they were told otherwise."""
+        asked = {
+            probe["name"]: probe["mended_by"]
+            for phase in PHASES
+            if any(phase.name == state.name for state in self.phases)
+            for role in phase.roles
+            for probe in probes(role)
+            if "mended_by" in probe
+        }
+        differs = [drift for drift in self.drift if drift.kind == "probe" and not drift.cannot_be_asked]
+        return list(dict.fromkeys(asked[drift.name] for drift in differs if drift.name in asked))
 
 
 def host_state(
@@ -105,7 +144,7 @@ def host_state(
         PhaseState(
             phase.name,
             answer[phase.name]["fingerprint"] == expected[phase.name],
-            tuple(_drift(entry) for entry in answer[phase.name]["drift"]),
+            tuple(Drift.of(entry) for entry in answer[phase.name]["drift"]),
         )
         for phase in PHASES
         if phase.name in expected and phase.name in answer
@@ -117,11 +156,6 @@ def host_state(
 def left_over(entries: Iterable[Mapping[str, str]]) -> tuple[str, ...]:
     """In words what ``on_host`` says is left over."""
     return tuple(_subject(entry["kind"], entry["name"]) for entry in entries)
-
-
-def _drift(entry: Mapping[str, Any]) -> Drift:
-    values = {name: _frozen(entry.get(name)) for name in ("recorded", "found")}
-    return Drift(entry["kind"], entry["name"], changed=entry.get("changed"), **values)
 
 
 def _frozen(value: object) -> object:
@@ -164,12 +198,14 @@ def _difference(drift: Drift) -> str:
 def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
     for name in {**before, **after}:
         old, new = before.get(name), after.get(name)
-        if old == new:
+        if old == new or (name == "command" and not new):
             continue
         if name == "content":
             yield "differs"
         elif name == "runs":
             yield "runs" if new else "is stopped"
+        elif name == "command":
+            yield f"runs as {new}, ran as {old}"
         elif name == "at boot":
             yield f"is {new or 'unknown'} at boot, was {old or 'unknown'}"
         else:

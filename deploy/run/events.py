@@ -103,8 +103,9 @@ class HostResult:
     playbook takes care of itself: they fail nobody. ``answer`` is what a module that asks on deploy's behalf
     found out, under the key ``deploy_answer`` of its result; ``impact``, what a module says its change does
     to what runs (``deploy_impact``: kind, service, reasons, guarded); ``manages``, what the task keeps as it
-    should be, by kind; ``pending``, what a module could not do and did not fail for, so that it is left to a
-    later run (``deploy_pending``); ``phase``, the id of the phase that it belongs to, empty for other plays.
+    should be, by kind, and how it left it; ``pending``, what a module could not do and did not fail for, so
+    that it is left to a later run (``deploy_pending``); ``phase``, the id of the phase that it belongs to,
+    empty for other plays.
     """
 
     at: float
@@ -415,7 +416,11 @@ def _revive(kind: type[Event], values: dict[str, Any]) -> Event:
         if name in values:
             values[name] = tuple(values[name])
     if "manages" in values:
-        values["manages"] = {kind: tuple(names) for kind, names in values["manages"].items()}
+        values["manages"] = {
+            # Journals of earlier versions hold names alone.
+            kind: states if isinstance(states, dict) else {name: {} for name in states}
+            for kind, states in values["manages"].items()
+        }
     if kind is PhaseEnded:
         values["hosts"] = tuple(values["hosts"])
     elif "hosts" in values:

@@ -1,14 +1,22 @@
 """What a task manages on its host, from what its module says it did: the recorders of the manifest.
 
-Our own modules say it themselves, under ``deploy_manages`` of their results.
+Our own modules say it themselves, under ``deploy_manages`` of their results: by kind the names, or the names
+with the states that they left behind, as ``on_host`` describes states.
 """
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-Managed = Mapping[str, tuple[str, ...]]
-"""Names by kind: files, packages, services, users, groups, mounts, sysctls, modules, hardware."""
+State = Mapping[str, Any] | str | None
+"""What a module reported of something that it left behind: the whole state, or the parts that it knows.
+
+``None`` is said of what is not there; a part that is ``None`` is not known any more.
+"""
+Managed = Mapping[str, Mapping[str, State]]
+"""States by kind and name; kinds are files, packages, services, users, groups, mounts, sysctls, modules and
+hardware.
+"""
 
 _FILES = frozenset(
     {
@@ -19,25 +27,39 @@ _FILES = frozenset(
 _PACKAGES = frozenset({"apt", "dnf", "package"})
 _SERVICES = frozenset({"service", "systemd", "systemd_service"})
 _NAMED = {"user": "users", "group": "groups", "modprobe": "modules"}
+_WHOLE = frozenset({"copy", "template"})
+"""Those of them that say the checksum of the whole file that they left behind."""
+_TYPES = {"file": "file", "hard": "file", "directory": "directory"}
+_UNKNOWN: State = {}
 RECORDED = _FILES | _PACKAGES | _SERVICES | _NAMED.keys() | {"mount", "sysctl"}
 """Modules whose results are understood, by their short names."""
 
 
-def managed(action: str, result: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-    """The names by kind in a result that is not a failure; a loop's items are put together."""
-    found: defaultdict[str, dict[str, None]] = defaultdict(dict)
+def managed(action: str, result: Mapping[str, Any]) -> dict[str, dict[str, State]]:
+    """The states by kind and name in a result that is not a failure; a loop's items are put together."""
+    found: defaultdict[str, dict[str, State]] = defaultdict(dict)
     items = result.get("results")
     for part in [result, *(items if isinstance(items, list) else [])]:
         if isinstance(part, Mapping) and not part.get("skipped"):
-            for kind, name in _of(action.rpartition(".")[2], part):
-                found[kind][name] = None
-    return {kind: tuple(names) for kind, names in found.items()}
+            for kind, name, state in _of(action.rpartition(".")[2], part):
+                found[kind][name] = later(found[kind].get(name, {}), state)
+    return dict(found)
 
 
-def _of(module: str, result: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def later(before: State, after: State) -> State:
+    """What is known of something when one report of it follows another."""
+    if not (isinstance(before, Mapping) and isinstance(after, Mapping)):
+        return before if after == {} else after
+    is_another = before.get("type", after.get("type")) != after.get("type", before.get("type"))
+    return {**({} if is_another else before), **after}
+
+
+def _of(module: str, result: Mapping[str, Any]) -> Iterator[tuple[str, str, State]]:
     said = result.get("deploy_manages")
     if isinstance(said, Mapping):
-        yield from ((str(kind), str(name)) for kind, names in said.items() for name in names)
+        for kind, names in said.items():
+            states = names if isinstance(names, Mapping) else {name: {} for name in names}
+            yield from ((str(kind), str(name), state) for name, state in states.items())
         return
     invocation = result.get("invocation")
     arguments = invocation.get("module_args") if isinstance(invocation, Mapping) else None
@@ -45,25 +67,46 @@ def _of(module: str, result: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if module in _FILES:
         # A result knows the file; the argument may be the directory it went into.
         name = result.get("dest") or result.get("path") or told.get("dest") or told.get("path")
-        yield from _named("files", name)
+        yield from _named("files", name, _file(module, result))
     elif module in _PACKAGES:
         for name in _listed(told.get("name") or told.get("package") or told.get("pkg")):
-            yield "packages", name.split("=")[0]
+            yield "packages", name.split("=")[0], {}
     elif module in _SERVICES:
         yield from _named("services", told.get("name") or told.get("service") or told.get("unit"))
     elif module in _NAMED:
         yield from _named(_NAMED[module], told.get("name"))
     elif module == "mount":
         yield from _named("mounts", told.get("path"))
-        yield "files", "/etc/fstab"
+        yield "files", "/etc/fstab", {}
     elif module == "sysctl":
         yield from _named("sysctls", told.get("name"))
         yield from _named("files", told.get("sysctl_file") or "/etc/sysctl.conf")
 
 
-def _named(kind: str, name: object) -> Iterator[tuple[str, str]]:
+def _file(module: str, result: Mapping[str, Any]) -> State:
+    """What Ansible's modules say of a file: mode, owner and group, and the content where they know it."""
+    kind = str(result.get("state", ""))
+    if kind == "absent":
+        return None
+    if kind == "link":
+        return {"type": "link", "target": result["src"]} if result.get("src") else {}
+    if kind not in _TYPES or not all(isinstance(result.get(key), str) for key in ("mode", "owner", "group")):
+        # One that was edited in place is what it is; its old content is not known any more.
+        return {"content": None} if result.get("changed") else {}
+    state = {
+        "type": _TYPES[kind],
+        "mode": format(int(result["mode"], 8), "04o"),
+        "owner": result["owner"],
+        "group": result["group"],
+    }
+    if module in _WHOLE and isinstance(result.get("checksum"), str):
+        state["content"] = f"sha1:{result['checksum']}"
+    return state
+
+
+def _named(kind: str, name: object, state: State = _UNKNOWN) -> Iterator[tuple[str, str, State]]:
     if name:
-        yield kind, str(name)
+        yield kind, str(name), state
 
 
 def _listed(value: object) -> list[str]:

@@ -6,9 +6,9 @@ Sent as text over ssh and run as root, with the standard library of Python 3.9 a
      "managed": {kind: {name: state}}, "probes": [{"name", "argv", "ignore", "state"}]}
 
 The state of a file is its type, mode, owner, group and content or target; of a package its version; of a
-service whether it runs and is enabled; of a user or group its entry; of a mount its source and type; of a
-sysctl its value; of a kernel module whether it is loaded; of hardware how much there is. What is not there is
-null.
+service whether it runs, how it was started, and whether it is enabled; of a user or group its entry; of a
+mount its source, type and options; of a sysctl its value; of a kernel module whether it is loaded; of
+hardware how much there is. What is not there is null.
 
 Beside the records lie what was managed once and is no more (``left.json``, by kind and name as it was
 recorded), the records of phases that are being worked on (``converged/<phase>.was``), and on controllers the
@@ -40,12 +40,24 @@ DIRECTORY = "/var/lib/deploy/converged"
 _MOUNTINFO = "/proc/self/mountinfo"
 _RECORD, _FORGOTTEN = ".json", ".was"
 _PROBE_SECONDS = 10
+_UNANSWERED = "failed"
 _GPU = re.compile(r"nvidia\d+$")
 _CHUNK = 1 << 20
 _LARGEST_OF_USERS = 1 << 20
 # By the kind of file system, which is the first word there.
 _LOCAL = re.compile(r"(?!nfs|cifs|smb|ceph|lustre|beegfs|gpfs|glusterfs|9p|afs|fuse)")
 _NO_ANSWER = {"type": "no answer"}
+_ROOTS = ("/etc/", "/run/", "/usr/local/lib/")
+_UNITS = (
+    *(root + "systemd/" + name for root in ("/etc/", "/run/") for name in ("system", "system.control")),
+    "/usr/local/lib/systemd/system",
+)
+_OVERRIDES = re.compile(
+    r"/systemd/system[^/]*/[^/]+\.d$|/([^/]+\.conf|limits|preferences|profile|sshd_config|sysctl)\.d$"
+)
+"""Directories in which a file of others changes what a file of deploy's says; in others it adds something."""
+_NO_DROP_IN = re.compile(r"^\.|~$|\.(dpkg|ucf)-[a-z]+$|\.(bak|old|orig|swp)$")
+_OF_A_PACKAGE = "of a package"
 _ENVIRONMENT = {
     **os.environ,
     "LC_ALL": "C",
@@ -154,9 +166,9 @@ def _name(entry_of: Callable[[int], Any], number: int) -> str:
         return str(number)
 
 
-def _content(path: str) -> str:
+def _content(path: str, kind: str = "sha256") -> str:
     """A hash of a regular file; a large one of anybody else than root is not read."""
-    content = hashlib.sha256()
+    content = hashlib.new(kind, usedforsecurity=False)
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
     with open(path, "rb", opener=lambda name, _: os.open(name, flags)) as file:
         status = os.fstat(file.fileno())
@@ -187,7 +199,7 @@ def services(names: list[str]) -> dict[str, Any]:
     found: dict[str, Any] = dict.fromkeys(names)
     if not names:
         return found
-    properties = "LoadState,ActiveState,SubState,UnitFileState"
+    properties = "LoadState,ActiveState,SubState,UnitFileState,MainPID"
     text, _ = _said("systemctl", "show", "--property=" + properties, "--", *names)
     for name, block in zip(names, text.split("\n\n")):  # noqa: B905 - strict= came with Python 3.10
         said = dict(line.split("=", 1) for line in block.splitlines() if "=" in line)
@@ -196,7 +208,19 @@ def services(names: list[str]) -> dict[str, Any]:
         waits = said.get("ActiveState") == "activating" and said.get("SubState") == "auto-restart"
         runs = said.get("ActiveState") in ("active", "reloading", "activating") and not waits
         found[name] = {"runs": runs, "at boot": said.get("UnitFileState", "")}
+        if command := _command_of(said.get("MainPID", "0")):
+            found[name]["command"] = command
     return found
+
+
+def _command_of(number: str) -> str:
+    """How a process was started; empty where it calls itself something else, as many servers do."""
+    try:
+        with open("/proc/" + number + "/cmdline", encoding="utf-8", errors="replace") as file:
+            text = file.read().replace("\0", " ").strip()
+    except OSError:
+        return ""
+    return text if text.startswith("/") and ": " not in text else ""
 
 
 def users(names: list[str]) -> dict[str, Any]:
@@ -238,9 +262,12 @@ def mounts(paths: list[str]) -> dict[str, Any]:
             before, _, after = line.partition(" - ")
             path = before.split()[4].encode().decode("unicode_escape")
             if path in found:
-                kind, source = after.split()[:2]
-                access = before.split()[5].split(",")[0]
-                found[path] = {"type": kind, "source": source, "access": access}
+                kind, source, of_system = after.split()[:3]
+                options = before.split()[5].split(",")
+                if "ro" in of_system.split(","):
+                    # The file system itself is for reading alone, and so is every place where it is seen.
+                    options[0] = "ro"
+                found[path] = {"type": kind, "source": source, "options": sorted(options)}
     return found
 
 
@@ -276,8 +303,37 @@ def hardware(names: list[str]) -> dict[str, Any]:
     return found
 
 
+def lying_beside(managed: dict[str, Iterable[str]]) -> set[str]:
+    """The files that lie where they can override what is managed: in directories of drop-ins, and units."""
+    places = {os.path.dirname(path) for path in managed.get("files", ())}
+    inside = [(place, root) for place in places for root in _ROOTS if place.startswith(root)]
+    places |= {other + place[len(root) :] for place, root in inside for other in _ROOTS}
+    units = [name if "." in name else name + ".service" for name in managed.get("services", ())]
+    places |= {place + "/" + unit + ".d" for place in _UNITS for unit in [*units, "service"] if units}
+    found = {path for place in _UNITS for unit in units if _is_own_unit(path := place + "/" + unit)}
+    for place in places:
+        if _OVERRIDES.search(place) and os.path.isdir(place):
+            found |= {place + "/" + name for name in os.listdir(place) if not _NO_DROP_IN.search(name)}
+    return {path for path in found if not os.path.isdir(path)}
+
+
+def _is_own_unit(path: str) -> bool:
+    """Whether a unit stands there itself, and not another name of a package's, or of none."""
+    return os.path.isfile(path) and not os.path.realpath(path).startswith(("/lib/", "/usr/lib/"))
+
+
+def of_packages(paths: Iterable[str]) -> set[str]:
+    """Those of these files that belong to packages, or were chosen among what packages offer."""
+    wanted = sorted(paths)
+    text = _said("dpkg-query", "--search", *wanted)[0] if wanted else ""
+    owned = {line.rpartition(": ")[2] for line in text.splitlines()}
+    chosen = {path for path in wanted if os.path.islink(path) and "/alternatives/" in os.readlink(path)}
+    return owned.intersection(wanted) | chosen
+
+
 LOOKS: dict[str, Callable[[Any], dict[str, Any]]] = {
     "files": files,
+    "beside": files,
     "packages": packages,
     "services": services,
     "users": users,
@@ -293,7 +349,7 @@ def probed(probe: dict[str, Any]) -> str:
     """A hash of what a role's own question is answered, without the lines that change by themselves."""
     text, succeeded = _said(*probe["argv"])
     if not succeeded:
-        return "failed"
+        return _UNANSWERED
     ignored = [re.compile(pattern) for pattern in probe.get("ignore", ())]
     kept = [line for line in text.splitlines() if not any(pattern.search(line) for pattern in ignored)]
     return hashlib.sha256("\n".join(kept).encode()).hexdigest()
@@ -374,16 +430,18 @@ def verify() -> dict[str, Any]:
     here = system()
     answers: dict[str, Any] = {}
     probes = _Probes()
+    appeared = _appeared(records)
     for phase, record in records.items():
         drift = []
         for kind, states in record["managed"].items():
             for name, state in states.items():
-                # What did not answer is not known to be as it was, even when it did not answer then, either.
-                if now[kind][name] != state or state == _NO_ANSWER:
+                if state != _OF_A_PACKAGE and not _agrees(state, now[kind][name]):
                     drift.append(_difference(kind, name, state, now[kind][name]))
+        drift += [_difference("beside", path, None, _file(path)) for path in appeared[phase]]
         for probe in record["probes"]:
             state = probes.state(probe)
-            if state != probe["state"]:
+            # One that cannot be asked said nothing the last time either.
+            if state != probe["state"] or state == _UNANSWERED:
                 drift.append(_difference("probe", probe["name"], probe["state"], state))
         if record["system"] != here:
             drift.append(_difference("system", "", record["system"], here))
@@ -392,9 +450,60 @@ def verify() -> dict[str, Any]:
     return answers
 
 
+def _appeared(records: dict[str, dict[str, Any]]) -> dict[str, list[str]]:
+    """By phase what lies beside its files and was not there; what packages bring is the packages'."""
+    known = _known(record["managed"] for record in records.values())
+    # What phases left that the host takes part in no more is told by itself.
+    known.update(_ever_managed().get("files", ()))
+    # Records of earlier versions do not say what was there.
+    asked = {phase: record["managed"] for phase, record in records.items() if "beside" in record["managed"]}
+    new = {phase: lying_beside(managed) - known for phase, managed in asked.items()}
+    owned = of_packages(set().union(*new.values()))
+    return {phase: sorted(new.get(phase, set()) - owned) for phase in records}
+
+
+def _known(managed: Iterable[dict[str, Iterable[str]]]) -> set[str]:
+    return {path for part in managed for kind in ("files", "beside") for path in part.get(kind, ())}
+
+
+def _agrees(recorded: object, found: object) -> bool:
+    """Whether something is as it was recorded; of what it was not recorded nothing is known."""
+    if isinstance(recorded, dict) and isinstance(found, dict):
+        # What did not answer is not known to be as it was, even when it did not answer then, either.
+        return recorded != _NO_ANSWER and all(found.get(part) == value for part, value in recorded.items())
+    return recorded == found
+
+
+def _as_left(name: str, reported: object, found: object) -> object:
+    """The state that is recorded: what modules reported that they left, and of the rest what is there.
+
+    So what somebody else did since is no part of it, and differs from now on.
+    """
+    if not isinstance(reported, dict):
+        return reported
+    known = {part: value for part, value in reported.items() if value is not None}
+    there = found if isinstance(found, dict) else {}
+    kinds = known.get("type"), there.get("type")
+    # Modules look through links.
+    if not known or (kinds[1] == "link" != kinds[0]):
+        return found
+    written = known.pop("written", None)
+    if written and "content" not in reported and there.get("type") == "file":
+        # Of what may hold a secret the modules tell no checksum, only when it was written.
+        is_other = os.lstat(name).st_mtime_ns != written
+        known["content"] = "as its service read it" if is_other else there["content"]
+    algorithm, _, checksum = str(known.get("content", "")).rpartition(":")
+    if algorithm and there.get("type") == "file":
+        said = _content(name, algorithm)
+        # Of one that is too large to be read there is no checksum.
+        if said == checksum or not re.fullmatch(r"[0-9a-f]+", said):
+            known["content"] = there["content"]
+    return known if None not in kinds and kinds[0] != kinds[1] else {**there, **known}
+
+
 def _difference(kind: str, name: str, recorded: object, found: object) -> dict[str, Any]:
     difference: dict[str, Any] = {"kind": kind, "name": name, "recorded": recorded, "found": found}
-    if kind == "files" and found and found != _NO_ANSWER:
+    if kind in ("files", "beside") and found and found != _NO_ANSWER:
         status = os.lstat(name)
         difference["changed"] = max(status.st_mtime, status.st_ctime)
     return difference
@@ -413,11 +522,11 @@ def forget(phases: Iterable[str]) -> None:
 
 def record(
     phases: dict[str, dict[str, Any]], only: list[str], part_in: list[str], version: str
-) -> list[dict[str, Any]]:
-    """Writes down how things are now; takes away the records of all phases but ``only``.
+) -> dict[str, list[dict[str, Any]]]:
+    """Writes down what the run left, and how the rest is now; takes away the records of others than ``only``.
 
-    Returns what was managed before, is managed no more by a phase that the host takes ``part_in``, and is
-    still there.
+    Answers what is ``differing`` from what the run left, and what is ``left``: was managed before, is managed
+    no more by a phase that the host takes ``part_in``, and is still there.
     """
     os.makedirs(DIRECTORY, mode=0o700, exist_ok=True)
     os.chmod(DIRECTORY, 0o700)
@@ -425,16 +534,38 @@ def record(
     here = system()
     now = _looked_at(told["managed"] for told in phases.values())
     probes = _Probes()
+    kept = [{"files": of["managed"].get("files", {})} for phase, of in _records().items() if phase in only]
+    known = _known([told["managed"] for told in phases.values()] + kept) | set(before.get("files", ()))
+    others = {phase: lying_beside(told["managed"]) - known for phase, told in phases.items()}
+    owned = of_packages(set().union(*others.values()))
+    differing: list[dict[str, Any]] = []
     for phase, told in phases.items():
-        managed = told["managed"].items()
+        managed = {
+            kind: {name: _as_left(name, reported, now[kind][name]) for name, reported in names.items()}
+            for kind, names in told["managed"].items()
+        }
+        managed["beside"] = {
+            path: _OF_A_PACKAGE if path in owned else _file(path) for path in sorted(others[phase])
+        }
+        differing += [
+            _difference(kind, name, state, now[kind][name])
+            for kind, states in managed.items()
+            for name, state in states.items()
+            if kind != "beside" and not _agrees(state, now[kind][name])
+        ]
         content = {
             "fingerprint": told["fingerprint"],
             "at": time.time(),
             "version": version,
             "system": here,
-            "managed": {kind: {name: now[kind][name] for name in names} for kind, names in managed},
+            "managed": managed,
             "probes": [{**probe, "state": probes.state(probe)} for probe in told["probes"]],
         }
+        differing += [
+            _difference("probe", probe["name"], _UNANSWERED, _UNANSWERED)
+            for probe in content["probes"]
+            if probe["state"] == _UNANSWERED
+        ]
         _write(os.path.join(DIRECTORY, phase + _RECORD), content)
     forget(set(_records()) - set(only))
     for phase in set(_records(_FORGOTTEN)) - (set(part_in) - phases.keys()):
@@ -442,7 +573,7 @@ def record(
     left = _left(before, part_in)
     if left or os.path.exists(_beside("left.json")):
         _write(_beside("left.json"), left)
-    return _named(left)
+    return {"differing": differing, "left": _named(left)}
 
 
 def left_over(phases: Iterable[str]) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.root_file import give_to_root, keep
+from ansible.module_utils.root_file import give_to_root, keep, left
 
 DOCUMENTATION = r"""
 module: apt_components
@@ -144,13 +144,14 @@ def main() -> None:
         answer = module.run_command(["apt-cache", "policy", package], environ_update={"LC_ALL": "C"})[1]
         return offers(str(answer), version)
 
-    manages = {"files": [str(_FILE)] if _FILE.exists() else []}
     if is_offered():
-        module.exit_json(changed=give_to_root(module, _FILE), deploy_manages=manages)
+        changed = give_to_root(module, _FILE)
+        manages = {"files": left([_FILE] if _FILE.exists() else [])}
+        module.exit_json(changed=changed, deploy_manages=manages)
     text = wanted(read_sources(_APT), module.params["components"])
     changed = bool(text) and keep(module, _FILE, text)
     if module.check_mode:
-        module.exit_json(changed=changed, deploy_manages=manages)
+        module.exit_json(changed=changed, deploy_manages={"files": [str(_FILE)]})
     code, _, err = module.run_command(["apt-get", "--quiet", "update"], environ_update={"LC_ALL": "C"})
     if not is_offered():
         why = f" (apt-get update: {str(err).strip()[-300:]})" if code != 0 else ""
@@ -158,7 +159,7 @@ def main() -> None:
             msg=f"no package source of this machine has {package} {version}{why}: is "
             f"{' '.join(module.params['components'])} on its mirror? see: apt-cache policy {package}"
         )
-    module.exit_json(changed=changed, deploy_manages={"files": [str(_FILE)]})
+    module.exit_json(changed=changed, deploy_manages={"files": left([_FILE])})
 
 
 if __name__ == "__main__":

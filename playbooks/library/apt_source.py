@@ -10,7 +10,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.openpgp_key import fingerprint
-from ansible.module_utils.root_file import give_to_root
+from ansible.module_utils.root_file import give_to_root, left
 from ansible.module_utils.urls import open_url
 
 DOCUMENTATION = r"""
@@ -210,7 +210,7 @@ def main() -> None:
         source.judge(key)
         source.write(key)
     changed |= source.give_to_root()
-    manages = {"files": [str(source.file), str(source.key_file)]}
+    manages = {"files": left([source.file, source.key_file])}
     foretold = {"ansible_facts": {"deb_source_pending": True}} if changed and module.check_mode else {}
     module.exit_json(changed=changed, deploy_manages=manages, **foretold)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.root_file import keep, text_of
+from ansible.module_utils.root_file import keep, left, text_of
 
 DOCUMENTATION = r"""
 module: daemon_arguments
@@ -76,7 +76,7 @@ def main() -> None:
     header = str(path)
     module.exit_json(
         changed=changed,
-        deploy_manages={"files": [header]},
+        deploy_manages={"files": left([path])},
         diff={"before": before, "after": after, "before_header": header, "after_header": header},
     )
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.root_file import left
 
 DOCUMENTATION = r"""
 module: file_set
@@ -157,7 +158,7 @@ def main() -> None:
         changed=changed,
         # Whole contents would fill the journal of every run.
         invocation={"module_args": {**module.params, "files": sorted(wanted)}},
-        deploy_manages={"files": [str(directory), *(str(directory / name) for name in wanted)]},
+        deploy_manages={"files": left([directory, *(directory / name for name in wanted)])},
         diff=[
             {
                 "before": before.get(name, ""),

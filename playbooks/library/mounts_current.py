@@ -17,9 +17,10 @@ from ansible.module_utils.mount_table import (
     in_block,
     mounted,
     parse_fstab,
+    remounted,
     with_block,
 )
-from ansible.module_utils.root_file import keep, text_of
+from ansible.module_utils.root_file import keep, left, text_of
 
 DOCUMENTATION = r"""
 module: mounts_current
@@ -154,6 +155,7 @@ class Mounts:
         self.after = with_block(self.before, self.owner, self.wanted)
         self.actions: list[str] = []
         self.in_use: list[str] = []
+        self.left_behind: list[str] = []
         self.has_written = False
 
     def bring(self) -> None:
@@ -176,6 +178,17 @@ class Mounts:
         for mount in fresh:
             self._mount(mount)
 
+    def recorded(self) -> dict[str, dict[str, Any] | None]:
+        """By place what is mounted there; of what waits for the next boot, what shall be."""
+        there = mounted()
+        states: dict[str, dict[str, Any] | None] = dict.fromkeys(self.left_behind)
+        for mount in self.wanted:
+            now = at(mount.path, there)
+            is_current = now is not None and not differences(mount, now)
+            wanted = {"type": mount.kind, "source": mount.source, "options": sorted(mount.options)}
+            states[mount.path] = {} if is_current else wanted
+        return states
+
     def _is_due(self, mount: Mount) -> bool:
         """Whether a file system has to be mounted now; one that differs is unmounted first if it can be."""
         there = at(mount.path, mounted())
@@ -190,11 +203,16 @@ class Mounts:
                 msg=f"{there.source} ({there.kind}) is mounted at {mount.path}, and not by this role; "
                 "unmount it and remove its line from /etc/fstab, or declare another path"
             )
+        if options := remounted(mount, there):
+            self.actions.append(f"remount {mount.path} ({'; '.join(differing)})")
+            if not self.module.check_mode:
+                self._must(["mount", "-o", options, mount.path])
+            return False
         return self._free(mount.path, "; ".join(differing))
 
     def _leave(self, mount: Mount) -> None:
-        if at(mount.path, mounted()):
-            self._free(mount.path, "no longer wanted")
+        if at(mount.path, mounted()) and not self._free(mount.path, "no longer wanted"):
+            self.left_behind.append(mount.path)
 
     def _free(self, path: str, why: str) -> bool:
         """Unmounts what nobody uses; says who uses it otherwise."""
@@ -283,7 +301,7 @@ def main() -> None:
             "before": mounts.before,
             "after": mounts.after,
         },
-        deploy_manages={"mounts": [mount.path for mount in mounts.wanted], "files": [str(_FSTAB)]},
+        deploy_manages={"mounts": mounts.recorded(), "files": left([_FSTAB])},
     )
 
 

@@ -1,7 +1,9 @@
 #!/usr/bin/python
 """Ansible module: a systemd service that is enabled, runs, and has read its current inputs."""
 
+import json
 import socket
+import stat
 import time
 from pathlib import Path
 from typing import Any
@@ -22,7 +24,9 @@ options:
     type: str
     required: true
   inputs:
-    description: Files that the service reads when it starts; those that are missing do not count.
+    description:
+      - Files that the service reads when it starts. Those that are missing do not count, unless they were
+        there when this module last saw to the service; then it still runs with what they said.
     type: list
     elements: path
     default: []
@@ -66,7 +70,7 @@ action:
   type: str
   returned: always
 reasons:
-  description: The inputs that are newer than what the service has read.
+  description: The inputs that are newer than what the service has read, or gone.
   type: list
   returned: always
 deploy_impact:
@@ -82,11 +86,21 @@ deploy_manages:
 _START, _LAST_CHANGE = "InactiveExitTimestampMonotonic", "StateChangeTimestampMonotonic"
 _FILES = ("FragmentPath", "DropInPaths")
 _PROPERTIES = ",".join(
-    ("LoadState", "ActiveState", "UnitFileState", _START, _LAST_CHANGE, "NeedDaemonReload", *_FILES)
+    (
+        "LoadState",
+        "ActiveState",
+        "UnitFileState",
+        _START,
+        _LAST_CHANGE,
+        "NeedDaemonReload",
+        *_FILES,
+    )
 )
 _UNITS = "/etc/systemd/system/"
 _IMPACTS = {"reload": "reconfigure"}
 _ENABLED = frozenset({"enabled", "static", "indirect", "generated", "alias", "enabled-runtime"})
+_SEEN = Path("/run/deploy/services")
+"""What was there when a service was last seen to; until the next boot, which reads everything anew."""
 _PATIENCE, _PAUSE = 60.0, 0.2  # seconds
 
 
@@ -103,6 +117,45 @@ def moment(properties: dict[str, str], name: str, wall: float, monotonic: float)
 def newer(inputs: list[str], start: float) -> list[str]:
     """The inputs that were written after a service's start."""
     return [name for name in inputs if Path(name).exists() and Path(name).stat().st_mtime > start]
+
+
+class Seen:
+    """The inputs that were there when a service was last seen to."""
+
+    def __init__(self, name: str) -> None:
+        self._file = _SEEN / f"{name}.json"
+        try:
+            self._said: dict[str, Any] = json.loads(self._file.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            self._said = {}
+
+    def removed(self, kind: str) -> list[str]:
+        """The inputs of a kind that it has read and that are not there any more, declared still or not."""
+        return [f"{name} (removed)" for name in self._said.get(kind, []) if not Path(name).exists()]
+
+    def keep(self, inputs: list[str], reload_inputs: list[str]) -> None:
+        """Writes down what is there now."""
+        now = {
+            "inputs": [name for name in inputs if Path(name).exists()],
+            "reload_inputs": [name for name in reload_inputs if Path(name).exists()],
+        }
+        if now != self._said:
+            self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._file.write_text(json.dumps(now), encoding="utf-8")
+
+
+def read_as(path: Path) -> dict[str, Any]:
+    """The state of an input as the service read it. Its content may be a secret: its time has to do."""
+    if not path.is_file():
+        return {}
+    found = path.stat()
+    return {"type": "file", "mode": format(stat.S_IMODE(found.st_mode), "04o"), "written": found.st_mtime_ns}
+
+
+def drop_in_directories(inputs: list[str]) -> list[str]:
+    """The directories of inputs that the service reads whole: what came or went beside them counts, too."""
+    parents = dict.fromkeys(str(Path(name).parent) for name in inputs)
+    return [name for name in parents if name.endswith((".conf.d", ".service.d"))]
 
 
 def is_unknown(inputs: list[str], properties: dict[str, str]) -> bool:
@@ -167,9 +220,12 @@ def main() -> None:
     activity = properties.get("ActiveState")
     running = activity in {"active", "reloading", "activating"}
     now = time.time(), time.monotonic()
-    reasons = newer(inputs, moment(properties, _START, *now))
+    seen = Seen(name)
+    reasons = newer([*inputs, *drop_in_directories(inputs)], moment(properties, _START, *now))
+    reasons += seen.removed("inputs")
     # A service that runs changes its state when it starts and when it is reloaded.
     to_read_again = newer(reload_inputs, moment(properties, _LAST_CHANGE, *now))
+    to_read_again += seen.removed("reload_inputs")
     if not running:
         action, reasons = "start", []
     elif reasons or module.params["pending"]:
@@ -197,6 +253,8 @@ def main() -> None:
         systemctl(module, *words)
     if module.params["port"] and not module.check_mode and not has_answer(module):
         fail(module, f"{name} does not answer on port {module.params['port']}")
+    if not module.check_mode:
+        seen.keep(inputs, reload_inputs)
     impact = {
         "kind": _IMPACTS.get(action, action),
         "service": name.removesuffix(".service"),
@@ -207,7 +265,10 @@ def main() -> None:
         action=action,
         reasons=reasons,
         deploy_impact=impact,
-        deploy_manages={"services": [name], "files": [*inputs, *reload_inputs]},
+        deploy_manages={
+            "services": {name: {"runs": True}},
+            "files": {path: read_as(Path(path)) for path in [*inputs, *reload_inputs]},
+        },
     )
 
 

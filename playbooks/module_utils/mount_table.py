@@ -16,6 +16,9 @@ _MOUNTINFO = Path("/proc/self/mountinfo")
 _OCTAL = re.compile(r"\\([0-7]{3})")
 _ALIASES = {"nfsvers": "vers"}
 _OPPOSITES = (("ro", "rw"), ("hard", "soft"), ("suid", "nosuid"), ("dev", "nodev"), ("exec", "noexec"))
+_SHOWN_WHEN_SET = ("nosuid", "nodev", "noexec")
+"""Restrictions that the kernel shows where they are in force; their opposites it never shows."""
+_OF_A_PLACE = ("ro", "noatime", "nodiratime", "relatime")
 _SAME_KIND = {"nfs4": "nfs", "fuse.glusterfs": "glusterfs"}
 
 
@@ -92,7 +95,25 @@ def differences(wanted: Mount, there: Mount) -> list[str]:
             found.append(f"{name}={shown[name]} instead of {option}")
         if not value and _opposite(option) in shown:
             found.append(f"{_opposite(option)} instead of {option}")
-    return found
+    return found + [_without(option) for option in lost(wanted, there)]
+
+
+def lost(wanted: Mount, there: Mount) -> list[str]:
+    """The restrictions that a mounted file system should have and does not."""
+    return [option for option in _SHOWN_WHEN_SET if option in {*wanted.options} - {*there.options}]
+
+
+def remounted(wanted: Mount, there: Mount) -> str:
+    """The options that give it them back while it is in use; empty where something else differs, too."""
+    missing = lost(wanted, there)
+    if not missing or differences(wanted, there) != [_without(option) for option in missing]:
+        return ""
+    kept = [option for option in (*_SHOWN_WHEN_SET, *_OF_A_PLACE) if option in there.options]
+    return ",".join(["remount", "bind", *kept, *missing])
+
+
+def _without(option: str) -> str:
+    return f"without {option}"
 
 
 def _pair(option: str) -> tuple[str, str]:

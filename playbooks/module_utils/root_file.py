@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import grp
+import hashlib
 import os
+import pwd
+import stat
 import tempfile
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
@@ -43,3 +48,27 @@ def give_to_root(module: AnsibleModule, path: Path, mode: int = _MODE) -> bool:
         differs = module.set_owner_if_different(str(path), "root", differs)
         differs = module.set_group_if_different(str(path), "root", differs)
     return bool(differs)
+
+
+def left(paths: Iterable[Path]) -> dict[str, dict[str, Any]]:
+    """The states in which a module leaves files and directories, for its ``deploy_manages``."""
+    return {str(path): _state(path) if path.exists() else {} for path in paths}
+
+
+def _state(path: Path) -> dict[str, Any]:
+    found = path.stat()
+    state = {
+        "mode": format(stat.S_IMODE(found.st_mode), "04o"),
+        "owner": _name(pwd.getpwuid, found.st_uid),
+        "group": _name(grp.getgrgid, found.st_gid),
+    }
+    if path.is_file():
+        return {"type": "file", "content": f"sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}", **state}
+    return {"type": "directory", **state} if path.is_dir() else {}
+
+
+def _name(entry_of: Callable[[int], Any], number: int) -> str:
+    try:
+        return str(entry_of(number)[0])
+    except KeyError:
+        return str(number)

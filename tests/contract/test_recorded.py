@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from deploy.plan.probes import probes
-from tests.contract.content import role_directories
+from deploy.plan.probes import declared
+from tests.contract.content import options, role_directories
 from tests.contract.recorded import unrecorded
 
 
@@ -16,10 +16,12 @@ def test_everything_a_role_manages_is_recorded(role: Path) -> None:
 
 @pytest.mark.parametrize("role", role_directories(), ids=lambda role: role.name)
 def test_probes_are_well_formed(role: Path) -> None:
-    for probe in probes(role.name):
-        assert probe.keys() <= {"name", "argv", "ignore"}
+    for probe in declared(role.name):
+        assert probe.keys() - {"mended_by", "ignore"} in ({"name", "argv"}, {"name", "files"})
+        assert probe.get("mended_by", f"{role.name}_").startswith(f"{role.name}_")
+        assert probe.get("mended_by") in {None, *options(role)}
         assert probe["name"]
-        assert all(isinstance(word, str) and word for word in probe["argv"])
+        assert all(isinstance(word, str) and word for word in probe.get("argv") or probe["files"])
 
 
 @pytest.mark.parametrize(

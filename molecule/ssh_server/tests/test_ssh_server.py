@@ -56,3 +56,16 @@ def test_nothing_changes_when_it_would_shut_out_or_is_wrong(
     assert reason in answer.stdout + answer.stderr
     after = [on(machine, "cat", "/etc/ssh/sshd_config.d/00-deploy.conf").stdout for machine in MACHINES]
     assert after == before
+
+
+@pytest.mark.parametrize("path", ["/etc/ssh/sshd_config", "/etc/ssh/sshd_config.d/99-mine.conf"])
+def test_what_others_make_of_the_settings_is_named(
+    on: On, converge: Converge, machine: str, path: str
+) -> None:
+    add = f"cp -a {path} /root/before; printf 'Match all\nPermitEmptyPasswords yes\n' >> {path}"
+    on(machine, "sh", "-c", add)
+    answer = converge(only=machine)
+    on(machine, "sh", "-c", f"if [ -e /root/before ]; then mv /root/before {path}; else rm {path}; fi")
+    assert answer.returncode == 2, answer.stdout + answer.stderr
+    assert f"PermitEmptyPasswords is yes for ordinary users instead of no: see {path}:" in answer.stdout
+    assert converge(only=machine).returncode == 0

@@ -1,12 +1,14 @@
 #!/usr/bin/python
 """Ansible module: a Debian or Ubuntu host on which packages can be installed."""
 
+import os
 import time
 from typing import Any
 
 from ansible.module_utils import archive_source
 from ansible.module_utils.apt_host import AptHost, installed, lists_are_old
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.put_aside import are_units, put_aside, services_of
 from ansible.module_utils.quiet_install import forget_left_behind, wanted
 
 DOCUMENTATION = r"""
@@ -41,6 +43,18 @@ options:
     type: list
     elements: str
     default: []
+  put_aside:
+    description:
+      - Files that lie beside those of other roles and override them. They are moved to
+        /var/lib/deploy/put-aside, and services whose units they changed are restarted where they run.
+    type: list
+    elements: str
+    default: []
+  restart:
+    description: Services that run otherwise than their units say, and are restarted.
+    type: list
+    elements: str
+    default: []
   cache_valid_hours:
     description: Lists older than this are refreshed.
     type: int
@@ -65,6 +79,10 @@ actions:
   description: What was done, in order.
   type: list
   returned: always
+deploy_impact:
+  description: C(kind), restart or none, C(service) and C(reasons), the files put aside.
+  type: dict
+  returned: always
 deploy_manages:
   description: What is recorded of the host, by kind.
   type: dict
@@ -74,6 +92,20 @@ deploy_manages:
 _PACKAGE = "python3-apt"
 
 
+def set_right(module: AnsibleModule, host: AptHost) -> dict[str, Any]:
+    """Puts aside what overrides others' files, restarts what runs otherwise; returns what that disturbs."""
+    paths = [path for path in module.params["put_aside"] if os.path.lexists(path)]
+    named = [name.removesuffix(".service") for name in [*services_of(paths), *module.params["restart"]]]
+    services = list(dict.fromkeys(named))
+    commands = [["systemctl", "daemon-reload"]] if are_units(paths) else []
+    commands += [["systemctl", "try-restart", *services]] if services else []
+    host.actions.extend([f"{path} put aside" for path in paths] if module.check_mode else put_aside(paths))
+    host.actions.extend(" ".join(command) for command in commands)
+    for command in [] if module.check_mode else commands:
+        module.run_command(command, check_rc=True)
+    return {"kind": "restart" if services else "none", "service": ", ".join(services), "reasons": paths}
+
+
 def main() -> None:
     """Wait, repair, refresh, install: each only where it is needed."""
     arguments: dict[str, Any] = {
@@ -81,6 +113,8 @@ def main() -> None:
         "archive": {"type": "str", "default": ""},
         "archive_key": {"type": "str", "default": "", "no_log": False},
         "restore_versions": {"type": "list", "elements": "str", "default": []},
+        "put_aside": {"type": "list", "elements": "str", "default": []},
+        "restart": {"type": "list", "elements": "str", "default": []},
         "cache_valid_hours": {"type": "int", "default": 24},
         "lock_timeout": {"type": "int", "default": 300},
         "check_mode_prepares": {"type": "bool", "default": False},
@@ -89,9 +123,11 @@ def main() -> None:
     if module.get_bin_path("apt-get") is None:
         module.fail_json(msg="this host has no apt-get: supported are Debian and Ubuntu")
     host = AptHost(module)
+    # First of all, because they may say what the package manager does.
+    impact = set_right(module, host)
+    changed = bool(host.actions)
     host.wait_for_locks()
     statuses = host.statuses()
-    changed = False
     if broken := host.broken(statuses):
         changed = True
         host.actions.append(f"interrupted dpkg run completed: {' '.join(broken)}")
@@ -129,6 +165,7 @@ def main() -> None:
     module.exit_json(
         changed=changed,
         actions=host.actions,
+        deploy_impact=impact,
         ansible_facts={"deb_packages": present},
         # Of the wishes only what there is: the archive may not have the others.
         deploy_manages={

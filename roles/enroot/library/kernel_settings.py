@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.root_file import keep, text_of
+from ansible.module_utils.root_file import keep, left, text_of
 
 DOCUMENTATION = r"""
 module: kernel_settings
@@ -81,7 +81,7 @@ def main() -> None:
             module.fail_json(msg=f"the kernel does not take {name} = {settings[name]}: {problem.strerror}")
     module.exit_json(
         changed=written or bool(names),
-        deploy_manages={"files": [str(file)], "sysctls": list(settings)},
+        deploy_manages={"files": left([file]), "sysctls": settings},
         diff={"before": before, "after": after, "before_header": str(file), "after_header": str(file)},
     )
 

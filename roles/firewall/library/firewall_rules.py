@@ -10,7 +10,7 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.firewall_table import NAME, Table
 from ansible.module_utils.own_connection import connection
-from ansible.module_utils.root_file import keep, text_of
+from ansible.module_utils.root_file import keep, left, text_of
 
 DOCUMENTATION = r"""
 module: firewall_rules
@@ -164,7 +164,7 @@ def main() -> None:
             module.run_command(["systemctl", "enable", "--now", _SERVICE], check_rc=True)
     module.exit_json(
         changed=changed,
-        deploy_manages={"files": [str(path) for path in firewall.files], "services": [_SERVICE]},
+        deploy_manages={"files": left(firewall.files), "services": [_SERVICE]},
         diff=[
             {
                 "before": before[path],

@@ -9,7 +9,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.hosts_block import BEGIN, BLOCK, END, INSTALLER_LOOPBACK
-from ansible.module_utils.root_file import keep, text_of
+from ansible.module_utils.root_file import keep, left, text_of
 
 DOCUMENTATION = r"""
 module: hosts_entries
@@ -134,7 +134,7 @@ def main() -> None:
         changed |= keep(module, path, text, unsafe_writes=module.params["unsafe_writes"])
     module.exit_json(
         changed=changed,
-        deploy_manages={"files": [str(path) for path in after]},
+        deploy_manages={"files": left(after)},
         diff=[
             {
                 "before": before[path],

@@ -21,7 +21,7 @@ from ansible.module_utils.job_ssh_stack import (
     unrestricted,
 )
 from ansible.module_utils.own_connection import connected_as
-from ansible.module_utils.root_file import keep, text_of
+from ansible.module_utils.root_file import keep, left, text_of
 
 DOCUMENTATION = r"""
 module: job_ssh_pam
@@ -152,7 +152,7 @@ def main() -> None:
             path.unlink(missing_ok=True)
     module.exit_json(
         changed=changed,
-        deploy_manages={"files": [str(path) for path, text in wanted.items() if text and is_closed]},
+        deploy_manages={"files": left(path for path, text in wanted.items() if text and is_closed)},
         diff=[
             {
                 "before": before[path],

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.root_file import keep
+from ansible.module_utils.root_file import keep, left
 
 DOCUMENTATION = r"""
 module: user_slices
@@ -121,7 +121,7 @@ def main() -> None:
             module.run_command(["systemctl", "daemon-reload"], check_rc=True)
     module.exit_json(
         changed=changed,
-        deploy_manages={"files": [str(_UNITS / name) for name in after]},
+        deploy_manages={"files": left(_UNITS / name for name in after)},
         diff=[
             {
                 "before": before.get(name, ""),

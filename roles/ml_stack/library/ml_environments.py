@@ -17,6 +17,7 @@ from ansible.module_utils.ml_environment import (
     leftover_module_files,
     place_of,
 )
+from ansible.module_utils.root_file import left
 
 DOCUMENTATION = r"""
 module: ml_environments
@@ -165,7 +166,7 @@ def main() -> None:
         done.append(f"removed {path}")
         if not module.check_mode:
             path.unlink()
-    module.exit_json(changed=bool(done), built=done, deploy_manages={"files": [str(path) for path in files]})
+    module.exit_json(changed=bool(done), built=done, deploy_manages={"files": left(files)})
 
 
 if __name__ == "__main__":

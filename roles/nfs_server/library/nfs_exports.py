@@ -8,7 +8,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.exports_file import exports_text, problems
-from ansible.module_utils.root_file import keep, text_of
+from ansible.module_utils.root_file import keep, left, text_of
 
 DOCUMENTATION = r"""
 module: nfs_exports
@@ -88,7 +88,7 @@ def main() -> None:
         changed=kept or reload or bool(missing),
         diff={"before_header": str(_FILE), "after_header": str(_FILE), "before": before, "after": after},
         deploy_impact={"kind": "reconfigure" if reload else "none", "service": "nfs-server", "reasons": []},
-        deploy_manages={"files": [str(_FILE)]},
+        deploy_manages={"files": left([_FILE])},
     )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.root_file import keep
+from ansible.module_utils.root_file import keep, left
 
 DOCUMENTATION = r"""
 module: peer_memory
@@ -57,7 +57,7 @@ def main() -> None:
                 "wants the kernel's or DOCA's ib_core: see dmesg, and lsmod | grep ib_"
             )
     changed = keep(module, _FILE, _TEXT) or not loaded
-    module.exit_json(changed=changed, deploy_manages={"files": [str(_FILE)], "modules": ["nvidia_peermem"]})
+    module.exit_json(changed=changed, deploy_manages={"files": left([_FILE]), "modules": ["nvidia_peermem"]})
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.mount_table import NETWORK_KINDS, Mount, containing, mounted
-from ansible.module_utils.root_file import give_to_root
+from ansible.module_utils.root_file import give_to_root, left
 
 DOCUMENTATION = r"""
 module: scratch_directory
@@ -68,7 +68,7 @@ def main() -> None:
     if missing and not module.check_mode:
         path.mkdir(parents=True)
     changed = give_to_root(module, path, _MODE) or missing
-    module.exit_json(changed=changed, deploy_manages={"files": [str(path)]})
+    module.exit_json(changed=changed, deploy_manages={"files": left([path])})
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.root_file import give_to_root
+from ansible.module_utils.root_file import give_to_root, left
 from ansible.module_utils.slurm_conf import (
     ASK_FOR_JOBS,
     changed_parameters,
@@ -57,6 +57,10 @@ options:
     default: 60
   may_lose_jobs:
     description: Whether a change is made that loses jobs which are there.
+    type: bool
+    default: false
+  told_otherwise:
+    description: Whether the daemon was told something else than its files say, and has to read them again.
     type: bool
     default: false
   not_added:
@@ -219,6 +223,11 @@ class Slurmctld:
             if path.is_file():
                 changed |= give_to_root(self.module, path)
         return changed
+
+    def managed(self) -> dict[str, Any]:
+        """What is recorded of the host, as it is now."""
+        files = left([*(self.directory / name for name in self.files), *self.directories])
+        return {"files": files, "services": {"slurmctld": {"runs": True}}}
 
     def make_directories(self) -> None:
         """Makes them, for the user slurm."""
@@ -414,6 +423,7 @@ def _argument_spec() -> dict[str, Any]:
         "state_directory": {"type": "path", "default": "/var/lib/deploy/slurmctld"},
         "timeout": {"type": "int", "default": 60},
         "may_lose_jobs": {"type": "bool", "default": False},
+        "told_otherwise": {"type": "bool", "default": False},
         "not_added": {"type": "dict", "default": {}},
         "known_since": {"type": "dict", "default": {}},
     }
@@ -432,12 +442,15 @@ def main() -> None:
     oldest = daemon.oldest_version(version) if running else version
     daemon.files = without_unknown(daemon.files, module.params["known_since"], oldest)
     to_write = current != daemon.files
-    if not running:
-        action, reasons = "start", ["slurmctld is not running"]
-    elif to_write and applied == daemon.files:
-        action, reasons = decide(current, daemon.files, version)
+    if running:
+        # What lies there counts where it is newer than what the daemon took.
+        action, reasons = decide(
+            current if to_write and applied == daemon.files else applied, daemon.files, version
+        )
+        if action == "none" and module.params["told_otherwise"]:
+            action, reasons = "reconfigure", ["it was told otherwise since it read its files"]
     else:
-        action, reasons = decide(applied, daemon.files, version)
+        action, reasons = "start", ["slurmctld is not running"]
     enabled = bool(version) and daemon.enabled()
     # Of what the daemon runs with, not of what lies there: an interrupted run may have written it already.
     running_with = applied or current
@@ -450,11 +463,7 @@ def main() -> None:
         "diff": _diff(current, daemon.files, daemon.directory),
         "deploy_impact": {"kind": action, "service": "slurmctld", "reasons": reasons, "guarded": lost},
         "deploy_pending": left_out(wanted, daemon.files, daemon.directory),
-        "deploy_manages": {
-            "files": [str(daemon.directory / name) for name in daemon.files]
-            + [str(path) for path in daemon.directories],
-            "services": ["slurmctld"],
-        },
+        "deploy_manages": daemon.managed(),
     }
     if to_write and version:
         daemon.judge()
@@ -478,6 +487,7 @@ def main() -> None:
                 + ("The previous files are back in place." if current else "")
             )
     daemon.write(daemon.record, daemon.files, 0o600)
+    result["deploy_manages"] = daemon.managed()
     module.exit_json(**result)
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.own_connection import connected_as, connection
-from ansible.module_utils.root_file import keep, text_of
+from ansible.module_utils.root_file import keep, left, text_of
 from ansible.module_utils.sshd_login import Login, effective, refusal
 from ansible.module_utils.user_files import Work, as_owners
 
@@ -26,6 +26,8 @@ short_description: Settings of sshd that sshd accepts, and that let this run com
 description:
   - Writes a drop-in that is read before all others, after sshd judged the whole configuration with it and the
     account that this run is connected with was found to be let in. Then sshd reads it by a reload.
+  - Whether or not the drop-in changes, an ordinary user has to get every one of the settings; a Match block
+    or another file that makes something else of them ends the module.
 options:
   settings:
     description: Values by their names in sshd_config(5).
@@ -49,6 +51,10 @@ _MAIN = Path("/etc/ssh/sshd_config")
 _DROP_INS = Path("/etc/ssh/sshd_config.d")
 _FILE = _DROP_INS / "00-deploy.conf"
 _INCLUDE = re.compile(rf"^\s*Include\s+.*{re.escape(str(_DROP_INS))}/\*\.conf", re.MULTILINE | re.IGNORECASE)
+_ANYBODY = "user=nobody,host=192.0.2.1,addr=192.0.2.1,laddr=192.0.2.2,lport=22"
+"""Somebody whom no Match block is meant for, from an address for documentation (RFC 5737)."""
+_ADD_UP = frozenset({"acceptenv", "denygroups", "denyusers", "hostkey", "listenaddress", "port", "setenv"})
+"""Settings that others may add to."""
 _HEAD = "# Made by deploy; changes made here are undone by the next run.\n"
 
 
@@ -75,7 +81,23 @@ class Server:
         if reason := refusal(settings, login):
             self._fail(f"{login.user!r}, with whom this run is connected, could not log in again: {reason}")
 
-    def _tried(self, place: Path, *, first: bool = False) -> dict[str, list[str]]:
+    def judge_for_others(self) -> None:
+        """Fails when an ordinary user gets something else than the settings, whoever wrote it."""
+        with tempfile.TemporaryDirectory() as name:
+            place = Path(name)
+            alone = place / "alone"
+            alone.write_text(self.text, encoding="utf-8")
+            meant, given = self._effective(alone, _ANYBODY), self._tried(place / "a", who=_ANYBODY)
+        for setting in self._settings:
+            said, wanted = ({*found.get(setting.lower(), [])} for found in (given, meant))
+            if not wanted <= said if setting.lower() in _ADD_UP else wanted != said:
+                self._fail(
+                    f"{setting} is {' '.join(sorted(said)) or 'nothing'} for ordinary users instead of "
+                    f"{' '.join(sorted(wanted))}: {_others_lines(setting)}. Remove it there, or "
+                    "declare it in ssh_server_parameters"
+                )
+
+    def _tried(self, place: Path, *, first: bool = False, who: str = "") -> dict[str, list[str]]:
         """What would hold for this run's account, by a copy; with ``first``, were nothing read before."""
         shutil.copytree(_DROP_INS, place)
         (place / _FILE.name).write_text(self.text, encoding="utf-8")
@@ -83,10 +105,13 @@ class Server:
         text = text_of(_MAIN).replace(str(_DROP_INS), str(place))
         main.write_text(f"Include {place / _FILE.name}\n{text}" if first else text, encoding="utf-8")
         where = connection(os.getpid()) or ("127.0.0.1", 22)
-        who = f"user={connected_as()},host={where[0]},addr={where[0]},laddr=127.0.0.1,lport={where[1]}"
+        own = f"user={connected_as()},host={where[0]},addr={where[0]},laddr=127.0.0.1,lport={where[1]}"
+        return self._effective(main, who or own)
+
+    def _effective(self, main: Path, who: str) -> dict[str, list[str]]:
         code, out, err = self._module.run_command([self._sshd, "-T", "-f", str(main), "-C", who])
         if code != 0:
-            self._fail(f"sshd refuses the settings: {err.strip().replace(str(place), '')}")
+            self._fail(f"sshd refuses the settings: {err.strip().replace(str(main.parent), '')}")
         return effective(out)
 
     def _own_login(self, settings: dict[str, list[str]]) -> Login:
@@ -101,10 +126,11 @@ class Server:
         self._module.fail_json(msg=f"{reason}. Nothing was changed")
 
     def has_read(self) -> bool:
-        """Whether sshd, where it runs, started or reloaded after the file was written."""
+        """Whether sshd, where it runs, started or reloaded after its files were written, ours or others'."""
         command = ["systemctl", "show", "ssh", "--property=StateChangeTimestampMonotonic", "--value"]
         since = int(self._module.run_command(command)[1].strip() or 0) / 1e6
-        return _FILE.stat().st_mtime <= time.time() - time.monotonic() + since or not self.runs()
+        written = max(path.stat().st_mtime for path in (_MAIN, _DROP_INS, *_DROP_INS.glob("*.conf")))
+        return written <= time.time() - time.monotonic() + since or not self.runs()
 
     def runs(self) -> bool:
         """Whether it does; started by a socket, it reads its files for each connection."""
@@ -113,6 +139,18 @@ class Server:
     def reload(self) -> None:
         """Has the listening process read its files again; connections have processes of their own."""
         self._module.run_command(["systemctl", "reload", "ssh"], check_rc=True)
+
+
+def _others_lines(setting: str) -> str:
+    """Where files of others speak of a setting."""
+    places = [
+        f"{path}:{number}"
+        for path in (_MAIN, *sorted(_DROP_INS.glob("*.conf")))
+        if path != _FILE
+        for number, line in enumerate(text_of(path).splitlines(), 1)
+        if line.replace("=", " ").split()[:1] and line.replace("=", " ").split()[0].lower() == setting.lower()
+    ]
+    return f"see {', '.join(places)}" if places else f"something that {_MAIN} includes says so"
 
 
 def _has_key(settings: dict[str, list[str]], account: pwd.struct_passwd) -> bool:
@@ -144,6 +182,7 @@ def main() -> None:
     differs = before != server.text
     if differs:
         server.judge()
+    server.judge_for_others()
     stale = differs or not server.has_read()
     kept = keep(module, _FILE, server.text)
     if stale and server.runs() and not module.check_mode:
@@ -151,7 +190,7 @@ def main() -> None:
     module.exit_json(
         changed=stale or kept,
         deploy_impact={"kind": "reconfigure" if stale else "none", "service": "ssh"},
-        deploy_manages={"files": [str(_FILE)]},
+        deploy_manages={"files": left([_FILE])},
         diff={
             "before": before,
             "after": server.text,

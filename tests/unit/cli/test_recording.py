@@ -34,6 +34,8 @@ class Hosts:
         self.silent = silent
         self.told: dict[str, set[str]] = {}
         self.only: dict[str, list[str]] = {}
+        self.managed: dict[str, dict[str, Any]] = {}
+        self.answers: dict[str, list[dict[str, Any]]] = {}
         self.expected = {name: {_FIRST: "1", _SECOND: "2"} for name in _BOTH}
         monkeypatch.setattr(records, "ask", self.ask)
         monkeypatch.setattr(Records, "expected", lambda *_: self.expected)
@@ -42,7 +44,11 @@ class Hosts:
         assert not self.told.keys() & questions.keys(), "a host is told once"
         self.told |= {name: set(content["phases"]) for name, (_, content) in questions.items()}
         self.only = {name: content["only"] for name, (_, content) in questions.items()}
-        return {name: Unanswered("gone") if name == self.silent else [] for name in questions}
+        for name, (_, content) in questions.items():
+            of_phases = {phase: told["managed"] for phase, told in content["phases"].items()}
+            self.managed.setdefault(name, {}).update(of_phases)
+        answers = {name: {"left": [], "differing": self.answers.get(name, [])} for name in questions}
+        return answers | {name: Unanswered("gone") for name in questions if name == self.silent}
 
     @contextmanager
     def recording(
@@ -151,3 +157,41 @@ def test_a_record_of_another_time_goes_where_something_is_left_to_a_later_run(
     assert hosts.told == {"node1": {_FIRST}}
     assert hosts.only == {"node1": [_FIRST]}, "a record of another time is taken away"
     assert written.digests == {}
+
+
+def test_a_record_has_the_state_that_the_last_task_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    hosts = Hosts(monkeypatch)
+    wrote: Any = {"files": {"/x": {"type": "file", "content": "sha1:a"}, "/y": {"mode": "0600"}}}
+    edited: Any = {"files": {"/x": {"content": None}}, "services": {"s": {"runs": True}}}
+    events: list[Event] = [
+        replace(result("ctl1", phase=_FIRST), manages=wrote),
+        phase_ended(_FIRST, *_BOTH),
+        replace(result("ctl1", phase=_SECOND), manages=edited),
+        phase_ended(_SECOND, *_BOTH),
+    ]
+    with hosts.recording() as recording:
+        recording.finish(events, _BOTH)
+    x = {"type": "file", "content": None}
+    assert hosts.managed["ctl1"][_FIRST]["files"]["/x"] == x
+    assert hosts.managed["ctl1"][_FIRST]["files"]["/y"] == {"mode": "0600"}
+    assert hosts.managed["ctl1"][_SECOND] == {"files": {"/x": x}, "services": {"s": {"runs": True}}}
+
+
+def test_the_files_of_hidden_tasks_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    hosts = Hosts(monkeypatch)
+    proxy = next(phase for phase in PHASES if phase.name == "proxy")
+    plan = Plan((Step(proxy, ("ctl1",)),))
+    with hosts.recording(plan) as recording:
+        recording.finish([phase_ended("proxy", "ctl1")], ["ctl1"])
+    assert "/etc/apt/apt.conf.d/05deploy-proxy" in hosts.managed["ctl1"]["proxy"]["files"]
+
+
+def test_what_others_did_meanwhile_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    hosts = Hosts(monkeypatch)
+    edit = {"kind": "files", "name": "/x", "recorded": {"content": "a"}, "found": {"content": "b"}}
+    silent = {"kind": "probe", "name": "limits", "recorded": "failed", "found": "failed"}
+    hosts.answers = {"node1": [edit, silent, edit]}
+    assert [notice.text for notice in hosts.write().notices] == [
+        "node1: /x differs (changed by others during this run): the next run looks again",
+        "node1: limits cannot be asked (so its phase has no end): the next run looks again",
+    ]

@@ -57,6 +57,36 @@ def test_a_package_of_another_version_is_to_be_brought_back() -> None:
     assert host_state(answer(), EXPECTED).repairs == {}
 
 
+def test_what_overrides_is_to_be_put_aside_where_every_host_begins() -> None:
+    file = "/etc/systemd/system/munge.service.d/x.conf"
+    drift = [entry("beside", file, None, FILE), entry("beside", "/etc/old.conf.d/x", FILE, None)]
+    state = host_state(answer(packages=drift), EXPECTED)
+    assert state.repairs == {"bootstrap_put_aside": [file]}
+    assert state.converged == {"names"}
+    assert str(state.drift[0]) == f"{file} is there, and was not"
+
+
+def test_what_runs_otherwise_is_restarted_where_every_host_begins() -> None:
+    was, runs = {**UP, "command": "/x"}, {**UP, "command": "/x -v"}
+    state = host_state(answer(packages=[entry("services", "x", was, runs)]), EXPECTED)
+    assert state.repairs == {"bootstrap_restart": ["x"]}
+    assert state.converged == {"names"}
+    stopped = host_state(answer(packages=[entry("services", "x", was, {**UP, "runs": False})]), EXPECTED)
+    assert stopped.repairs == {}
+    assert stopped.converged == {"base", "names"}
+
+
+def test_a_daemon_that_was_told_otherwise_is_to_read_again() -> None:
+    expected = {**EXPECTED, "controller": "f4"}
+    drift = entry("probe", "partitions as slurmctld has them", "h1", "h2")
+    said = {**answer(), "controller": {**answer()["base"], "fingerprint": "f4", "drift": [drift]}}
+    state = host_state(said, expected)
+    assert state.repairs == {"slurmctld_told_otherwise": True}
+    assert "controller" not in state.converged
+    said["controller"]["drift"] = [{**drift, "found": "failed"}]
+    assert host_state(said, expected).repairs == {}
+
+
 def test_a_host_without_an_answer_has_nothing_converged() -> None:
     state = host_state(Unanswered("refused"), EXPECTED)
     assert (state.converged, state.why) == (frozenset(), "refused")
@@ -73,6 +103,11 @@ def test_a_host_without_an_answer_has_nothing_converged() -> None:
         (entry("packages", "x", "2", None), "package x is missing"),
         (entry("services", "x", UP, {**UP, "runs": False}), "service x is stopped"),
         (entry("services", "x", UP, {**UP, "at boot": "masked"}), "service x is masked at boot, was enabled"),
+        (
+            entry("services", "x", {**UP, "command": "/x"}, {**UP, "command": "/x -v"}),
+            "service x runs as /x -v, ran as /x",
+        ),
+        (entry("services", "x", {**UP, "command": "/x"}, {**UP, "runs": False}), "service x is stopped"),
         (entry("users", "x", {"groups": ["a"]}, {"groups": ["a", "b"]}), "user x has groups a,b, had a"),
         (entry("modules", "x", True, False), "kernel module x is missing"),  # noqa: FBT003
         (entry("sysctls", "a.b", "1", "0"), "kernel setting a.b is 0, was 1"),

@@ -81,3 +81,12 @@ def test_a_path_with_a_space_survives() -> None:
 
 def test_comments_and_half_lines_are_no_mounts() -> None:
     assert table.parse_fstab("# /dev/sdb1 /x ext4 defaults\n\n/dev/sdb1 /x\n") == []
+
+
+def test_a_lost_restriction_differs_and_comes_back_without_an_unmount() -> None:
+    wanted = Mount("/dev/sdb1", "/s", "ext4", ("nosuid", "nodev"))
+    there = Mount("/dev/sdb1", "/s", "ext4", ("rw", "nodev", "noatime"))
+    assert table.differences(wanted, there) == ["without nosuid"]
+    assert table.remounted(wanted, there) == "remount,bind,nodev,noatime,nosuid"
+    assert table.remounted(wanted, Mount("/dev/sdc1", "/s", "ext4", there.options)) == ""
+    assert table.remounted(wanted, Mount("/dev/sdb1", "/s", "ext4", ("rw", "nosuid", "nodev"))) == ""

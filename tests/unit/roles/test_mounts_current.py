@@ -1,6 +1,8 @@
 import os
 from pathlib import Path
 
+import pytest
+
 from tests.unit.roles.loading import load_module
 
 module = load_module("playbooks/library/mounts_current.py")
@@ -47,3 +49,13 @@ def test_names_that_would_be_hidden(tmp_path: Path) -> None:
         path.mkdir(parents=True)
     assert module.hidden(local, other) == ["admin"]
     assert module.hidden(tmp_path / "missing", other) == []
+
+
+def test_what_waits_for_the_next_boot_is_recorded_as_it_shall_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    mounts = object.__new__(module.Mounts)
+    mounts.wanted = [HOME, Mount("/dev/sdb1", "/scratch", "ext4", ("nosuid", "nodev"))]
+    mounts.left_behind = ["/old"]
+    there = [HOME, Mount("/dev/sdb1", "/scratch", "ext4", ("rw", "suid"))]
+    monkeypatch.setattr(module, "mounted", lambda: there)
+    awaited = {"type": "ext4", "source": "/dev/sdb1", "options": ["nodev", "nosuid"]}
+    assert mounts.recorded() == {"/home": {}, "/scratch": awaited, "/old": None}

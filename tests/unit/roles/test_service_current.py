@@ -64,3 +64,23 @@ def test_a_port_answers_once_something_listens() -> None:
     assert fails.asked == [["systemctl", "is-failed", "--quiet", "x"]] * 2
     assert not service.has_answer(waits, patience=0)
     assert len(waits.asked) == 1
+
+
+def test_an_input_that_was_there_and_is_gone_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service, "_SEEN", tmp_path / "seen")
+    kept, gone, never = (tmp_path / name for name in ("kept", "gone", "never"))
+    for path in (kept, gone):
+        path.touch()
+    assert service.Seen("x.service").removed("inputs") == []
+    service.Seen("x.service").keep([str(kept), str(gone), str(never)], [str(gone)])
+    assert service.Seen("x.service").removed("inputs") == []
+    gone.unlink()
+    assert service.Seen("x.service").removed("inputs") == [f"{gone} (removed)"]
+    assert service.Seen("x.service").removed("reload_inputs") == [f"{gone} (removed)"]
+    service.Seen("x.service").keep([str(kept)], [])
+    assert service.Seen("x.service").removed("inputs") == []
+
+
+def test_what_came_beside_an_input_counts_where_the_service_reads_all() -> None:
+    inputs = ["/etc/x.conf.d/a", "/etc/x.conf.d/b", "/etc/default/x", "/etc/systemd/system/x.service.d/y"]
+    assert service.drop_in_directories(inputs) == ["/etc/x.conf.d", "/etc/systemd/system/x.service.d"]

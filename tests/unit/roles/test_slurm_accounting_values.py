@@ -110,3 +110,19 @@ def test_the_role_declares_the_same_options(variable: str, fields: Loaded, other
         "options"
     ]
     assert options.keys() == {field.option for field in fields} | others
+
+
+@pytest.mark.parametrize(
+    ("entity", "fields"),
+    [
+        ("associations", values.ASSOCIATION),
+        ("accounts", values.ACCOUNT),
+        ("users", values.USER),
+        ("qos", values.QOS),
+    ],
+)
+def test_what_the_role_sets_its_probe_reads(entity: str, fields: list[Loaded]) -> None:
+    probes = yaml.safe_load((ROOT / ROLE / "meta/probes.yml").read_text())
+    (said,) = (probe["argv"] for probe in probes if entity in probe["argv"])
+    columns = said[-1].removeprefix("format=").split(",")
+    assert {field.keyword.lower() for field in fields} <= {*columns}

@@ -1,4 +1,5 @@
 import grp
+import hashlib
 import json
 import os
 import pwd
@@ -22,7 +23,11 @@ def _place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def recorded(*files: Path, probes: tuple[dict[str, Any], ...] = ()) -> None:
-    told = {"fingerprint": "f", "managed": {"files": [str(path) for path in files]}, "probes": list(probes)}
+    told = {
+        "fingerprint": "f",
+        "managed": {"files": {str(path): {} for path in files}},
+        "probes": list(probes),
+    }
     on_host.record({"base": told}, ["base"], ["base"], "1.0")
 
 
@@ -63,6 +68,68 @@ def test_every_change_of_a_file_is_found(tmp_path: Path) -> None:
     assert found["content"]["changed"] == pytest.approx(paths["content"].stat().st_ctime)
 
 
+def as_left(path: Path, **state: object) -> dict[str, Any]:
+    """What record answers of a file that a module said it left in a state."""
+    told = {"fingerprint": "f", "managed": {"files": {str(path): state or None}}, "probes": []}
+    found: list[dict[str, Any]] = on_host.record({"base": told}, ["base"], ["base"], "1.0")["differing"]
+    assert len(found) <= 1
+    return found[0] if found else {}
+
+
+def sha1(text: str) -> str:
+    return f"sha1:{hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()}"
+
+
+def test_what_the_run_left_is_recorded_and_not_what_became_of_it(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text("x")
+    path.chmod(0o644)
+    assert as_left(path, type="file", content=sha1("x"), mode="0644", owner=ME, group=MY_GROUP) == {}
+    assert drift() == []
+    path.write_text("edited between the task and the end of the run")
+    assert as_left(path, type="file", content=sha1("x"), mode="0644")["name"] == str(path)
+    assert [entry["name"] for entry in drift()] == [str(path)]
+    path.write_text("x")
+    # The run itself changed it once more, in place.
+    assert as_left(path, type="file", content=None, mode="0644") == {}
+    path.chmod(0o666)
+    assert as_left(path, type="file", mode="0644")["found"]["mode"] == "0666"
+    path.chmod(0o644)
+    assert drift() == []
+    path.unlink()
+    assert as_left(path, type="file", mode="0644")["found"] is None
+    assert as_left(path) == {}
+    path.write_text("again")
+    assert as_left(path)["recorded"] is None
+
+
+def test_a_secret_is_known_by_when_it_was_written(tmp_path: Path) -> None:
+    path = tmp_path / "key"
+    path.write_text("x")
+    written = path.stat().st_mtime_ns
+    assert as_left(path, type="file", written=written) == {}
+    assert as_left(path, type="file", written=written - 1)["name"] == str(path)
+    assert [entry["name"] for entry in drift()] == [str(path)]
+    # The task that wrote it again after that said what it wrote.
+    assert as_left(path, type="file", written=written - 1, content=sha1("x")) == {}
+
+
+def test_a_directory_behind_a_link_is_recorded_as_the_link(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path)
+    assert as_left(tmp_path / "link", type="directory", mode="0700") == {}
+    assert drift() == []
+
+
+def test_a_part_that_was_never_recorded_is_no_drift(monkeypatch: pytest.MonkeyPatch) -> None:
+    recorded(Path("/x"))
+    monkeypatch.setitem(on_host.LOOKS, "files", lambda names: {name: {"mode": "1"} for name in names})
+    recorded(Path("/x"))
+    monkeypatch.setitem(
+        on_host.LOOKS, "files", lambda names: {name: {"mode": "1", "new": 2} for name in names}
+    )
+    assert drift() == []
+
+
 def test_a_probe_is_compared_without_the_lines_that_change_by_themselves(tmp_path: Path) -> None:
     answer = tmp_path / "answer"
     answer.write_text("a\ntime 1\n")
@@ -73,6 +140,60 @@ def test_a_probe_is_compared_without_the_lines_that_change_by_themselves(tmp_pat
     assert [entry["name"] for entry in drift()] == ["p"]
     answer.unlink()
     assert [entry["found"] for entry in drift()] == ["failed"]
+
+
+def test_a_probe_that_always_fails_is_never_unchanged() -> None:
+    probe = {"name": "p", "argv": ["false"]}
+    told = {"fingerprint": "f", "managed": {}, "probes": [probe]}
+    assert [
+        entry["name"] for entry in on_host.record({"base": told}, ["base"], ["base"], "1.0")["differing"]
+    ] == ["p"]
+    assert [entry["found"] for entry in drift()] == ["failed"]
+
+
+def test_what_comes_to_lie_beside_and_overrides_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places = {
+        name: tmp_path / name
+        for name in ("etc/x.conf.d", "run/x.conf.d", "etc/cron.d", "etc/systemd/system/s.service.d")
+    }
+    for place in places.values():
+        place.mkdir(parents=True)
+    monkeypatch.setattr(on_host, "_ROOTS", (f"{tmp_path}/etc/", f"{tmp_path}/run/"))
+    monkeypatch.setattr(on_host, "_UNITS", (f"{tmp_path}/etc/systemd/system",))
+    ours, theirs = places["etc/x.conf.d"] / "deploy.conf", places["etc/x.conf.d"] / "before.conf"
+    of_package = places["etc/x.conf.d"] / "package.conf"
+    for path in (ours, theirs):
+        path.write_text("x")
+    monkeypatch.setattr(on_host, "of_packages", lambda paths: {str(of_package)} & set(paths))
+    files: dict[str, Any] = {str(ours): {}, str(places["etc/cron.d"] / "deploy"): {}}
+    told = {"fingerprint": "f", "managed": {"files": files, "services": {"s": {}}}, "probes": []}
+    on_host.record({"base": told}, ["base"], ["base"], "1.0")
+    assert drift() == []
+    of_package.write_text("x")
+    (places["etc/cron.d"] / "more").write_text("adds, and changes nothing")
+    (places["etc/x.conf.d"] / "x.conf.dpkg-old").write_text("is not read")
+    assert drift() == []
+    theirs.write_text("y")
+    new = [
+        places["etc/x.conf.d"] / "zz.conf",
+        places["run/x.conf.d"] / "zz.conf",
+        places["etc/systemd/system/s.service.d"] / "override.conf",
+        tmp_path / "etc/systemd/system/s.service",
+    ]
+    for path in new:
+        path.write_text("x")
+    found = {entry["name"]: entry for entry in drift()}
+    assert found.keys() == {str(theirs), *map(str, new)}
+    assert all(entry["kind"] == "beside" for entry in found.values())
+    assert [found[str(path)]["recorded"] for path in new] == [None] * len(new)
+
+
+def test_what_packages_bring_is_theirs() -> None:
+    mine = Path(on_host.__file__)
+    owned = on_host.of_packages([str(mine), "/etc/debian_version"])
+    assert owned <= {"/etc/debian_version"}
 
 
 def test_records_are_private_and_forgotten(tmp_path: Path) -> None:
@@ -114,6 +235,7 @@ def test_kernel() -> None:
     found = on_host.sysctls(["kernel.ostype", "kernel.no_such_thing"])
     assert found == {"kernel.ostype": "Linux", "kernel.no_such_thing": None}
     assert on_host.mounts(["/proc", "/nowhere"])["/proc"]["type"] == "proc"
+    assert "rw" in on_host.mounts(["/proc"])["/proc"]["options"]
     assert on_host.mounts(["/nowhere"]) == {"/nowhere": None}
     assert on_host.modules(["no-such-module"]) == {"no-such-module": False}
 
@@ -153,6 +275,14 @@ def test_services_by_what_systemd_says(monkeypatch: pytest.MonkeyPatch) -> None:
         "c": {"runs": False, "at boot": "enabled"},
         "d": None,
     }
+
+
+def test_a_service_is_known_by_how_it_was_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    with subprocess.Popen(["/bin/sleep", "60"]) as process:
+        text = f"LoadState=loaded\nActiveState=active\nMainPID={process.pid}\n"
+        monkeypatch.setattr(on_host, "_said", lambda *_: (text, True))
+        assert on_host.services(["a"])["a"]["command"] == "/bin/sleep 60"
+        process.kill()
 
 
 def test_the_program_that_is_sent_runs_by_itself() -> None:
@@ -224,8 +354,9 @@ def left(*phases: str) -> list[str]:
 
 
 def manage(phase: str, *files: Path, only: tuple[str, ...] = ("base", "other")) -> list[str]:
-    told = {"fingerprint": "f", "managed": {"files": [str(path) for path in files]}, "probes": []}
-    return [entry["name"] for entry in on_host.record({phase: told}, [*only], [*only], "1.0")]
+    told = {"fingerprint": "f", "managed": {"files": {str(path): {} for path in files}}, "probes": []}
+    said = on_host.record({phase: told}, [*only], [*only], "1.0")
+    return [entry["name"] for entry in said["left"]]
 
 
 def test_what_is_managed_no_more_is_left_over_until_it_is_gone(tmp_path: Path) -> None:
@@ -258,7 +389,7 @@ def test_a_phase_that_is_being_worked_on_leaves_nothing_over(tmp_path: Path) -> 
     file = tmp_path / "file"
     file.write_text("x")
     manage("base", file)
-    assert on_host.record({}, [], ["base"], "1.0") == [], "it could not be settled"
+    assert on_host.record({}, [], ["base"], "1.0")["left"] == [], "it could not be settled"
     assert on_host.verify() == {}
     assert left("base", "other") == []
     assert manage("other") == []
@@ -280,10 +411,15 @@ def test_a_phase_that_a_host_takes_no_part_in_any_more_is_left_over(tmp_path: Pa
 def test_accounts_and_services_are_left_over_while_they_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
     service = {"runs": True, "at boot": "enabled"}
     monkeypatch.setitem(on_host.LOOKS, "services", lambda names: dict.fromkeys(names, service))
-    managed = {"users": [ME, "nobody-here"], "services": ["a.service", "b"], "packages": ["p"]}
+    managed: dict[str, dict[str, Any]] = {
+        "users": {ME: {}, "nobody-here": {}},
+        "services": {"a.service": {}, "b": {}},
+        "packages": {"p": {}},
+    }
     told = {"fingerprint": "f", "managed": managed, "probes": []}
     on_host.record({"base": told}, ["base"], ["base"], "1.0")
-    found = on_host.record({"base": {**told, "managed": {"services": ["a"]}}}, ["base"], ["base"], "1.0")
+    fewer = {"base": {**told, "managed": {"services": {"a": {}}}}}
+    found = on_host.record(fewer, ["base"], ["base"], "1.0")["left"]
     assert found == [{"kind": "services", "name": "b"}, {"kind": "users", "name": ME}]
     service |= {"runs": False, "at boot": "disabled"}
     assert on_host.left_over(["base"]) == [{"kind": "users", "name": ME}]
