@@ -24,6 +24,13 @@ def inside(container: str, *command: str) -> list[str]:
     return ["nsenter", "--target", process, "--all", "env", "--ignore-environment", *_ENVIRONMENT, *command]
 
 
+def in_network_of(container: str, *command: str) -> list[str]:
+    """The call that runs a program of this machine in a container's network."""
+    process = _init_of(container)
+    assert process is not None, f"{container} does not run"
+    return ["nsenter", "--target", process, "--net", *command]
+
+
 def _init_of(container: str) -> str | None:
     file = _pid_file(container)
     try:

@@ -83,6 +83,11 @@ def _apt_options(host: Host) -> str:
     return "".join(found)
 
 
+def expected_hostname(site: Site, host: Host) -> str:
+    """What a machine has to call itself; empty where that does not matter."""
+    return _Duties(site, host, {}).hostname
+
+
 @dataclass(frozen=True)
 class _Duties:
     """What a host does in the cluster, and what it needs for that."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from deploy.run.message import clean, one_line
 from deploy.validate.case import Case
-from deploy.validate.checks import burn_in, hosts, jobs, monitoring, performance, slurm
+from deploy.validate.checks import burn_in, hosts, jobs, monitoring, performance, slurm, surroundings
 from deploy.validate.verdict import Judged, Verdict
 
 SLOW = frozenset({"limit", "nccl", "nvbandwidth", "dcgm", "training"})
@@ -34,10 +34,19 @@ CHECKS: tuple[Check, ...] = (
     Check("clock", "the clocks agree", hosts.clock),
     Check("names", "every host knows the others' addresses by name", hosts.names),
     Check("ways", "Slurm's daemons can be reached from where that is needed", hosts.ways),
+    Check("packets", "packets between hosts of Slurm arrive, soon and in one piece", surroundings.packets),
     Check("munge", "what munge signs on one host every other can decode", hosts.credentials),
     Check("mounts", "shared file systems are mounted", hosts.mounts),
     Check("space", "users can write to /tmp, /var and their homes", hosts.space),
+    Check(
+        "shared-directories",
+        "directories for all take everybody's files, and keep each its owner's",
+        surroundings.shared_directories,
+    ),
     Check("hardware", "no node has less than its contract", hosts.hardware),
+    Check("identity", "every host has its own name and address", surroundings.identity),
+    Check("accounts", "users and groups are the same on every host", surroundings.accounts),
+    Check("login-shell", "a user's login shell works on every host", surroundings.login_shell),
     Check("admin-logins", "admins log in on a compute node without a job there", hosts.admin_logins),
     Check("controllers", "every slurmctld answers", slurm.controllers),
     Check("accounting-daemon", "slurmdbd and its database answer", slurm.accounting_daemon),

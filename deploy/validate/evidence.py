@@ -10,6 +10,8 @@ Answer = Mapping[str, Any]
 
 STATE = "Ask the hosts for their state"
 LOOK = "Look at the hosts"
+SURROUNDINGS = "Look at what users meet there"
+PACKETS = "Measure what packets between hosts meet"
 CREDENTIALS = "Decode everybody's credential"
 JOBS = "Run the validation's jobs"
 LEFTOVERS = "Look for what jobs left"
@@ -35,6 +37,8 @@ class Evidence:
     complaints: Mapping[str, Answer] = field(default_factory=dict)
     admins: Mapping[str, Answer] = field(default_factory=dict)
     monitoring: Answer | None = None
+    surroundings: Mapping[str, Answer] = field(default_factory=dict)
+    packets: Mapping[str, Answer] = field(default_factory=dict)
 
     def told(self, masters: Iterable[str], what: str) -> Answer | None:
         """What the first controller that answers says of Slurm; None when none does.
@@ -69,5 +73,7 @@ def gathered(events: Iterable[Event]) -> Evidence:
         admins=answers(ADMINS),
         monitoring=next(iter(answers(MONITORING).values()), None),
         complaints=answers(COMPLAINTS),
+        surroundings=answers(SURROUNDINGS),
+        packets=answers(PACKETS),
         silent={(r.task, r.host): r.message for r in results if r.answer is None and r.is_trouble},
     )

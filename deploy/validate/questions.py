@@ -20,6 +20,7 @@ from deploy.site.inventory import NODE, Host, Site
 from deploy.site.storage import mount_paths
 from deploy.validate import programs
 from deploy.validate.benchmarks import module_with_torch
+from deploy.validate.declared import declared_groups, declared_users
 from deploy.validate.monitoring_questions import monitoring_questions, watcher
 from deploy.validate.thresholds import Thresholds
 
@@ -113,16 +114,27 @@ def _by_host(site: Site, contract: Mapping[str, Hardware]) -> dict[str, dict[str
     in_slurm = {host.name for host in members(site, contract, "packages")}
     closed = {host.name for host in closed_nodes(site, contract)}
     names, peers = _Names(site), _Peers(site)
+    user = validation_user(site)
+    addresses = {host.name: host.cluster_address for host in site.cluster if is_ip(host.cluster_address)}
 
     def variables(host: Host) -> dict[str, Any]:
         is_master, is_in_slurm = host.name in masters, host.name in in_slurm
+        known = [*names.of(host.name), host.name]
+        own_peers = peers.of(host.name) if is_in_slurm else []
         asked: dict[str, Any] = {
+            "validation_surroundings": {
+                "user": user,
+                "users": sorted({*declared_users(host), "slurm"} if is_in_slurm else {*declared_users(host)}),
+                "groups": sorted(declared_groups(host)),
+                "addresses": {name: addresses[name] for name in known if name in addresses},
+            },
+            "validation_packets": [peer for peer in own_peers if peer[0] != host.name],
             "validation_services": services[host.name],
             "validation_asks_slurm": is_master,
             "validation_look": {
                 "has_munge": is_in_slurm,
                 "names": names.of(host.name),
-                "peers": peers.of(host.name) if is_in_slurm else [],
+                "peers": own_peers,
                 "mounts": mount_paths(site, host),
                 "directories": ["/", "/tmp", "/var", "/home"],  # noqa: S108 - it is looked at, not written
                 "asks_slurm": is_master,

@@ -33,6 +33,10 @@ class Thresholds:
     """What is nearer to the median than this is no outlier, however equal the others are."""
     bus_bandwidth_percent: float = 90.0
     """So much of the bus bandwidth that NCCL reaches on such GPUs and such a fabric must be there."""
+    lost_percent: float = 5.0
+    """So many of the packets between two hosts may be lost."""
+    latency_ms: float = 20.0
+    """The fastest of many packets takes no longer to a host of the cluster and back."""
     benchmarks: Benchmarks = field(default_factory=Benchmarks)
     """The programs that measure, and what NCCL should reach."""
 

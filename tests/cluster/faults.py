@@ -14,6 +14,7 @@ _APART = (
     r"/NodeName=node1 NodeAddr=\1\2 \4\nNodeName=node2 NodeAddr=\1\3 \4/"
 )
 """Gives each of the two nodes a line of its own."""
+_LOSSY = "INPUT --match statistic --mode random --probability 0.3 --jump DROP"
 
 
 @dataclass(frozen=True)
@@ -159,9 +160,81 @@ HOSTS = (
         ("ctl1: sacctmgr --immediate --quiet delete user bob account=research",),
         ("ctl1: sacctmgr --immediate --quiet add user bob account=research",),
     ),
+    Fault(
+        "a third of the packets to a node are lost",
+        "packets",
+        ("node2",),
+        "packets are lost",
+        (f"network: iptables --append {_LOSSY} node2",),
+        (f"network: iptables --delete {_LOSSY} node2",),
+    ),
+    Fault(
+        "a user has another uid on a node",
+        "accounts",
+        ("node1",),
+        "bob has the uid 3002 instead of 2002",
+        ("node1: sed -i s/^bob:x:2002:/bob:x:3002:/ /etc/passwd",),
+        ("node1: sed -i s/^bob:x:3002:/bob:x:2002:/ /etc/passwd",),
+    ),
+    Fault(
+        "a login shell ends at once on a node",
+        "login-shell",
+        ("node2",),
+        "ends with exit code 3 before its command",
+        ("node2: echo exit 3 > /etc/profile.d/zz-fault.sh",),
+        ("node2: rm /etc/profile.d/zz-fault.sh",),
+    ),
+    Fault(
+        "/tmp has lost its sticky bit",
+        "shared-directories",
+        ("login1",),
+        "/tmp has the mode 0777 instead of 1777",
+        ("login1: chmod 0777 /tmp",),
+        ("login1: chmod 1777 /tmp",),
+    ),
+    Fault(
+        "a node has another host name",
+        "identity",
+        ("node1",),
+        "it calls itself elsewhere instead of node1",
+        ("node1: hostname elsewhere",),
+        ("node1: hostname node1",),
+    ),
 )
 
 SLURM = (
+    Fault(
+        "large packets do not reach a node: its MTU is smaller than the others'",
+        "packets",
+        ("node2",),
+        "packets of 1500 bytes are lost, small ones arrive",
+        ("node2: ip link set eth0 mtu 1400",),
+        ("node2: ip link set eth0 mtu 1500",),
+    ),
+    Fault(
+        "a group has another gid on a node",
+        "accounts",
+        ("node2",),
+        "the group alice has the gid 3001 instead of 2001",
+        ("node2: sed -i s/^alice:x:2001:/alice:x:3001:/ /etc/group",),
+        ("node2: sed -i s/^alice:x:3001:/alice:x:2001:/ /etc/group",),
+    ),
+    Fault(
+        "what users write on a node is open to all: another umask",
+        "login-shell",
+        ("node1",),
+        "the umask is 0000, on most hosts 0022",
+        ("node1: echo umask 0 > /etc/profile.d/zz-fault.sh",),
+        ("node1: rm /etc/profile.d/zz-fault.sh",),
+    ),
+    Fault(
+        "/dev/shm is missing on a node",
+        "shared-directories",
+        ("node1",),
+        "/dev/shm is no file system in memory",
+        ("node1: umount --lazy /dev/shm; chmod 1777 /dev/shm",),
+        ("node1: mount -t tmpfs -o nosuid,nodev,mode=1777 tmpfs /dev/shm",),
+    ),
     Fault(
         "two nodes do not reach each other (a blackhole route)",
         "ways",

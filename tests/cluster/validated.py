@@ -10,6 +10,7 @@ import pytest
 from deploy.lab.state import container_name
 from tests.cluster.faults import Fault
 from tests.cluster.lab_cluster import DEPLOY, Cluster, run
+from tests.containers import in_network_of
 
 
 def validated(cluster: Cluster, *options: str, expect: int) -> dict[str, Any]:
@@ -64,10 +65,12 @@ def broken(cluster: Cluster, faults: tuple[Fault, ...]) -> Iterator[None]:
 
 
 def do(cluster: Cluster, line: str) -> None:
-    """``HOST: SCRIPT``, or ``podman: COMMAND HOST``."""
+    """``HOST: SCRIPT``, ``podman: COMMAND HOST``, or ``network: COMMAND HOST``: in its network, from here."""
     host, _, script = line.partition(": ")
+    *words, name = script.split()
     if host == "podman":
-        *words, name = script.split()
         run("podman", *words, container_name(cluster.name, name))
+    elif host == "network":
+        run(*in_network_of(container_name(cluster.name, name), *words))
     else:
         cluster.on(host, "sh", "-c", script)

@@ -1,6 +1,6 @@
 """What hosts are: reachable, with their services, hardware and clock; what they see of each other."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from statistics import median_low
 
@@ -48,9 +48,17 @@ def services(case: Case) -> Iterator[Verdict]:
 
 def clock(case: Case) -> Iterator[Verdict]:
     """The clocks agree."""
+    zones = {name: str(answer["zone"]) for name, answer in case.evidence.surroundings.items()}
+    usual = Counter(zones.values()).most_common(1)[0][0] if zones else ""
     for host in case.status.hosts:
+        zone = zones.get(host.status.name, usual)
         if wrong := _errors(host, "clock-off"):
             yield failed(wrong[0].message, host.status.name, hint=wrong[0].hint)
+        elif zone != usual:
+            said = f"it shows the time of another zone: UTC{zone}, on most hosts UTC{usual}"
+            yield failed(
+                said, host.status.name, hint=f"timedatectl set-timezone ZONE   (on {host.status.name})"
+            )
         elif _errors(host, "never-converged"):
             yield not_measured("the host is not set up yet", host.status.name)
         elif host.status.reach is Reach.ANSWERED:

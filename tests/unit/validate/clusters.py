@@ -175,6 +175,30 @@ def looks() -> dict[str, dict[str, Any]]:
     return {name: deepcopy({**look, "slurm": slurm if name == "ctl1" else None}) for name in ADDRESSES}
 
 
+def surroundings() -> dict[str, dict[str, Any]]:
+    """What users of a healthy cluster meet on its hosts."""
+    own = {"uid": 2001, "gid": 2001, "shell": "/bin/bash", "has_shell": True}
+    plain = {"mode": 0o1777, "uid": 0, "mounted": "", "is_read_only": False}
+    answer = {
+        "users": {"ann": own, USER: {**own, "uid": 59990, "gid": 59990}},
+        "groups": {"ann": 2001},
+        "directories": {"/tmp": {**plain}, "/var/tmp": {**plain}, "/dev/shm": {**plain, "mounted": "tmpfs"}},
+        "closed": "",
+        "zone": "+0000",
+        "login_shell": {"why": "", "umask": "0022"},
+    }
+    return {name: deepcopy({**answer, "name": name, "addresses_of": [name]}) for name in ADDRESSES}
+
+
+def packets() -> dict[str, dict[str, Any]]:
+    """How packets between the hosts of a healthy cluster travel."""
+    way = {"sent": 50, "lost": 0, "seconds": 0.0001, "blocked_bytes": 0}
+    return {
+        name: {"why": "", "sent_again": 0.1, "peers": {peer: {**way} for peer in ADDRESSES if peer != name}}
+        for name in ADDRESSES
+    }
+
+
 def reply(code: int | None = 200, data: object = None, why: str = "") -> dict[str, Any]:
     """What deploy/validate/programs/monitoring.py says of a request."""
     return {"code": code, "why": why, "data": data}
@@ -257,6 +281,9 @@ class Cluster:
     )
     monitoring: dict[str, Any] | None = field(default_factory=monitoring)
 
+    surroundings: dict[str, Any] = field(default_factory=surroundings)
+    packets: dict[str, Any] = field(default_factory=packets)
+
     @property
     def watched(self) -> dict[str, Any]:
         """What the monitoring says, where it says something."""
@@ -284,7 +311,12 @@ class Cluster:
         made = site(self.variables, self.groups)
         asked = (self.states, self.looks, self.credentials, self.jobs, self.leftovers, self.silent)
         evidence = Evidence(
-            *asked, complaints=self.complaints, admins=self.admins, monitoring=self.monitoring
+            *asked,
+            complaints=self.complaints,
+            admins=self.admins,
+            monitoring=self.monitoring,
+            surroundings=self.surroundings,
+            packets=self.packets,
         )
         status = site_status(
             made, self.states, {}, {}, asked=list(made.hosts), limit=None, inventory="inventory.ini", at=NOW

@@ -27,7 +27,17 @@ def test_a_healthy_cluster_passes_every_check() -> None:
 
 
 def test_a_cluster_that_nobody_reached_proves_nothing() -> None:
-    lost = Cluster(states={}, looks={}, credentials={}, jobs=None, leftovers={}, admins={}, monitoring=None)
+    lost = Cluster(
+        states={},
+        looks={},
+        credentials={},
+        leftovers={},
+        admins={},
+        surroundings={},
+        packets={},
+        jobs=None,
+        monitoring=None,
+    )
     lost.silent["Run the validation's jobs", "login1"] = "No route to host"
     found = dict(outcomes(lost))
     assert {name for name, outcome in found.items() if outcome is Outcome.FAILED} == {
@@ -109,6 +119,8 @@ def test_a_site_of_one_machine() -> None:
     one.looks = {"node1": one.looks["ctl1"] | {"addresses": {"node1": ["10.0.0.11"]}}}
     one.credentials = {"node1": {"undecoded": {}}}
     one.admins = {}
+    one.surroundings = {"node1": one.surroundings["node1"]}
+    one.packets = {}
     one.watched["doors"] = {"node1": ""}
     for target in one.watched["prometheus"]["targets"]["data"]:
         target["instance"] = "node1"
@@ -129,6 +141,7 @@ def test_a_site_of_one_machine() -> None:
     found = dict(outcomes(one))
     assert {name for name, outcome in found.items() if outcome is Outcome.NOT_APPLICABLE} == {
         *ELSEWHERE,
+        "packets",
         "ssh-gate",
         "containers",
         "admin-logins",

@@ -6,7 +6,7 @@ import pytest
 
 from deploy.site.inventory import Site
 from deploy.validate.questions import write_questions
-from tests.unit.validate.clusters import HARDWARE, NODES, USER, site
+from tests.unit.validate.clusters import ADDRESSES, HARDWARE, NODES, USER, site
 
 MASTER, LOGIN, NODE, CLUSTER = "slurm-master", "slurm-login", "slurm-node", "slurm-cluster"
 
@@ -42,6 +42,21 @@ def test_what_each_host_is_asked(tmp_path: Path) -> None:
     assert "slurmd" in hosts["node1"]["validation_services"]
     assert found["vars"]["validation_makers"] == ["ctl1", "login1", "node1", "node2"]
     assert [*found["phase_validation_afterwards"]] == [*NODES]
+
+
+def test_what_users_meet_is_asked_of_every_host(tmp_path: Path) -> None:
+    people = {
+        "users_accounts": [{"name": "ann", "uid": 2001}, {"name": "eve", "uid": 2002, "state": "absent"}],
+        "users_groups": [{"name": "lab", "gid": 3000}],
+    }
+    hosts = asked(tmp_path, site(people))["phase_validation"]
+    told = hosts["node1"]["validation_surroundings"]
+    assert told["user"] == USER
+    assert told["users"] == ["ann", USER, "slurm"]
+    assert told["groups"] == ["lab"]
+    assert told["addresses"] == ADDRESSES
+    assert [name for name, *_ in hosts["ctl1"]["validation_packets"]] == [*NODES]
+    assert [name for name, *_ in hosts["node1"]["validation_packets"]] == ["ctl1", "node2"]
 
 
 @pytest.mark.parametrize(

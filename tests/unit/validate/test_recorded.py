@@ -29,7 +29,8 @@ MEASURED = {"nccl", "nccl-bandwidth", "nvbandwidth", "dcgm", "training", "burn-i
 UNWATCHED = {"prometheus", "targets", "alerts", "alertmanager", "grafana"}
 ELSEWHERE = {"mounts", "plugins", "containers", "mpi", *UNWATCHED}
 """What the clusters did not have."""
-LATER = {"admin-logins", "portals", *MEASURED}
+USERS_MEET = {"accounts", "login-shell", "shared-directories", "identity", "packets"}
+LATER = {"admin-logins", "portals", *USERS_MEET, *MEASURED}
 """What was not asked yet when this was recorded, and what was not asked of them."""
 Recorded = dict[str, Any]
 

@@ -1,0 +1,25 @@
+"""The people whom the inventory has for a host."""
+
+from collections.abc import Mapping
+
+from deploy.site.inventory import Host
+
+
+def declared_users(host: Host) -> dict[str, int]:
+    """The accounts of people that the inventory has for a host, with their uids."""
+    return _declared([*host.value("users_accounts"), host.value("users_validation")], "uid")
+
+
+def declared_groups(host: Host) -> dict[str, int]:
+    """The groups of people that the inventory has for a host, with their gids."""
+    return _declared(host.value("users_groups"), "gid")
+
+
+def _declared(listed: object, number: str) -> dict[str, int]:
+    """What is not to be absent, and has its number in plain digits."""
+    entries = [entry for entry in listed if isinstance(entry, Mapping)] if isinstance(listed, list) else []
+    return {
+        str(entry["name"]): int(entry[number])
+        for entry in entries
+        if "name" in entry and entry.get("state") != "absent" and str(entry.get(number, "")).isdecimal()
+    }
