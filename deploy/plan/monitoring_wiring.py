@@ -40,6 +40,9 @@ _PORTALS = ("alertmanager", "blackbox_exporter", "grafana", "prometheus")
 """The roles of the host that watches whose daemons listen."""
 _PAGES = frozenset(_PORTALS) - {"blackbox_exporter"}
 """Those that people open."""
+_OPEN_PAGES = frozenset({"alertmanager", "prometheus"})
+"""Those among them that show and do everything for everybody."""
+_LOOPBACK = "127.0.0.1"
 
 
 def listening_roles(site: Site, host: Host, contract: Mapping[str, Hardware]) -> list[str]:
@@ -68,14 +71,35 @@ def monitoring_variables(site: Site, host: Host, contract: Mapping[str, Hardware
     # A host that is known by name alone has its address from elsewhere.
     address = host.cluster_address if is_ip(host.cluster_address) else ""
     wired: Variables = {f"{role}_listen_address": address for role in listening}
+    wired |= {
+        f"{role}_listen_address": _page_address(host, role, address) for role in _OPEN_PAGES & {*listening}
+    }
     wired["firewall_guarded"] = [{"ports": _ports(host, listening), "from": _watching(site)}]
     wired["firewall_pages"] = _ports(host, [role for role in listening if role in _PAGES])
     if host in site.metrics:
-        wired["prometheus_alertmanagers"] = [host.place(host.value("alertmanager_port"))]
-        wired["grafana_prometheus_url"] = f"http://{host.place(host.value('prometheus_port'))}"
+        wired["prometheus_alertmanagers"] = [_page(host, "alertmanager")]
+        wired["grafana_prometheus_url"] = f"http://{_page(host, 'prometheus')}"
         wired["prometheus_cluster"] = cluster
         wired |= {"prometheus_packages": []} if host.value("prometheus_release") else {}
     return wired
+
+
+def _page_address(host: Host, role: str, address: str) -> str:
+    """Where a page listens that asks nobody who they are: on its own host alone, unless something guards it.
+
+    A firewall does, or accounts that the site gives it; and the site may say where it listens.
+    """
+    if f"{role}_listen_address" in host.variables:
+        return str(host.variables[f"{role}_listen_address"])
+    web = host.variables.get(f"{role}_web")
+    has_accounts = bool(web) and (not isinstance(web, Mapping) or "basic_auth_users" in web)
+    return address if has_accounts or "firewall_admin_networks" in host.variables else _LOOPBACK
+
+
+def _page(host: Host, role: str) -> str:
+    """Where programs on the host that watches ask a page."""
+    port = host.value(f"{role}_port")
+    return f"{_LOOPBACK}:{port}" if _page_address(host, role, "") == _LOOPBACK else host.place(port)
 
 
 def _ports(host: Host, listening: Iterable[str]) -> list[str]:
@@ -92,14 +116,22 @@ def scrape_targets(site: Site, members: Members) -> Variables:
     """Whom Prometheus asks, by job, in the words of its file_sd_config; jobs without hosts are left out."""
     targets = {
         job.name: [
-            _target(host, host.place(host.value(f"{job.role}_port")))
+            _target(host, place)
             for host in site.cluster
-            if host.name in members.get(job.phase, ())
+            if host.name in members.get(job.phase, ()) and (place := _asked_at(site, host, job))
         ]
         for job in _JOBS
     }
     targets["blackbox"] = list(_probes(site, members))
     return {"scrape_targets_jobs": {job: found for job, found in targets.items() if found}}
+
+
+def _asked_at(site: Site, host: Host, job: _Job) -> str:
+    """The place of a job's target; none of a page that only its own host reaches, where several hosts ask."""
+    if job.role not in _OPEN_PAGES:
+        return host.place(host.value(f"{job.role}_port"))
+    place = _page(host, job.role)
+    return "" if place.startswith(_LOOPBACK) and len(site.metrics) > 1 else place
 
 
 def _probes(site: Site, members: Members) -> Iterator[Variables]:

@@ -1,6 +1,8 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from deploy.plan.build import build_plan
 from deploy.plan.catalog import PHASES
 from deploy.plan.wiring import wiring
@@ -68,8 +70,8 @@ def test_whom_prometheus_asks(tmp_path: Path) -> None:
         "gpu": {"node1": ["10.0.0.11:9400"], "node2": ["10.0.0.12:9400"]},
         "slurm": {"ctl1": ["10.0.0.1:9341"]},
         "mysqld": {"ctl1": ["10.0.0.1:9104"]},
-        "prometheus": {"login1": ["10.0.0.2:9090"]},
-        "alertmanager": {"login1": ["10.0.0.2:9093"]},
+        "prometheus": {"login1": ["127.0.0.1:9090"]},
+        "alertmanager": {"login1": ["127.0.0.1:9093"]},
         "blackbox": {
             "ctl1": ["10.0.0.1:6817", "10.0.0.1:6819"],
             "login1": ["10.0.0.2:22", "http://10.0.0.2:3000/api/health"],
@@ -95,10 +97,39 @@ def test_daemons_listen_in_the_cluster_alone(tmp_path: Path) -> None:
     assert hosts["node1"]["node_exporter_listen_address"] == "10.0.0.11"
     assert hosts["node1"]["gpu_exporter_listen_address"] == "10.0.0.11"
     assert "gpu_exporter_listen_address" not in hosts["login1"]
-    assert hosts["login1"]["prometheus_listen_address"] == "10.0.0.2"
-    assert hosts["login1"]["prometheus_alertmanagers"] == ["10.0.0.2:9093"]
-    assert hosts["login1"]["grafana_prometheus_url"] == "http://10.0.0.2:9090"
+    assert hosts["login1"]["grafana_listen_address"] == "10.0.0.2"
     assert "prometheus_listen_address" not in hosts["node1"]
+
+
+_ACCOUNTS = "prometheus_web: {basic_auth_users: {a: b}}\nalertmanager_web: '{{ mine }}'\n"
+
+
+@pytest.mark.parametrize(
+    ("variables", "address", "asked"),
+    [
+        ("", "127.0.0.1", "127.0.0.1"),
+        ("prometheus_web: {tls_server_config: {cert_file: /x}}\n", "127.0.0.1", "127.0.0.1"),
+        ("firewall_admin_networks: [192.0.2.0/24]\n", "10.0.0.2", "10.0.0.2"),
+        (_ACCOUNTS, "10.0.0.2", "10.0.0.2"),
+        ("prometheus_listen_address: ''\nalertmanager_listen_address: ''\n", "", "10.0.0.2"),
+    ],
+)
+def test_pages_that_ask_nobody_who_they_are_are_open_to_their_host_alone(
+    tmp_path: Path, variables: str, address: str, asked: str
+) -> None:
+    site = watched_by(tmp_path, "login1", files={"host_vars/login1.yml": variables})
+    host = groups(site)["phase_check"]["hosts"]["login1"]
+    # What the site itself says is not wired once more.
+    listening = [host.get(f"{role}_listen_address", "") for role in ("prometheus", "alertmanager")]
+    assert listening == [address] * 2
+    assert host["prometheus_alertmanagers"] == [f"{asked}:9093"]
+    assert host["grafana_prometheus_url"] == f"http://{asked}:9090"
+    assert targets(site)["prometheus"] == {"login1": [f"{asked}:9090"]}
+    assert targets(site)["alertmanager"] == {"login1": [f"{asked}:9093"]}
+
+
+def test_nobody_takes_oneself_for_another_that_watches(tmp_path: Path) -> None:
+    assert not {"prometheus", "alertmanager"} & targets(watched_by(tmp_path, "ctl1", "login1")).keys()
 
 
 def test_a_host_that_is_known_by_name_listens_everywhere(tmp_path: Path) -> None:

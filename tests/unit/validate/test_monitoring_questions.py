@@ -32,8 +32,8 @@ def test_a_site_that_says_nothing() -> None:
     found = read({})
     asked, access = found["validation_monitoring"], found["validation_monitoring"]["prometheus"]["access"]
     assert {name: (asked[name]["address"], asked[name]["port"]) for name in asked.keys() - {"doors"}} == {
-        "prometheus": ("10.0.0.1", 9090),
-        "alertmanager": ("10.0.0.1", 9093),
+        "prometheus": ("127.0.0.1", 9090),
+        "alertmanager": ("127.0.0.1", 9093),
         "grafana": ("10.0.0.1", 3000),
     }
     assert asked["doors"] == [["login1", "10.0.0.2", 22]]
