@@ -1,0 +1,94 @@
+#!/usr/bin/python
+"""Ansible module: packages and services that nothing replaces or restarts behind the admins' back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.attended_texts import apt_text, needrestart_text, objections
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.root_file import keep, text_of
+
+DOCUMENTATION = r"""
+module: attended
+short_description: Packages and services that nothing replaces or restarts behind the admins' back
+description:
+  - Tells unattended-upgrades and needrestart to leave them alone, whether they are installed or not, and asks
+    apt whether another of its files says otherwise.
+options:
+  packages:
+    description: Patterns for the beginning of names of packages; none means that the files are removed.
+    type: list
+    elements: str
+    default: []
+  services:
+    description: Patterns for the beginning of names of services.
+    type: list
+    elements: str
+    default: []
+author: [the maintainers of this project]
+"""
+
+RETURN = r"""
+deploy_manages:
+  description: The files.
+  type: dict
+  returned: always
+deploy_pending:
+  description: What another file of apt's takes back.
+  type: list
+  returned: always
+"""
+
+# Read last, each.
+_APT = Path("/etc/apt/apt.conf.d/99deploy-attended")
+_NEEDRESTART = Path("/etc/needrestart/conf.d/zz-deploy.conf")
+
+
+def main() -> None:
+    """Compare, write, and ask apt what holds."""
+    listed: dict[str, Any] = {"type": "list", "elements": "str", "default": []}
+    module = AnsibleModule(argument_spec={"packages": listed, "services": listed}, supports_check_mode=True)
+    packages, services = module.params["packages"], module.params["services"]
+    wanted = {
+        _APT: apt_text(packages) if packages else "",
+        _NEEDRESTART: needrestart_text(services) if services else "",
+    }
+    before = {path: text_of(path) for path in wanted}
+    changed = False
+    for path, text in wanted.items():
+        if text:
+            if not module.check_mode:
+                path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+            changed |= keep(module, path, text)
+        elif path.exists():
+            changed = True
+            if not module.check_mode:
+                path.unlink()
+    pending = []
+    if not (module.check_mode and changed):
+        dump = module.run_command(["apt-config", "dump"], check_rc=True)[1]
+        pending = [
+            f"unattended-upgrades may act behind deploy's back: {what}; a later file in {_APT.parent} says so"
+            for what in objections(dump, packages)
+        ]
+    module.exit_json(
+        changed=changed,
+        deploy_manages={"files": [str(path) for path, text in wanted.items() if text]},
+        deploy_pending=pending,
+        diff=[
+            {
+                "before": before[path],
+                "after": text,
+                "before_header": str(path),
+                "after_header": str(path),
+            }
+            for path, text in wanted.items()
+            if before[path] != text
+        ],
+    )
+
+
+if __name__ == "__main__":
+    main()
