@@ -87,6 +87,10 @@ _NAME = re.compile(r"[a-z_][a-z0-9_-]{0,31}")
 _KEY = re.compile(r"[^\r\n]+")
 _BLOCK = re.compile(rf"^{re.escape(BEGIN)}\n.*?^{re.escape(END)}\n", re.MULTILINE | re.DOTALL)
 _SLURM = "slurm"
+_NO_SHELL = "/usr/sbin/nologin"
+_CLOSED = ("--expiredate", "1", "--shell", _NO_SHELL)
+_IN_USE = 8
+"""What userdel(8) and groupdel(8) exit with for an account with processes, and for somebody's first group."""
 _KEYS = PurePosixPath(".ssh/authorized_keys")
 _ASIDE = f"{_KEYS.name}.put-aside-by-deploy"
 _REMEMBERED = "accounts"
@@ -210,6 +214,24 @@ def account_commands(
     return commands
 
 
+def run(module: AnsibleModule, commands: Sequence[Sequence[str]]) -> list[str]:
+    """Runs them; returns what has to wait until nobody uses it any more. An account that waits is closed."""
+    pending = []
+    for command in commands:
+        code, _, err = module.run_command(command)
+        if code == _IN_USE and command[0] == "userdel":
+            module.run_command(["usermod", *_CLOSED, command[-1]], check_rc=True)
+            pending.append(
+                f"account {command[-1]}: closed, and not removed yet, because processes of it run; end them "
+                f"(scancel --user={command[-1]}; loginctl terminate-user {command[-1]})"
+            )
+        elif code == _IN_USE and command[0] == "groupdel":
+            pending.append(f"group {command[-1]}: not removed yet, because it is an account's first group")
+        elif code != 0:
+            module.fail_json(msg=f"{' '.join(command)}: {err.strip()}")
+    return pending
+
+
 def home_of(user: Mapping[str, Any]) -> str:
     """The home directory of an account."""
     return str(user.get("home") or f"/home/{user['name']}")
@@ -229,6 +251,8 @@ def _change(user: Mapping[str, Any], entry: pwd.struct_passwd, present: Present)
         options += ["--gid", primary]
     if entry.pw_shell != user["shell"]:
         options += ["--shell", user["shell"]]
+        # One that was closed, and is wanted again.
+        options += ["--expiredate", ""] if entry.pw_shell == _NO_SHELL else []
     if entry.pw_gecos != user["comment"]:
         options += ["--comment", user["comment"]]
     if entry.pw_dir != home_of(user):
@@ -248,7 +272,7 @@ def slurm_commands(uid: int, gid: int, present: Present) -> list[list[str]]:
         commands.append(["groupadd", "--system", "--gid", str(gid), _SLURM])
     if _SLURM not in present.users:
         options = ["--system", "--uid", str(uid), "--gid", _SLURM, "--no-create-home"]
-        options += ["--home-dir", "/nonexistent", "--shell", "/usr/sbin/nologin"]
+        options += ["--home-dir", "/nonexistent", "--shell", _NO_SHELL]
         commands.append(["useradd", *options, _SLURM])
     return commands
 
@@ -404,15 +428,12 @@ def main() -> None:
         *group_commands(groups, present),
         *account_commands(accounts, present, create_home=given["create_home"], home_mode=given["home_mode"]),
     ]
+    pending: list[str] = []
     if not module.check_mode:
         remember(_REMEMBERED, meanwhile(accounts, before))
-        for command in commands:
-            code, _, err = module.run_command(command)
-            if code != 0:
-                module.fail_json(msg=f"{' '.join(command)}: {err.strip()}")
+        pending += run(module, commands)
     actions = [" ".join(command) for command in commands]
     keys: list[str] = []
-    pending: list[str] = []
     if given["create_home"]:
         here = [user for user in accounts if user["state"] == "present"]
         keyless = [

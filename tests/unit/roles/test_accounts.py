@@ -241,3 +241,43 @@ def test_a_file_in_another_encoding_keeps_its_lines(tmp_path: Path) -> None:
     file.write_bytes(b"ssh-rsa B J\xf6rg\n")
     assert module.place_keys(str(tmp_path), ["ssh-ed25519 A"], write=True)
     assert file.read_bytes() == b"ssh-rsa B J\xf6rg\n" + KEPT.encode()
+
+
+class Machine:
+    """Runs commands as a host would; some fail."""
+
+    def __init__(self, codes: dict[str, int]) -> None:
+        self.codes = codes
+        self.ran: list[str] = []
+
+    def run_command(self, command: list[str], **_: object) -> tuple[int, str, str]:
+        self.ran.append(" ".join(command))
+        return self.codes.get(" ".join(command), 0), "", "no"
+
+    def fail_json(self, *, msg: str) -> None:
+        raise SystemExit(msg)
+
+
+def test_an_account_with_processes_is_closed_and_the_rest_goes_on() -> None:
+    machine = Machine({"userdel alice": 8, "groupdel project": 8})
+    pending = module.run(machine, [["userdel", "alice"], ["groupdel", "project"], ["groupadd", "new"]])
+    assert machine.ran == [
+        "userdel alice",
+        "usermod --expiredate 1 --shell /usr/sbin/nologin alice",
+        "groupdel project",
+        "groupadd new",
+    ]
+    assert [text.split(":")[0] for text in pending] == ["account alice", "group project"]
+    with pytest.raises(SystemExit, match="userdel bob: no"):
+        module.run(Machine({"userdel bob": 10}), [["userdel", "bob"]])
+
+
+def test_a_closed_account_that_is_wanted_again_is_opened() -> None:
+    present = module.Present(
+        groups={"alice": group_entry("alice", 2001)},
+        users={"alice": user_entry("alice", 2001, 2001, "", "/usr/sbin/nologin")},
+    )
+    (command,) = module.account_commands(
+        [account("alice", 2001)], present, create_home=True, home_mode="0700"
+    )
+    assert command == ["usermod", "--shell", "/bin/bash", "--expiredate", "", "alice"]
