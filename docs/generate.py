@@ -9,7 +9,17 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from generators import benchmarks, command, errors, example, monitoring, rehearsals, validation, variables
+from generators import (
+    benchmarks,
+    command,
+    errors,
+    example,
+    monitoring,
+    rehearsals,
+    unwatched,
+    validation,
+    variables,
+)
 
 ROOT = Path(__file__).resolve().parents[1]
 GENERATORS = (
@@ -19,6 +29,7 @@ GENERATORS = (
     example,
     monitoring,
     rehearsals,
+    unwatched,
     validation,
     variables,
 )

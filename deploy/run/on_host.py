@@ -52,7 +52,7 @@ _UNITS = (
     *(root + "systemd/" + name for root in ("/etc/", "/run/") for name in ("system", "system.control")),
     "/usr/local/lib/systemd/system",
 )
-_OVERRIDES = re.compile(
+OVERRIDES = re.compile(
     r"/systemd/system[^/]*/[^/]+\.d$|/([^/]+\.conf|limits|preferences|profile|sshd_config|sysctl)\.d$"
 )
 """Directories in which a file of others changes what a file of deploy's says; in others it adds something."""
@@ -312,7 +312,7 @@ def lying_beside(managed: dict[str, Iterable[str]]) -> set[str]:
     places |= {place + "/" + unit + ".d" for place in _UNITS for unit in [*units, "service"] if units}
     found = {path for place in _UNITS for unit in units if _is_own_unit(path := place + "/" + unit)}
     for place in places:
-        if _OVERRIDES.search(place) and os.path.isdir(place):
+        if OVERRIDES.search(place) and os.path.isdir(place):
             found |= {place + "/" + name for name in os.listdir(place) if not _NO_DROP_IN.search(name)}
     return {path for path in found if not os.path.isdir(path)}
 

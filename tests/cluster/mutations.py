@@ -57,6 +57,26 @@ ASSOCIATIONS = (
     "modify user bob set maxjobs=-1",
     "modify account research set parent=deploy-validate",
 )
+DROP_IN = "mkdir -p {0} && printf '[Service]\\nNice=1\\n' > {0}/zz.conf"
+PLACES_OF_DROP_INS = ("/etc/systemd/system", "/run/systemd/system", "/etc/systemd/system.control")
+BESIDE = {
+    "/etc/ssh/sshd_config.d/01-drifted.conf": "MaxSessions 3",
+    "/etc/profile.d/zz-drifted.sh": "export BASH_ENV=/nowhere",
+    "/etc/systemd/system/service.d/zz.conf": "[Service]",
+}
+"""Files that override deploy's, by hand, from where they lie."""
+TOLD = {
+    "scontrol setdebug debug": "the configuration that slurmctld runs with differs",
+    "scontrol update PartitionName=batch MaxTime=77": "partitions as slurmctld has them differs",
+}
+"""What a running slurmctld can be told otherwise."""
+OTHER_ARGUMENTS = (
+    "sed 's/^ExecStart=.*/& -m/' /lib/systemd/system/{0} > /etc/systemd/system/{0}"
+    " && systemctl daemon-reload && systemctl restart {0}"
+    " && rm /etc/systemd/system/{0} && systemctl daemon-reload"
+)
+RUNS_OTHERWISE = "chrony.service"
+"""A service on every host, which is started with other arguments on one; no more is done to it."""
 FIREWALL = (
     "nft delete table inet deploy",
     "nft insert rule inet deploy input tcp dport 4711 accept",
@@ -65,12 +85,19 @@ FIREWALL = (
 
 
 def mutations(chosen: random.Random, records: Mapping[str, Records]) -> Iterator[Mutation]:
-    """About thirty; those that need a daemon come before it may be stopped."""
+    """About forty; those that need a daemon come before it may be stopped."""
     yield Mutation("ctl1", f"sacctmgr -i {chosen.choice(ASSOCIATIONS)}", "accounts, users and their limits ")
     yield Mutation("login1", chosen.choice(FIREWALL), "firewall rules ")
+    for command, expected in TOLD.items():
+        yield Mutation("ctl1", command, expected)
+    host = chosen.choice(sorted(records))
+    other = OTHER_ARGUMENTS.format(RUNS_OTHERWISE)
+    yield Mutation(host, other, f"service {RUNS_OTHERWISE} *runs as *-m, ran as ")
     for host, record in records.items():
         yield from _files(chosen, host, record["files"])
+        yield from _beside(chosen, host, record["services"])
         yield _package(chosen, host, record["packages"])
+        yield from _settings(chosen, host, record.get("sysctls", {}))
         yield from _services(chosen, host, record["services"])
     for host in chosen.sample(sorted(records), 3):
         command, expected = chosen.choice(list(ACCOUNTS.items()))
@@ -79,6 +106,9 @@ def mutations(chosen: random.Random, records: Mapping[str, Records]) -> Iterator
 
 def _files(chosen: random.Random, host: str, states: Mapping[str, Any]) -> Iterator[Mutation]:
     for path in chosen.sample(sorted(states), FILES_OF_A_HOST):
+        if states[path] is None:
+            yield Mutation(host, f"touch {path}", f"{path} is there, and was not")
+            continue
         kinds = {"file": OWN_FILES, "link": LINKS}.get(states[path]["type"], ATTRIBUTES)
         if path.endswith(".service"):
             # Of a service without its unit nothing else is said than that it is missing.
@@ -91,6 +121,22 @@ def _files(chosen: random.Random, host: str, states: Mapping[str, Any]) -> Itera
         yield Mutation(host, command.format(path), expected.format(path))
 
 
+def _beside(chosen: random.Random, host: str, services: Mapping[str, Any]) -> Iterator[Mutation]:
+    """A drop-in for a service, and a file that overrides one of deploy's."""
+    name = chosen.choice(sorted(services))
+    unit = name if "." in name else f"{name}.service"
+    place = f"{chosen.choice(PLACES_OF_DROP_INS)}/{unit}.d"
+    yield Mutation(host, DROP_IN.format(place), f"{place}/zz.conf is there, and was not")
+    path, text = chosen.choice(list(BESIDE.items()))
+    command = f"mkdir -p $(dirname {path}) && echo '{text}' > {path}"
+    yield Mutation(host, command, f"{path} is there, and was not")
+
+
+def _settings(chosen: random.Random, host: str, values: Mapping[str, Any]) -> Iterator[Mutation]:
+    for name in chosen.sample(sorted(values), min(1, len(values))):
+        yield Mutation(host, f"sysctl -w {name}=1", f"kernel setting {name} is 1, was ")
+
+
 def _package(chosen: random.Random, host: str, states: Mapping[str, Any]) -> Mutation:
     name = chosen.choice([name for name in PACKAGES if name in states])
     if chosen.choice((True, False)):
@@ -99,7 +145,8 @@ def _package(chosen: random.Random, host: str, states: Mapping[str, Any]) -> Mut
 
 
 def _services(chosen: random.Random, host: str, states: Mapping[str, Any]) -> Iterator[Mutation]:
-    for name in chosen.sample(sorted(states), min(2, len(states))):
+    names = sorted(states.keys() - {RUNS_OTHERWISE})
+    for name in chosen.sample(names, min(2, len(names))):
         # A unit that deploy wrote itself cannot be masked.
         fitting = [each for each in SERVICES if name != "deploy-firewall.service" or "mask" not in each]
         command = chosen.choice(fitting)

@@ -92,11 +92,16 @@ deploy_manages:
 _PACKAGE = "python3-apt"
 
 
+def runs(module: AnsibleModule, service: str) -> bool:
+    """Whether a service runs; one that is masked could not even be tried."""
+    return bool(module.run_command(["systemctl", "is-active", "--quiet", service])[0] == 0)
+
+
 def set_right(module: AnsibleModule, host: AptHost) -> dict[str, Any]:
     """Puts aside what overrides others' files, restarts what runs otherwise; returns what that disturbs."""
     paths = [path for path in module.params["put_aside"] if os.path.lexists(path)]
     named = [name.removesuffix(".service") for name in [*services_of(paths), *module.params["restart"]]]
-    services = list(dict.fromkeys(named))
+    services = [name for name in dict.fromkeys(named) if runs(module, name)]
     commands = [["systemctl", "daemon-reload"]] if are_units(paths) else []
     commands += [["systemctl", "try-restart", *services]] if services else []
     host.actions.extend([f"{path} put aside" for path in paths] if module.check_mode else put_aside(paths))

@@ -1,0 +1,53 @@
+"""The page of what is not watched is whole: every daemon can be asked, takes no orders, or has an entry."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from deploy.plan.probes import declared as probes
+from docs.generators.unwatched import declared, outputs
+from tests.contract.content import ROOT, role_directories, tasks
+
+_SERVICES = ("service_current", "ansible.builtin.systemd_service", "ansible.builtin.service")
+
+
+def daemons(role: Path) -> Iterator[str]:
+    """The services that a role sees to; a timer is no daemon."""
+    for task in tasks(role):
+        for module in _SERVICES:
+            name = str(task.words.get(module, {}).get("name", ""))
+            if name and not name.endswith(".timer"):
+                yield name
+
+
+@pytest.mark.parametrize("role", role_directories(), ids=lambda role: role.name)
+def test_what_a_daemon_can_be_told_is_asked_or_said(role: Path) -> None:
+    entries = declared(role)
+    is_said = any(entry.get("running") or entry.get("takes_orders") is False for entry in entries)
+    if [*daemons(role)] and not probes(role.name):
+        assert is_said, "say in meta/unwatched.yml what its daemon can be told, or takes_orders: false"
+
+
+@pytest.mark.parametrize("role", role_directories(), ids=lambda role: role.name)
+def test_every_entry_has_a_reason(role: Path) -> None:
+    for entry in declared(role):
+        if entry.get("takes_orders") is not False:
+            assert entry["what"][0] not in "A."
+            assert entry["why"].endswith(".")
+        else:
+            assert entry == {"takes_orders": False}
+            assert [*daemons(role)] or role.name == "deploy_metrics"
+
+
+def test_the_page_is_short() -> None:
+    ((path, text),) = outputs(ROOT)
+    assert path.name == "not-watched.md"
+    assert len([line for line in text.splitlines() if line.startswith("| ")]) <= 30
+
+
+def test_a_daemon_is_noticed(tmp_path: Path) -> None:
+    (tmp_path / "tasks").mkdir()
+    text = "- {service_current: {name: a}}\n- {service_current: {name: b.timer}}\n"
+    (tmp_path / "tasks" / "main.yml").write_text(text)
+    assert [*daemons(tmp_path)] == ["a"]
