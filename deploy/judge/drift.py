@@ -1,5 +1,6 @@
 """What hosts answer when they are asked whether they still are as they were recorded."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,6 +10,8 @@ from deploy.plan.catalog import PHASES
 from deploy.plan.probes import probes
 
 _BEGINS = "base"
+_DRIVER = re.compile(r"(lib)?nvidia-|libcuda|firmware-nvidia")
+"""Packages that must not be replaced under jobs: their role does it, on a drained node."""
 _UNANSWERED = "failed"
 """What on_host says of a probe whose command fails."""
 _NO_ANSWER = (("type", "no answer"),)
@@ -113,7 +116,7 @@ class HostState:
         versions = [
             f"{drift.name}={drift.recorded}"
             for drift in self.drift
-            if drift.kind == "packages" and drift.recorded and drift.found
+            if drift.kind == "packages" and drift.recorded and drift.found and not _DRIVER.match(drift.name)
         ]
         if versions:
             said["bootstrap_restore_versions"] = versions

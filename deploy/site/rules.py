@@ -228,6 +228,7 @@ RULES: Mapping[str, Rule] = {
     "nvidia_repository_container_key_fingerprint": _FINGERPRINT,
     "nvidia_repository_cuda_key_fingerprint": _FINGERPRINT,
     "rdma_memlock": Form(r"unlimited|\d+", "a number of KiB, or unlimited"),
+    "reboot_nodes_at_once": _COUNT,
     "slurm_accounts_accounts[].default_qos": _ACCOUNTING_NAME,
     "slurm_accounts_accounts[].name": _ACCOUNTING_NAME,
     "slurm_accounts_accounts[].parent": _ACCOUNTING_NAME,

@@ -1,6 +1,7 @@
 """Programs find the driver they were promised; what would not drive the GPUs is refused first."""
 
 import re
+import time
 
 import pytest
 
@@ -88,7 +89,7 @@ def test_a_driver_that_was_replaced_while_it_runs_wants_a_reboot_and_is_not_call
     replace = "sed -i s/{}/{}/ /proc/driver/nvidia/version"
     on("vendor", "sh", "-c", replace.format("580.95.05", "570.86.15"))
     try:
-        answer = converge(only="vendor")
+        answer = converge("--skip-tags=reboot", only="vendor")
         assert "the NVIDIA driver 570.86.15 runs, and its library is 580.95.05" in answer.stderr, (
             answer.stderr
         )
@@ -96,6 +97,41 @@ def test_a_driver_that_was_replaced_while_it_runs_wants_a_reboot_and_is_not_call
         assert reason == "the NVIDIA driver 570.86.15 runs, and 580.95.05 is installed\n"
     finally:
         on("vendor", "sh", "-c", replace.format("570.86.15", "580.95.05"))
+    assert converge("--skip-tags=reboot", only="vendor").returncode == 0
+    wait_for(on, "idle")
+
+
+def wait_for(on: On, state: str) -> None:
+    """Until Slurm says that of the node, or of its job."""
+    deadline = time.monotonic() + 60
+    ask = (
+        ("squeue", "--noheader", "--format=%T") if state.isupper() else ("sinfo", "--noheader", "--format=%T")
+    )
+    while (seen := on("vendor", *ask).stdout.strip()) != state:
+        assert time.monotonic() < deadline, seen
+        time.sleep(0.5)
+
+
+def test_a_driver_is_replaced_when_the_jobs_of_its_node_have_ended(on: On, converge: Converge) -> None:
+    """The last on this machine: it leaves another branch. What a reboot would do is done by hand."""
+    job = on("vendor", "sbatch", "--parsable", "--chdir=/", "--output=/dev/null", "--wrap=sleep 600")
+    wait_for(on, "RUNNING")
+    answer = converge("--skip-tags=reboot", only="vendor", wishes={"branch": "590"}, patience=0)
+    assert answer.returncode == 2, answer.stdout
+    assert f"jobs still run there: {job.stdout.strip()} (root)" in answer.stderr, answer.stderr
+    assert version(on, "vendor", "nvidia-driver-cuda") == "580.95.05-1"
+    assert version(on, "vendor", "nvidia-kernel-open-dkms") == "580.95.05-1"
+    wait_for(on, "draining")
+    on("vendor", "scancel", job.stdout.strip())
+    wait_for(on, "drained")
+    answer = converge("--skip-tags=reboot", only="vendor", wishes={"branch": "590"})
+    assert "the NVIDIA driver 580.95.05 runs, and its library is 590.44.01" in answer.stderr, answer.stderr
+    assert version(on, "vendor", "nvidia-driver-cuda") == "590.44.01-1"
+    wait_for(on, "drained")
+    on("vendor", "sed", "-i", "s/580.95.05/590.44.01/", "/proc/driver/nvidia/version")
+    answer = converge(only="vendor", wishes={"branch": "590"})
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    wait_for(on, "idle")
 
 
 def test_dkms_built_the_modules_of_the_version_for_the_kernel_with_headers(on: On) -> None:

@@ -10,7 +10,11 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.driver_choice import NotDrivenError, architectures, check_branch, choose_modules
-from ansible.module_utils.host_checks.nvidia_driver import library_files, running_version
+from ansible.module_utils.host_checks.nvidia_driver import (
+    library_files,
+    library_version,
+    running_version,
+)
 from ansible.module_utils.nvidia_devices import fabric, read_devices
 
 DOCUMENTATION = r"""
@@ -68,6 +72,14 @@ kernel:
   description: The kernel that the modules are for.
   type: str
   returned: always
+has_driver:
+  description: Whether there is a driver already, in packages or in the kernel, that jobs may use.
+  type: bool
+  returned: where a driver is to be installed
+waits_for_reboot:
+  description: Whether the kernel has another driver than the one that is installed.
+  type: bool
+  returned: where a driver is to be installed
 headers:
   description: The packages that bring its headers, where they are missing.
   type: list
@@ -134,7 +146,17 @@ def main() -> None:
             msg=f"no package source has {headers[0]}, so the driver cannot be built for that kernel: "
             + _without_headers(is_named=bool(params["kernel"]))
         )
-    module.exit_json(changed=False, source=source, kernel_modules=modules, headers=headers, **answer)
+    running, has_nouveau = running_version(_ROOT), (_ROOT / "sys/module/nouveau").exists()
+    module.exit_json(
+        changed=False,
+        source=source,
+        kernel_modules=modules,
+        headers=headers,
+        has_driver=bool(libraries or running or has_nouveau),
+        waits_for_reboot=modules != "none"
+        and (has_nouveau or (bool(running) and running != library_version(_ROOT))),
+        **answer,
+    )
 
 
 def _headers(kernel: str) -> list[str]:

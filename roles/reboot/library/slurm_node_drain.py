@@ -15,6 +15,7 @@ short_description: Drains a node, or takes back a drain of its own
 description:
   - C(drained) lets no new job start on the node. A node that somebody else drained, or that is down,
     keeps its reason.
+  - C(seen) changes nothing.
   - C(resumed) resumes the node only when its reason is the one that this module gave.
   - A node that Slurm does not know, and a controller without Slurm, are no mistake. A controller that
     does not
@@ -27,8 +28,13 @@ options:
   state:
     description: What the node should be.
     type: str
-    choices: [drained, resumed]
+    choices: [drained, resumed, seen]
     required: true
+  at_once:
+    description: How many nodes this module may have drained at the same time; 0 for any number. Only a node
+      that is in service is held back.
+    type: int
+    default: 0
   configuration:
     description: Where slurm.conf lies; without it there is no Slurm.
     type: path
@@ -45,10 +51,15 @@ is_ours:
   description: Whether the drain is one of this module.
   type: bool
   returned: always
+is_in_service:
+  description: Whether the node has jobs, or takes them.
+  type: bool
+  returned: always
 """
 
 REASON = "deploy: maintenance"
 _SECONDS = "15"
+_SERVING = frozenset({"IDLE", "ALLOCATED", "MIXED", "COMPLETING"})
 _ON_A_NODE = "running,suspended,completing,configuring,stopped"
 
 
@@ -64,6 +75,17 @@ def parse_jobs(text: str) -> list[str]:
     """`squeue --format '%i %u'` as "17 (alice)"."""
     rows = (line.split(maxsplit=1) for line in text.splitlines() if line.strip())
     return [f"{job} ({user})" for job, user in rows]
+
+
+def parse_drained(text: str) -> frozenset[str]:
+    """The nodes with this module's reason, in rows of `sinfo --Node --format '%N|%E'`."""
+    rows = (line.strip().partition("|") for line in text.splitlines())
+    return frozenset(name for name, _, reason in rows if reason == REASON)
+
+
+def is_serving(states: frozenset[str]) -> bool:
+    """Whether a node of these states takes jobs."""
+    return bool(states & _SERVING) and not states & {"DRAIN", "DOWN", "NOT_RESPONDING"}
 
 
 class Controller:
@@ -101,12 +123,28 @@ class Controller:
         words = ("--noheader", "--all", "--nodelist", name, "--states", _ON_A_NODE, "--format", "%i %u")
         return parse_jobs(self.must("squeue", *words))
 
+    def drained_by_us(self) -> frozenset[str]:
+        """The nodes that this module has drained and not given back."""
+        return parse_drained(self.must("sinfo", "--noheader", "--all", "--Node", "--format", "%N|%E"))
+
+
+def refuse_one_more(module: AnsibleModule, others: frozenset[str]) -> None:
+    """Fails while so many other nodes are drained that one more would be too many."""
+    if 0 < module.params["at_once"] <= len(others):
+        name, first = module.params["node"], min(others)
+        module.fail_json(
+            msg=f"{name} stays in service, and nothing was changed there: deploy still has "
+            f"{', '.join(sorted(others))} drained, and reboot_nodes_at_once is {module.params['at_once']}. "
+            f"See why (squeue -w {first}; scontrol show node {first}), then run deploy again"
+        )
+
 
 def main() -> None:
     """Look, then change what is ours to change."""
     arguments: dict[str, Any] = {
         "node": {"type": "str", "required": True},
-        "state": {"type": "str", "choices": ["drained", "resumed"], "required": True},
+        "state": {"type": "str", "choices": ["drained", "resumed", "seen"], "required": True},
+        "at_once": {"type": "int", "default": 0},
         "configuration": {"type": "path", "default": "/etc/slurm/slurm.conf"},
     }
     module = AnsibleModule(argument_spec=arguments, supports_check_mode=True)
@@ -115,9 +153,13 @@ def main() -> None:
     has_slurm = Path(module.params["configuration"]).exists() and module.get_bin_path("scontrol")
     shown = controller.node(name) if has_slurm else None
     if shown is None:
-        module.exit_json(changed=False, jobs=[], is_ours=False)
+        module.exit_json(changed=False, jobs=[], is_ours=False, is_in_service=False)
     states, reason = parse_node(shown)
+    jobs = controller.jobs(name)
+    in_service = bool(jobs) or is_serving(states)
     changed = False
+    if wanted == "drained" and "DRAIN" not in states and in_service:
+        refuse_one_more(module, controller.drained_by_us() - {name})
     if wanted == "drained" and "DRAIN" not in states:
         changed = True
         if not module.check_mode:
@@ -127,10 +169,14 @@ def main() -> None:
         changed = True
         if not module.check_mode:
             controller.must("scontrol", "update", f"NodeName={name}", "State=RESUME")
-    jobs = controller.jobs(name) if wanted == "drained" else []
     impact = {"kind": "drain" if changed and wanted == "drained" else "none", "service": "slurmd"}
     module.exit_json(
-        changed=changed, jobs=jobs, is_ours=reason == REASON, deploy_impact=impact, deploy_manages={}
+        changed=changed,
+        jobs=jobs,
+        is_ours=reason == REASON,
+        is_in_service=in_service,
+        deploy_impact=impact,
+        deploy_manages={},
     )
 
 

@@ -51,6 +51,11 @@ def test_other_packages_are_work_for_all_phases(kind: str, name: str) -> None:
     assert state.converged == frozenset()
 
 
+def test_a_driver_of_another_version_is_not_replaced_before_its_node_is_drained() -> None:
+    drift = [entry("packages", name, "550", "535") for name in ("libcuda1", "nvidia-smi", "libnvidia-ml1")]
+    assert host_state(answer(base=drift), EXPECTED).repairs == {}
+
+
 def test_a_package_of_another_version_is_to_be_brought_back() -> None:
     drift = [entry("packages", "munge", "2-1", "1-1"), entry("packages", "chrony", "4", None)]
     assert host_state(answer(base=drift), EXPECTED).repairs == {"bootstrap_restore_versions": ["munge=2-1"]}

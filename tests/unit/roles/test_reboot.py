@@ -35,6 +35,26 @@ def test_jobs() -> None:
     assert drain.parse_jobs("17 alice\n18_2 bob\n\n") == ["17 (alice)", "18_2 (bob)"]
 
 
+def test_drained_by_deploy() -> None:
+    rows = "node1|deploy: maintenance\nnode1|deploy: maintenance\nnode2|fan 3 is broken\nnode3|none\n"
+    assert drain.parse_drained(rows) == {"node1"}
+
+
+@pytest.mark.parametrize(
+    ("states", "expected"),
+    [
+        ({"IDLE"}, True),
+        ({"MIXED", "PLANNED"}, True),
+        ({"IDLE", "DRAIN"}, False),
+        ({"IDLE", "NOT_RESPONDING"}, False),
+        ({"DOWN"}, False),
+        ({"UNKNOWN"}, False),
+    ],
+)
+def test_who_is_in_service(states: set[str], expected: bool) -> None:  # noqa: FBT001
+    assert drain.is_serving(frozenset(states)) == expected
+
+
 def test_reasons_are_those_that_roles_left(tmp_path: Path) -> None:
     assert wanted.read_reasons(tmp_path / "none") == []
     (tmp_path / "nvidia_driver").write_text("another driver\n")
