@@ -109,6 +109,12 @@ class Case:
         state = self.slurm_nodes.get(node, {}).get("State", "")
         return bool(_TAKEN & {*state.replace("*", "").split("+")}) and is_refused(run)
 
+    @cached_property
+    def surroundings(self) -> Mapping[str, Mapping[str, Any]]:
+        """What users meet on the hosts, in the inventory's order: of as many, the first are right."""
+        told = self.evidence.surroundings
+        return {name: told[name] for name in self.site.hosts if name in told}
+
     def value(self, name: str) -> Any:  # noqa: ANN401 - a variable is whatever its role says
         """A variable of the controller."""
         return self.site.masters[0].value(name)

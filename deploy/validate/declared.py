@@ -11,15 +11,17 @@ def declared_users(host: Host) -> dict[str, int]:
 
 
 def declared_groups(host: Host) -> dict[str, int]:
-    """The groups of people that the inventory has for a host, with their gids."""
-    return _declared(host.value("users_groups"), "gid")
+    """The groups of people that the inventory has for a host, with their gids; accounts' own, too."""
+    own = _declared([*host.value("users_accounts"), host.value("users_validation")], "uid", without="group")
+    return {**own, **_declared(host.value("users_groups"), "gid")}
 
 
-def _declared(listed: object, number: str) -> dict[str, int]:
-    """What is not to be absent, and has its number in plain digits."""
+def _declared(listed: object, number: str, *, without: str = "") -> dict[str, int]:
+    """What is not to be absent, and has its number in plain digits and no value of another key."""
     entries = [entry for entry in listed if isinstance(entry, Mapping)] if isinstance(listed, list) else []
     return {
         str(entry["name"]): int(entry[number])
         for entry in entries
-        if "name" in entry and entry.get("state") != "absent" and str(entry.get(number, "")).isdecimal()
+        if "name" in entry and entry.get("state") != "absent" and not entry.get(without)
+        if str(entry.get(number, "")).isdecimal()
     }

@@ -48,7 +48,7 @@ def services(case: Case) -> Iterator[Verdict]:
 
 def clock(case: Case) -> Iterator[Verdict]:
     """The clocks agree."""
-    zones = {name: str(answer["zone"]) for name, answer in case.evidence.surroundings.items()}
+    zones = {name: str(answer["zone"]) for name, answer in case.surroundings.items()}
     usual = Counter(zones.values()).most_common(1)[0][0] if zones else ""
     for host in case.status.hosts:
         zone = zones.get(host.status.name, usual)

@@ -20,7 +20,7 @@ _OFTEN = 1.0
 
 def accounts(case: Case) -> Iterator[Verdict]:
     """Users and groups are the same everywhere."""
-    answers = case.evidence.surroundings
+    answers = case.surroundings
     users = _usual(answers, "users", lambda user: user["uid"])
     primary = _usual(answers, "users", lambda user: user["gid"])
     groups = _usual(answers, "groups", lambda gid: gid)
@@ -63,7 +63,7 @@ def _usual(answers: Mapping[str, Answer], what: str, of: Callable[[Any], int]) -
 
 def login_shell(case: Case) -> Iterator[Verdict]:
     """A user who logs in comes to a prompt."""
-    answers = case.evidence.surroundings
+    answers = case.surroundings
     umasks = Counter(answer["login_shell"]["umask"] for answer in answers.values() if answer["login_shell"])
     umasks.pop("", None)
     usual = umasks.most_common(1)[0][0] if umasks else ""
@@ -87,7 +87,7 @@ def login_shell(case: Case) -> Iterator[Verdict]:
 def shared_directories(case: Case) -> Iterator[Verdict]:
     """The directories for all take everybody's files, and nobody may remove another's."""
     wrong = {}
-    for name, answer in case.evidence.surroundings.items():
+    for name, answer in case.surroundings.items():
         said = [
             f"{path} {why}" for path, told in answer["directories"].items() for why in _misfits(path, told)
         ]
@@ -95,7 +95,7 @@ def shared_directories(case: Case) -> Iterator[Verdict]:
             wrong[name] = _in_short(said)
     hint = "ls -ld /tmp /var/tmp /dev/shm; findmnt   (on {host}); chmod 1777 DIRECTORY"
     right = "mode 1777, writable"
-    yield from each_host(list(case.evidence.surroundings), wrong, right, hint)
+    yield from each_host(list(case.surroundings), wrong, right, hint)
 
 
 def _misfits(path: str, told: Answer | None) -> Iterator[str]:
@@ -116,7 +116,7 @@ def identity(case: Case) -> Iterator[Verdict]:
     """Every host is who it should be."""
     hosts = case.site.hosts
     wrong = {}
-    for name, answer in case.evidence.surroundings.items():
+    for name, answer in case.surroundings.items():
         expected = expected_hostname(case.site, hosts[name])
         short = answer["name"].partition(".")[0]
         said = [f"it calls itself {short} instead of {expected}"] if expected and short != expected else []
@@ -129,7 +129,7 @@ def identity(case: Case) -> Iterator[Verdict]:
         if said:
             wrong[name] = _in_short(said)
     hint = "hostnamectl; ip address   (on {host})"
-    yield from each_host(list(case.evidence.surroundings), wrong, "its own name and address", hint)
+    yield from each_host(list(case.surroundings), wrong, "its own name and address", hint)
 
 
 def packets(case: Case) -> Iterator[Verdict]:

@@ -53,7 +53,7 @@ def test_what_users_meet_is_asked_of_every_host(tmp_path: Path) -> None:
     told = hosts["node1"]["validation_surroundings"]
     assert told["user"] == USER
     assert told["users"] == ["ann", USER, "slurm"]
-    assert told["groups"] == ["lab"]
+    assert told["groups"] == ["ann", USER, "lab"]
     assert told["addresses"] == ADDRESSES
     assert [name for name, *_ in hosts["ctl1"]["validation_packets"]] == [*NODES]
     assert [name for name, *_ in hosts["node1"]["validation_packets"]] == ["ctl1", "node2"]

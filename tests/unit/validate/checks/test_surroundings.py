@@ -39,6 +39,21 @@ def _other_group(cluster: Cluster) -> None:
     cluster.surroundings["node2"]["groups"]["ann"] = 3001
 
 
+def _own_group_of_another_number(cluster: Cluster) -> None:
+    cluster.variables["users_accounts"] = [
+        {"name": "ann", "uid": 2001},
+        {"name": "bo", "uid": 2, "group": "ann"},
+    ]
+    for name in ("ctl1", "login1", "node1"):
+        cluster.surroundings[name]["groups"]["ann"] = 3001
+
+
+def _half_and_half(cluster: Cluster) -> None:
+    cluster.surroundings = {name: cluster.surroundings[name] for name in ("node2", "ctl1")}
+    cluster.surroundings["node2"]["groups"] = {"local": 4001}
+    cluster.surroundings["ctl1"]["groups"] = {"local": 4000}
+
+
 def _shell_ends(cluster: Cluster) -> None:
     why = "/bin/bash -l ends with exit code 3 before its command"
     cluster.surroundings["node2"]["login_shell"] = {"why": why, "umask": ""}
@@ -108,6 +123,16 @@ def _other_zone(cluster: Cluster) -> None:
         ("accounts", _unknown_elsewhere, {}, ""),
         ("accounts", _no_shell, {"node1": "ann's login shell /bin/zsh is not there"}, ""),
         ("accounts", _other_group, {"node2": "the group ann has the gid 3001 instead of 2001"}, ""),
+        (
+            "accounts",
+            _own_group_of_another_number,
+            dict.fromkeys(
+                ("ctl1", "login1", "node1"), "bo is not known; the group ann has the gid 3001 instead of 2001"
+            )
+            | {"node2": "bo is not known"},
+            "",
+        ),
+        ("accounts", _half_and_half, {"node2": "the group local has the gid 4001 instead of 4000"}, ""),
         (
             "login-shell",
             _shell_ends,
