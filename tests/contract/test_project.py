@@ -76,6 +76,13 @@ def test_ci_types_what_the_readme_says_in_its_order() -> None:
     assert commands_of_make((ROOT / ".ci" / "run").read_text(encoding="utf-8")) == readme
 
 
+def test_what_was_seen_by_hand_says_when() -> None:
+    text = (ROOT / "docs" / "support.md").read_text(encoding="utf-8").partition("\n|")[2]
+    assert text.count("by hand") > 3
+    assert re.findall(r".{40}by hand(?! on \d{4}-\d\d-\d\d).{0,20}", text) == []
+    assert re.findall(r".{40}\b(?:seen once|was tried|validated whole)\b(?! by hand).{0,20}", text) == []
+
+
 def _play_variables() -> Iterator[tuple[str, str]]:
     for play in _plays():
         for holder in [play, *(play.get("tasks") or [])]:
