@@ -67,7 +67,7 @@ def _looked_up(resolutions: Mapping[str, Resolution]) -> dict[str, Any]:
     return {
         name: resolution.value if resolution.is_known else token_hex()
         for name, resolution in resolutions.items()
-        if resolution.is_known or resolution.looks_up
+        if resolution.is_known or resolution.is_unforeseen
     }
 
 

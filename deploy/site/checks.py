@@ -15,6 +15,7 @@ from deploy.site.partitions import check_partitions
 from deploy.site.secrets_check import check_secrets
 from deploy.site.slurm_parameters import check_slurm_parameters
 from deploy.site.storage import check_storage
+from deploy.site.templates_check import check_templates
 from deploy.site.variable_files import check_variable_files
 from deploy.site.variables_check import check_variables
 
@@ -25,6 +26,9 @@ _CHECKS: tuple[Callable[[Site], Iterable[Finding]], ...] = (
     check_deepops_groups,
     check_variable_files,
     check_variables,
+    check_templates,
+)
+_OF_VALUES: tuple[Callable[[Site], Iterable[Finding]], ...] = (
     check_partitions,
     check_slurm_parameters,
     check_containers,
@@ -34,6 +38,7 @@ _CHECKS: tuple[Callable[[Site], Iterable[Finding]], ...] = (
     check_storage,
     check_access,
 )
+"""Those that ask what values mean, whatever templates they come from."""
 
 
 def check_site(
@@ -51,6 +56,7 @@ def site_findings(
 ) -> list[Finding]:
     """Everything that is wrong with a site, and what may be, sorted by place."""
     found = {finding for check in _CHECKS for finding in check(site)}
+    found |= {finding for check in _OF_VALUES for finding in check(site.resolved)}
     if reads_secrets:
         found |= set(check_secrets(site, vault_password_file))
     return sorted({*site.warnings, *found})

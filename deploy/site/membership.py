@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from deploy.errors import Finding, Severity
-from deploy.site.addresses import is_ip
+from deploy.site.addresses import is_host, is_ip
 from deploy.site.inventory import (
     CACHE,
     CLUSTER,
@@ -27,8 +27,7 @@ from deploy.site.origin import host_origin, inventory_files, lines, shown
 _OWN_GROUPS = (MASTER, NODE, LOGIN, METRIC, LOGS, CACHE, NFS, NFS_CLIENT, CLUSTER, CONTAINER)
 _NODE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}")
 _RESERVED_NAMES = frozenset({"default", "all", "localhost"})
-_LABEL = r"[A-Za-z0-9_]([A-Za-z0-9_-]{0,62})"
-_HOST_NAME = re.compile(rf"(?=.*[A-Za-z]){_LABEL}(\.{_LABEL})*\.?")
+_HOST_RANGE = re.compile(r"\[([0-9]+):([0-9]+)(?::[0-9]+)?\]")
 _SHOWN = 5
 
 
@@ -106,7 +105,7 @@ def _stray_hosts(site: Site) -> Iterator[Finding]:
             yield Finding(
                 host_origin(site.inventory, host.name),
                 "host-in-no-group",
-                f"{host.name} is in no group, so nothing would be done with it",
+                f"{_visible(host.name)} is in no group, so nothing would be done with it",
                 f"add it to a group ([{NODE}] for a compute node), or remove its line",
             )
     members = {host.name for host in site.cluster}
@@ -128,6 +127,11 @@ def _stray_hosts(site: Site) -> Iterator[Finding]:
             f"{_some(beside)} not in [{CLUSTER}], so what is set for the whole cluster does not reach there",
             f"name the groups of all hosts below [{CLUSTER}:children]",
         )
+
+
+def _visible(name: str) -> str:
+    """A name with what nobody sees in it, as spaces that are none, made visible."""
+    return name if name.isascii() else ascii(name)
 
 
 def _some(names: list[str]) -> str:
@@ -156,6 +160,24 @@ def check_names(site: Site) -> Iterator[Finding]:
                 "give each host its own name",
             )
     yield from _defined_twice(site)
+    yield from _ranges_of_nobody(site)
+
+
+def _ranges_of_nobody(site: Site) -> Iterator[Finding]:
+    """Ranges of hosts whose end comes before their beginning: Ansible takes them for no host, in silence."""
+    for path in inventory_files(site.inventory):
+        for number, line in enumerate(lines(path), start=1):
+            name = line.split("#", 1)[0].strip().partition(" ")[0].strip("\"':")
+            if name.startswith("[") or "=" in name:
+                continue
+            for first, last in _HOST_RANGE.findall(name):
+                if int(first) > int(last):
+                    yield Finding(
+                        shown(f"{path}:{number}"),
+                        "range-of-nobody",
+                        f"{name} means no host: {first} comes after {last}",
+                        f"write the smaller one first: [{last}:{first}]",
+                    )
 
 
 def _defined_twice(site: Site) -> Iterator[Finding]:
@@ -224,11 +246,11 @@ def _address_faults(site: Site, host: Host) -> Iterator[Finding]:
             f"the address of {host.name} is a template, but Slurm's configuration needs it before the run",
             "write the address itself into ansible_host",
         )
-    elif "ansible_host" in host.variables and not _is_address(host.address):
+    elif "ansible_host" in host.variables and not is_host(host.address):
         yield Finding(
             host.where("ansible_host"),
             "invalid-address",
-            f"the address of {host.name}, {host.address!r}, is neither an IP address nor a host name",
+            f"the address of {host.name}, {host.address!r}, is neither a host's IP address nor a host name",
             "write for example: ansible_host=10.0.0.11",
         )
     elif len(site.cluster) > 1 and _is_loopback(address):
@@ -238,10 +260,6 @@ def _address_faults(site: Site, host: Host) -> Iterator[Finding]:
             f"{host.name} has the address {address}, by which no other host of the cluster reaches it",
             "write its address inside the cluster into ansible_host, or into hosts_file_address",
         )
-
-
-def _is_address(text: str) -> bool:
-    return is_ip(text) or bool(_HOST_NAME.fullmatch(text))
 
 
 def _is_loopback(address: str) -> bool:

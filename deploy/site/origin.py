@@ -8,10 +8,8 @@ _SUFFIXES = frozenset({"", ".yml", ".yaml", ".json", ".ini"})
 
 def shown(place: str) -> str:
     """An absolute place as the admin would type it: relative where it lies below the current directory."""
-    try:
-        return str(Path(place).relative_to(Path.cwd()))
-    except ValueError:
-        return place
+    here = str(Path.cwd())
+    return "." if place == here else place.removeprefix(f"{here}/")
 
 
 def host_origin(inventory: Path, name: str) -> str:

@@ -66,14 +66,23 @@ class _Partitions:
         return Finding(self._where, reference, message, hint, severity)
 
     def _names(self) -> Iterator[Finding]:
-        seen = set()
+        seen: dict[str, str] = {}
         for partition in self._partitions:
             name = _name(partition)
-            if name in seen:
+            other = seen.get(name.lower())
+            if other is None:
+                seen[name.lower()] = name
+            elif other == name:
                 yield self._finding(
                     "duplicate-partition", f"partition {name} is declared twice", "remove one of them"
                 )
-            seen.add(name)
+            else:
+                yield self._finding(
+                    "partitions-alike",
+                    f"partitions {other} and {name} differ in capital letters only",
+                    "give one of them another name, which nobody takes for the other's",
+                    Severity.WARNING,
+                )
 
     def _defaults(self) -> Iterator[Finding]:
         defaults = [_name(partition) for partition in self._partitions if partition.get("default") is True]

@@ -1,5 +1,6 @@
 """Has Ansible read an inventory, and turns what it complains of into findings."""
 
+import codecs
 import json
 import os
 import re
@@ -25,6 +26,14 @@ _TYPE = re.compile(r"\"?<class '[\w.]*?(?:_AnsibleTagged)?(\w+)'>\"?")
 _FILE = re.compile(r"^Could not process '(?P<place>.*?)': failed to combine variables.*")
 _QUOTED = re.compile(r"(got: |definition '|undefined group ')(?P<text>.+?)'?(:|\.?$)")
 _NO_BRACKET = "not enough values to unpack"
+_RANGE_ERRORS = ("host range", "range() arg")
+_BAD_RANGE = re.compile(r"^[^\[#;\s]\S*\[(?!(\d+|[A-Za-z]):(\d+|[A-Za-z])(:[1-9]\d*)?\])")
+_LETTERS = re.compile(r"^[^\[#;\s]\S*\[[A-Za-z]:[A-Za-z]")
+_MARKS = (
+    (codecs.BOM_UTF8, "it begins with a byte order mark, which is no part of a text"),
+    (codecs.BOM_UTF16_LE, "it is not text in UTF-8 but in UTF-16"),
+    (codecs.BOM_UTF16_BE, "it is not text in UTF-8 but in UTF-16"),
+)
 _EXPECTED = (
     "Invalid characters were found in group names",
     "Found both group and host with same name",
@@ -43,7 +52,7 @@ class Problem:
     """Whether it mentions a variable that is not there."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Resolution:
     """What a value with templates comes to on a host."""
 
@@ -55,6 +64,11 @@ class Resolution:
     """Whether it depends on what is not in the inventory: files, the environment, commands, vaults."""
     vaulted: bool
     """Whether something encrypted went into it."""
+
+    @property
+    def is_unforeseen(self) -> bool:
+        """Whether only a host can look up what it looks up."""
+        return self.looks_up and not self.is_known and not self.problems
 
 
 @dataclass(frozen=True)
@@ -153,6 +167,16 @@ def _unreadable(inventory: Path, error: str, place: str, stderr: str) -> Finding
         if (found := _UNREADABLE.search(complaint["text"])) and found["plugin"] == meant:
             error = found["reason"]
             place = origin["place"] if (origin := _ORIGIN.search(stderr)) else place
+    for path in [Path(place.partition(":")[0])] if place else inventory_files(inventory):
+        if fault := _fault_of_encoding(path):
+            return Finding(
+                shown(str(path)),
+                "inventory-invalid",
+                f"Ansible cannot read this: {fault}",
+                "save it as UTF-8 without a byte order mark",
+            )
+    if any(words in error for words in _RANGE_ERRORS):
+        place = _line_of(inventory, _BAD_RANGE) or _line_of(inventory, _LETTERS)
     if _NO_BRACKET in error:
         error, place = "a section has no closing bracket", _line_of(inventory, re.compile(r"^\[[^\]]*$"))
     elif file := _FILE.match(error):
@@ -174,6 +198,20 @@ def _line_of(inventory: Path, pattern: re.Pattern[str]) -> str:
             if pattern.search(line):
                 return f"{path}:{number}"
     return ""
+
+
+def _fault_of_encoding(path: Path) -> str:
+    """Why a file is no text as Ansible reads it; empty where it is."""
+    try:
+        content = path.read_bytes()
+        content.decode()
+    except OSError:
+        return ""
+    except UnicodeDecodeError:
+        return next((said for mark, said in _MARKS if content.startswith(mark)), "it is not text in UTF-8")
+    if b"\0" in content:
+        return "it is not text in UTF-8, or has a character that is nothing"
+    return _MARKS[0][1] if content.startswith(codecs.BOM_UTF8) else ""
 
 
 def _plain_type(match: re.Match[str]) -> str:

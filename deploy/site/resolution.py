@@ -29,6 +29,7 @@ _LOOKUPS = frozenset({"lookup", "query", "q"})
 _OF_ONE_HOST = frozenset({"vars", "varnames", "template", "hostvars"})
 _LATER = "deploy-known-on-the-host"
 _RECURSION = "Recursive loop"
+_ASIDE = " Use -vvvvv to see paths searched."
 
 
 class Resolver:
@@ -64,7 +65,8 @@ class Resolver:
 
     def _resolved(self, variables: Mapping[str, Any], value: object) -> Resolved:
         words = self._all_words(variables, value)
-        inputs = [value, *(variables[name] for name in sorted(words & variables.keys()))]
+        mentioned = sorted((words & variables.keys()) - self._given.keys())
+        inputs = [value, *(variables[name] for name in mentioned)]
         if words & _OF_ONE_HOST:
             inputs.append(variables["inventory_hostname"])
         key = tuple(map(_identity, inputs))
@@ -120,7 +122,7 @@ def _rendered(templar: Templar, value: object, *, forgives: bool) -> Resolved:
     return {
         "problems": [
             {
-                "text": "it refers to itself" if text.startswith(_RECURSION) else text,
+                "text": "it refers to itself" if text.startswith(_RECURSION) else text.removesuffix(_ASIDE),
                 "where": where,
                 "undefined": undefined,
             }

@@ -5,13 +5,20 @@ listed must not be negative.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import Any
+
+from deploy.site.addresses import is_host, is_network, is_of_a_host
+from deploy.site.public_keys import is_public_key
 
 _PORTS = 65535
 _SLURM_NUMBER = 0xFFFFFFFD
 """Slurm keeps numbers in 32 bits, of which the last values mean something else."""
+
+
+_WHOLE_NUMBER = re.compile(r"-?[0-9]+")
 
 
 @dataclass(frozen=True)
@@ -29,26 +36,34 @@ class Range:
 
     def fits(self, value: object) -> bool:
         """Whether a value is such a number; a text of digits is one, too."""
-        try:
-            number = int(str(value))
-        except ValueError:
+        if not _WHOLE_NUMBER.fullmatch(str(value)):
             return False
+        number = int(str(value))
         return self.low <= number and (self.high is None or number <= self.high)
 
 
 @dataclass(frozen=True)
 class Form:
-    """A text that a pattern matches whole; ``quoted`` where YAML makes another number of it."""
+    """A text that a pattern matches whole; ``quoted`` where YAML makes another number of it.
+
+    ``judge`` says what a pattern cannot; ``example`` is one that it takes. What is not ``shown`` may be meant
+    for nobody's eyes.
+    """
 
     pattern: str
     expected: str
     quoted: bool = False
+    judge: Callable[[str], bool] | None = None
+    example: str = ""
+    shown: bool = True
 
     def fits(self, value: object) -> bool:
-        """Whether a value is such a text."""
+        """Whether a value is such a text; digits are ASCII's, and no other alphabet's spaces are letters."""
         if self.quoted and not isinstance(value, str):
             return False
-        return bool(re.fullmatch(self.pattern, str(value)))
+        text = str(value)
+        matches = re.fullmatch(self.pattern, text, re.ASCII) and re.fullmatch(self.pattern, text)
+        return bool(matches) and (self.judge is None or self.judge(text))
 
 
 Rule = Range | Form
@@ -57,16 +72,99 @@ _NOT_NEGATIVE = Range(0)
 _UNLIMITED = Range(-1)
 _COUNT = Range(1)
 _PORT = Range(1, _PORTS)
+_IDENTITY = Range(1, 0xFFFFFFFE)
+_UNITS = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+_MOST_BYTES = 2**63 - 1
+_MOST_SECONDS = 2**31 - 1
+_SYSTEM = frozenset(
+    {"/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/proc", "/root"}
+    | {"/run", "/sbin", "/sys", "/usr", "/var", "/var/lib"}
+)
+"""Where the system itself lies: nothing may be mounted there, and nobody is at home."""
+
+
+def _is_time(text: str) -> bool:
+    """More than nothing; minutes and seconds below 60 where something stands before them."""
+    if text.upper() in {"UNLIMITED", "INFINITE", "-1"}:
+        return True
+    days, dash, rest = text.rpartition("-")
+    numbers = [int(part) for part in rest.split(":")]
+    if any(number > 59 for number in numbers[1:]):  # noqa: PLR2004
+        return False
+    # minutes, minutes:seconds or hours:minutes:seconds; behind days hours come first (sbatch(1), --time)
+    factors = (3600, 60, 1) if dash or len(numbers) > 2 else (60, 1)  # noqa: PLR2004
+    seconds = int(days or 0) * 86400 + sum(n * f for n, f in zip(numbers, factors, strict=False))
+    return 0 < seconds <= _MOST_SECONDS
+
+
+def _is_size(text: str) -> bool:
+    return 0 < int(text.rstrip("KMGT")) * _UNITS.get(text[-1], 1) <= _MOST_BYTES
+
+
+def _is_share(text: str) -> bool:
+    if text.endswith("%"):
+        return 0 < int(text[:-1]) <= 100  # noqa: PLR2004
+    return text == "infinity" or _is_size(text)
+
+
+def _is_share_or_none(text: str) -> bool:
+    return text in {"0", "0%"} or _is_share(text)
+
+
+def _is_age(text: str) -> bool:
+    return int("".join(filter(str.isdigit, text))) > 0
+
+
+def _is_port_range(text: str) -> bool:
+    first, _, last = text.partition("-")
+    return 0 < int(first) <= int(last or first) <= _PORTS
+
+
+def _is_nfs_client(text: str) -> bool:
+    return is_network(text) or is_host(text)
+
+
+def _is_directory(text: str) -> bool:
+    return ".." not in PurePosixPath(text).parts
+
+
+def _is_place(text: str) -> bool:
+    path = PurePosixPath(text)
+    return _is_directory(text) and path != path.parent and str(path).replace("//", "/") not in _SYSTEM
+
+
 _TIME = Form(
     r"(?i)(\d+-\d+(:\d+){0,2}|\d+(:\d+){0,2}|UNLIMITED|INFINITE|-1)",
-    'a time in quotes: "minutes", "hours:minutes:seconds", "days-hours:minutes:seconds" or UNLIMITED',
+    'a time in quotes, more than 0: "minutes", "hours:minutes:seconds", "days-hours:minutes:seconds", '
+    "minutes and seconds behind others below 60, or UNLIMITED",
     quoted=True,
+    judge=_is_time,
+    example="1-12:00:00",
 )
-_SIZE = Form(r"\d+[KMGT]?", "a size, as in 512M or 4G")
-_PART_OR_SIZE = Form(r"\d+[KMGT]?|\d{1,3}%|infinity", "a part or a size, as in 25%, 16G or infinity")
+_SIZE = Form(r"\d+[KMGT]?", "a size above 0, as in 512M or 4G", judge=_is_size, example="4G")
+_PART_OR_SIZE = Form(
+    r"\d+[KMGT]?|\d{1,3}%|infinity",
+    "a part up to 100% or a size, as in 25%, 16G or infinity",
+    judge=_is_share,
+    example="25%",
+)
+_PART_OR_NOTHING = Form(
+    _PART_OR_SIZE.pattern, f"{_PART_OR_SIZE.expected}; or 0", judge=_is_share_or_none, example="0"
+)
 _QUOTA = Form(r"\d+[KMGT]?", "a size, as in 500G (without a unit KiB), or 0 for no limit")
-_DIRECTORY = Form(r"/[^\s]*", "an absolute path without spaces")
-_AGE = Form(r"(?i)\d+\s?(hour|day|month)s?", "an age with its unit, as in 12months, 30days or 48hours")
+_DIRECTORY = Form(r"/[^\s]*", "an absolute path without spaces and ..", judge=_is_directory, example="/data")
+_PLACE = Form(
+    r"/[^\s]*",
+    "an absolute path without spaces and .., and not the system's own",
+    judge=_is_place,
+    example="/data",
+)
+_AGE = Form(
+    r"(?i)\d+\s?(hour|day|month)s?",
+    "an age above 0 with its unit, as in 12months, 30days or 48hours",
+    judge=_is_age,
+    example="30days",
+)
 _MODE = Form(r"0?[0-7]{3,4}", 'a file mode in quotes, as in "0700"', quoted=True)
 _ACCOUNTING_NAME = Form(
     r"[a-z0-9_][a-z0-9_.@+-]*",
@@ -81,15 +179,34 @@ _MOUNT_OPTION = Form(r"[^\s,]+", "one option of a mount, without commas")
 _NFS_CLIENT = Form(
     r"[0-9a-fA-F.:]+(/[0-9.]{1,15})?|[A-Za-z0-9_][A-Za-z0-9_.-]*",
     "an address, a network as in 10.0.0.0/16, or a host name; never everybody (*)",
+    judge=_is_nfs_client,
+    example="10.0.0.0/16",
 )
 _VARIABLE = Form(r"[A-Za-z_][A-Za-z0-9_]*", "a variable's name: letters, digits and _, no digit first")
 _SHELL_VALUE = Form(
     r"(?!.*\$\()[^\r\n\"\\`]*", "one line without double quotes, backslashes and commands in ` or $()"
 )
-_NETWORK = Form(r"[0-9a-fA-F.:]+(/\d{1,3})?", "an address or a network, as in 10.0.0.0/16")
+_NETWORK = Form(
+    r"[0-9a-fA-F.:]+(/\d{1,3})?",
+    "an address or a network, as in 10.0.0.0/16",
+    judge=is_network,
+    example="10.0.0.0/16",
+)
 _PROXY = Form(r'|https?://[^\s"/]+/?', "a URL, as in http://proxy.example:3128, or empty")
 _FINGERPRINT = Form(r"|([0-9A-Fa-f]\s*){40}", "the 40 digits of a key's fingerprint")
-_ADDRESS_WORD = Form(r"[A-Za-z0-9_.:-]+", "an address or a host name")
+_ADDRESS_WORD = Form(r"[A-Za-z0-9_.:-]+", "an address or a host name", judge=is_host, example="10.0.0.5")
+_CERTIFICATE = Form(
+    r"(?s)|(?!.*PRIVATE KEY).*-----BEGIN CERTIFICATE-----\s.+\s-----END CERTIFICATE-----.*",
+    "the text of a certificate, from -----BEGIN CERTIFICATE----- to its END, or empty",
+    shown=False,
+)
+_PUBLIC_KEY = Form(
+    r"[^\r\n]+",
+    "a public key on one line, as in a file that ends with .pub: ssh-ed25519 AAAA… name",
+    judge=is_public_key,
+    example="ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI" + 43 * "A",
+    shown=False,
+)
 
 _MODULE_WORD = Form(
     r"[A-Za-z0-9][\w.+-]*", "a name without spaces and slashes, in quotes where it is a number", quoted=True
@@ -112,7 +229,12 @@ RULES: Mapping[str, Rule] = {
     "firewall_cluster_networks[]": _NETWORK,
     "firewall_login_networks[]": _NETWORK,
     "firewall_open[].from[]": _NETWORK,
-    "firewall_open[].ports[]": Form(r"\d{1,5}(-\d{1,5})?", "a port or a range of ports, as in 8000-8099"),
+    "firewall_open[].ports[]": Form(
+        r"\d{1,5}(-\d{1,5})?",
+        "a port or a range of ports, as in 8000-8099",
+        judge=_is_port_range,
+        example="8000-8099",
+    ),
     "bootstrap_archive": Form(r"|(https?|file)://\S+", "an address: http://, https:// or file:///PATH"),
     "bootstrap_mirror": Form(rf"|{_URL.pattern}", _URL.expected),
     "apptainer_package_files[].sha256": _SHA256,
@@ -122,9 +244,9 @@ RULES: Mapping[str, Rule] = {
     "apptainer_package_files[].url": _URL,
     "apptainer_package_files[].version": _APPTAINER,
     "apptainer_version": Form(rf"|{_APPTAINER.pattern}", _APPTAINER.expected, quoted=True),
-    "enroot_cache_age": Form(r"\d+(s|m|min|h|d|w)", "an age with its unit, as in 30d"),
-    "enroot_cache_directory": _DIRECTORY,
-    "enroot_data_directory": _DIRECTORY,
+    "enroot_cache_age": Form(r"0*[1-9]\d*(s|m|min|h|d|w)", "an age with its unit, as in 30d"),
+    "enroot_cache_directory": _PLACE,
+    "enroot_data_directory": _PLACE,
     "enroot_hooks[]": Form(r"[\w.+-]+\.sh", "the name of a hook, as in 50-slurm-pmi.sh"),
     "enroot_image_directory": Form(r"|/[^\s]*", "an absolute path without spaces, or empty"),
     "enroot_image_group": _USER_NAME,
@@ -150,7 +272,7 @@ RULES: Mapping[str, Rule] = {
     "gpu_exporter_wheels[].sha256": _SHA256,
     "gpu_exporter_wheels[].url": _URL,
     "hosts_file_address": Form(
-        r"(\d{1,3}\.){3}\d{1,3}|[0-9a-fA-F:.]*:[0-9a-fA-F:.]*", "an IPv4 or IPv6 address"
+        r"[0-9a-fA-F:.]+", "a host's IPv4 or IPv6 address", judge=is_of_a_host, example="10.0.0.11"
     ),
     "job_ssh_admin_groups[]": _USER_NAME,
     "job_ssh_admin_users[]": _USER_NAME,
@@ -159,12 +281,14 @@ RULES: Mapping[str, Rule] = {
     "ssh_server_allow_groups[]": _USER_NAME,
     "log_client_files[]": _DIRECTORY,
     "log_client_spool_mb": _COUNT,
+    "log_client_ca": _CERTIFICATE,
+    "log_server_certificate": _CERTIFICATE,
     "log_server_keep_days": _COUNT,
     "log_server_port": _PORT,
     "login_limits_exempt_users[]": _USER_NAME,
     "login_limits_memory": _PART_OR_SIZE,
     "login_limits_processes": _COUNT,
-    "login_limits_swap": _PART_OR_SIZE,
+    "login_limits_swap": _PART_OR_NOTHING,
     "container_toolkit_version": Form(r"|\d+(\.\d+)+-\d+", "the version of the packages, as in 1.18.1-1"),
     "cuda_toolkit_versions[]": Form(r"\d+\.\d+", 'a version of CUDA in quotes, as in "12.4"', quoted=True),
     "dcgm_version": Form(r"|\d+\.\d+\.\d+", "a version of DCGM, as in 4.4.2"),
@@ -173,7 +297,7 @@ RULES: Mapping[str, Rule] = {
     "mariadb_innodb_lock_wait_timeout": _COUNT,
     "mariadb_innodb_log_file_size": _SIZE,
     "mariadb_max_allowed_packet": _SIZE,
-    "ml_stack_directory": _DIRECTORY,
+    "ml_stack_directory": _PLACE,
     "ml_stack_environments[].extra_index_urls[]": _INDEX,
     "ml_stack_environments[].index_url": _INDEX,
     "ml_stack_environments[].name": _MODULE_WORD,
@@ -190,7 +314,7 @@ RULES: Mapping[str, Rule] = {
     "network_mounts_filesystems[].directory": _DIRECTORY,
     "network_mounts_filesystems[].name": Form(r"[A-Za-z0-9_.-]+", "a name: letters, digits, _ . and -"),
     "network_mounts_filesystems[].options[]": _MOUNT_OPTION,
-    "network_mounts_filesystems[].path": _DIRECTORY,
+    "network_mounts_filesystems[].path": _PLACE,
     "network_mounts_filesystems[].servers[]": Form(
         r"[A-Za-z0-9_.:\[\]-]+(@[a-z0-9]+)?",
         "an address or a host name, with Lustre's network as in 10.0.0.1@o2ib",
@@ -198,14 +322,14 @@ RULES: Mapping[str, Rule] = {
     "network_mounts_filesystems[].user": Form(r"[A-Za-z0-9_.-]+", "a user of Ceph, without client."),
     "nfs_client_mounts[].export": _DIRECTORY,
     "nfs_client_mounts[].options[]": _MOUNT_OPTION,
-    "nfs_client_mounts[].path": _DIRECTORY,
+    "nfs_client_mounts[].path": _PLACE,
     "nfs_client_mounts[].server": _ADDRESS_WORD,
     "nfs_client_options[]": _MOUNT_OPTION,
     "nfs_server_clients[]": _NFS_CLIENT,
     "nfs_server_exports[].clients[]": _NFS_CLIENT,
     "nfs_server_exports[].mount": Form(r"|/[^\s]*", "an absolute path without spaces, or empty"),
     "nfs_server_exports[].options[]": Form(r"[a-z_]+(=[A-Za-z0-9_.:/@+-]+)?", "one option of exports(5)"),
-    "nfs_server_exports[].path": _DIRECTORY,
+    "nfs_server_exports[].path": _PLACE,
     "nfs_server_threads": _COUNT,
     "quotas_filesystems[].path": _DIRECTORY,
     "quotas_filesystems[].each_user.space": _QUOTA,
@@ -214,7 +338,7 @@ RULES: Mapping[str, Rule] = {
     "quotas_filesystems[].groups[].space_warning": _QUOTA,
     "quotas_filesystems[].users[].space": _QUOTA,
     "quotas_filesystems[].users[].space_warning": _QUOTA,
-    "scratch_directory": _DIRECTORY,
+    "scratch_directory": _PLACE,
     "scratch_private_directories[]": _DIRECTORY,
     "proxy_http": _PROXY,
     "proxy_https": _PROXY,
@@ -246,7 +370,9 @@ RULES: Mapping[str, Rule] = {
         "one of associations, limits, nojobs, nosteps, qos, safe, wckeys, all, none",
     ),
     "slurmctld_cluster_name": Form(
-        r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,39}", "a name of at most 40 letters, digits, _ . and -"
+        r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,39}",
+        "a name of at most 40 letters, digits, _ . and -, in quotes where it is a number",
+        quoted=True,
     ),
     "slurmctld_health_check_program": Form(r"|/[^\s]*", "an absolute path without spaces, or empty"),
     "slurmctld_partitions[].default_cpus_per_gpu": _COUNT,
@@ -257,7 +383,8 @@ RULES: Mapping[str, Rule] = {
     "slurmctld_partitions[].max_time": _TIME,
     "slurmctld_partitions[].name": Form(
         r"(?i)(?!default$)[a-z0-9_][a-z0-9_.-]*",
-        "a partition's name: letters, digits, _ . and -, and not DEFAULT",
+        "a partition's name: letters, digits, _ . and -, in quotes where it is a number, and not DEFAULT",
+        quoted=True,
     ),
     "slurmctld_partitions[].priority_job_factor": Range(0, 65533),
     "slurmctld_partitions[].priority_tier": Range(0, 65533),
@@ -276,6 +403,7 @@ RULES: Mapping[str, Rule] = {
     "slurmd_features[]": Form(r"[A-Za-z0-9_][\w.=/-]*", "a feature: letters, digits, _ . = / and -"),
     "slurmd_hardware.cores_per_socket": _COUNT,
     "slurmd_hardware.cpus": _COUNT,
+    "slurmd_hardware.gpus[].count": _COUNT,
     "slurmd_hardware.gpus[].type": _GPU_TYPE,
     "slurmd_hardware.memory_mb": _COUNT,
     "slurmd_hardware.sockets": _COUNT,
@@ -304,14 +432,17 @@ RULES: Mapping[str, Rule] = {
     "user_environment_variables[].name": _VARIABLE,
     "user_environment_variables[].value": _SHELL_VALUE,
     "users_accounts[].groups[]": _USER_NAME,
-    "users_accounts[].home": _DIRECTORY,
+    "users_accounts[].home": _PLACE,
     "users_accounts[].name": _USER_NAME,
     "users_accounts[].shell": _DIRECTORY,
-    "users_directories[]": _DIRECTORY,
+    "users_accounts[].ssh_keys[]": _PUBLIC_KEY,
+    "users_accounts[].uid": _IDENTITY,
+    "users_directories[]": _PLACE,
+    "users_groups[].gid": _IDENTITY,
     "users_groups[].name": _USER_NAME,
     "users_home_mode": _MODE,
-    "users_slurm_gid": Range(1, 0xFFFFFFFE),
-    "users_slurm_uid": Range(1, 0xFFFFFFFE),
+    "users_slurm_gid": _IDENTITY,
+    "users_slurm_uid": _IDENTITY,
 }
 
 

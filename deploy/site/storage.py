@@ -80,7 +80,7 @@ def check_storage(site: Site) -> Iterator[Finding]:
     yield from _served_by_nobody(site)
     told: set[tuple[str, str]] = set()
     for host in site.cluster:
-        paths = mount_paths(site, host)
+        paths = [str(PurePosixPath(path)) for path in mount_paths(site, host)]
         for path in sorted({path for path in paths if paths.count(path) > 1}):
             where = _place(site, host)
             if (where, path) not in told:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from deploy.site.rules import rule_of
+from deploy.site.rules import Form, rule_of
 from deploy.site.schema import is_secret, options
 from deploy.site.wording import Spec, plain_meaning
 
@@ -40,7 +40,9 @@ _READ_EARLY = re.compile(
 )
 """What deploy itself reads to compute the variables of other hosts, before Ansible resolves templates."""
 
-_NUMBER = re.compile(r"-?\d+(\.\d+)?")
+_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")
+_UNSEEN = re.compile("[\0\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]")
+"""Nothing, marks of a text's direction and of its beginning: copied with a value, and no part of it."""
 _INDEX = re.compile(r"\[\d+\]")
 
 
@@ -76,7 +78,7 @@ def _faults(place: str, spec: Spec, value: object) -> Iterator[Fault]:
             "write the value itself, or encrypt the whole file that it is in: ansible-vault encrypt FILE",
         )
     elif _is_encrypted(value) or _is_template(value):
-        yield from _template_faults(place, path, value)
+        yield from _template_faults(place, path)
     elif kind in _KINDS and not _is_kind(kind, value):
         yield f"{place} is {_shown(value)}, not {_WORDS[kind]}", _kind_hint(kind, value, spec)
     elif isinstance(value, list):
@@ -85,8 +87,12 @@ def _faults(place: str, spec: Spec, value: object) -> Iterator[Fault]:
             yield from _faults(f"{place}[{index}]", element, item)
     elif isinstance(value, dict):
         yield from _key_faults(place, spec, value)
+    elif unseen := _UNSEEN.search(str(value)):
+        yield f"{place} has the invisible character {unseen[0]!a}", "type the value anew"
     elif expected := _unmet(path, spec, value):
-        yield f"{place} is {value!r:.80}, not {expected}", _value_hint(spec, value, expected)
+        rule = rule_of(path, spec)
+        shown = "" if isinstance(rule, Form) and not rule.shown else f"{value!r:.80}, "
+        yield f"{place} is {shown}not {expected}", _value_hint(spec, value, expected)
 
 
 def _key_faults(place: str, spec: Spec, value: Mapping[Any, object]) -> Iterator[Fault]:
@@ -116,25 +122,12 @@ def _unmet(path: str, spec: Spec, value: object) -> str:
     return rule.expected if rule and not rule.fits(value) else ""
 
 
-def _template_faults(place: str, path: str, value: object) -> Iterator[Fault]:
+def _template_faults(place: str, path: str) -> Iterator[Fault]:
     if _READ_EARLY.fullmatch(path):
         yield (
             f"{place} is a template, but deploy must know it before Ansible resolves it",
             "write the value itself",
         )
-    elif isinstance(value, str) and (problem := _syntax_error(value)):
-        yield f"{place} is not a template that Jinja can read: {problem}", "mend its braces and quotes"
-
-
-def _syntax_error(template: str) -> str:
-    # Jinja costs a tenth of the start, and few sites have templates.
-    from jinja2 import Environment, TemplateSyntaxError  # noqa: PLC0415
-
-    try:
-        Environment(extensions=["jinja2.ext.do", "jinja2.ext.loopcontrols"], autoescape=True).parse(template)
-    except (TemplateSyntaxError, RecursionError) as problem:
-        return str(problem)
-    return ""
 
 
 def _is_encrypted(value: object) -> bool:

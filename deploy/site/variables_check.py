@@ -73,18 +73,44 @@ _READERS: Mapping[str, str] = {
     "scratch": NODE,
     "nfs_server": NFS,
 }
-"""The group whose hosts read a role's variables; those of other roles are read on every host."""
+"""The group whose hosts read a role's variables."""
+
+_EVERYWHERE = frozenset(
+    {
+        "bootstrap",
+        "deploy_metrics",
+        "environment_modules",
+        "hosts_file",
+        "munge",
+        "node_exporter",
+        "slurm_packages",
+        "ssh_server",
+        "time_sync",
+        "user_environment",
+        "users",
+    }
+)
+"""Roles that every host of a cluster reads; of the others the hosts follow from what the site declares."""
 
 _ALIKE = ("munge_key", "users_slurm_gid", "users_slurm_uid")
 """What must be the same on every host of a cluster."""
 
 
+def readers(site: Site, role: str) -> tuple[Host, ...] | None:
+    """The hosts that read a role's variables; None where they follow from what a site declares."""
+    if role in _EVERYWHERE:
+        return site.cluster
+    group = _READERS.get(role)
+    return (site.logins if group == LOGIN else site.group(group)) if group else None
+
+
 def check_variables(site: Site) -> Iterator[Finding]:
     """Each value of each variable once, wherever it is set."""
-    seen: set[tuple[str, str, str]] = set()
+    seen: set[tuple[str, str, str, int]] = set()
     for host in site.cluster:
         for name, value in host.variables.items():
-            key = (name, host.where(name), json.dumps(value, sort_keys=True, default=str))
+            found = host.resolutions.get(name)
+            key = (name, host.where(name), json.dumps(value, sort_keys=True, default=str), id(found))
             if key not in seen and not name.startswith(OWN_PREFIX):
                 seen.add(key)
                 yield from _check(host, name, value)
@@ -118,8 +144,11 @@ def _check_known(host: Host, option: Option, value: object) -> Iterator[Finding]
             "remove it",
         )
         return
-    for message, hint in faults(option.name, value):
-        shown = f"{option.name}: the value is wrong (not shown: it is secret)" if option.secret else message
+    resolution = host.resolutions.get(option.name)
+    resolved = faults(option.name, resolution.value) if resolution and resolution.is_known else []
+    is_secret = option.secret or bool(resolution and resolution.vaulted)
+    for message, hint in faults(option.name, value) or resolved:
+        shown = f"{option.name}: the value is wrong (not shown: it is secret)" if is_secret else message
         yield Finding(host.where(option.name), "invalid-value", shown, hint)
 
 

@@ -131,6 +131,31 @@ def test_one_node_more(cluster: Cluster, how: str) -> None:
     assert job_state(cluster, job) == "COMPLETED"
 
 
+@pytest.mark.more
+@pytest.mark.one_release
+def test_a_key_that_is_replaced_in_its_file_is_replaced_on_the_hosts(cluster: Cluster) -> None:
+    """By records alone: nothing in the inventory changes, only what it looks up."""
+    key = cluster.directory / "bob.pub"
+    looked_up = "{{ lookup('ansible.builtin.file', inventory_dir ~ '/bob.pub') }}"
+    accounts = [{"name": "alice", "uid": 2001}, {"name": "bob", "uid": 2002, "ssh_keys": [looked_up]}]
+    wanted = ("-e", json.dumps({"users_accounts": accounts}))
+
+    def kept() -> str:
+        return cluster.on("ctl1", "cat", "/home/bob/.ssh/authorized_keys")
+
+    old, new = (f"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI{letter * 43} of-bob" for letter in "AB")
+    key.write_text(f"{old}\n")
+    cluster.deploy(*wanted)
+    assert old in kept()
+    assert "nothing to change" in cluster.plan(*wanted)
+    key.write_text(f"{new}\n")
+    assert "+ssh keys of bob" in cluster.plan(*wanted, expect=3)
+    cluster.deploy(*wanted)
+    assert new in kept()
+    assert old not in kept()
+    key.unlink()
+
+
 @pytest.mark.one_release
 def test_accounts_partitions_and_qos_are_data(cluster: Cluster) -> None:
     variables = cluster.directory / "group_vars" / "slurm-master.yml"

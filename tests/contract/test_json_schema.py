@@ -93,6 +93,9 @@ slurmctld_partitions:
 slurm_accounts_accounts: [{name: physics}]
 slurm_accounts_users:
   - {name: alice, accounts: [physics], fairshare: 10, admin_level: operator}
+site_timeout: 300
+site_nvml: false
+site_most: 4
 """
 
 KNOWN_LATER = """\

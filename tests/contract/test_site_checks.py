@@ -6,10 +6,10 @@ import pytest
 
 from deploy.plan.catalog import PHASES
 from deploy.site.inventory import MASTER, read_site
-from deploy.site.rules import RULES
+from deploy.site.rules import RULES, Form
 from deploy.site.schema import options
 from deploy.site.secrets import secret_names
-from deploy.site.variables_check import _ALIKE, _READERS
+from deploy.site.variables_check import _ALIKE, _EVERYWHERE, _READERS
 from deploy.site.wording import with_keys
 from tests.unit.site.sites import INVENTORY, write_site
 
@@ -52,6 +52,12 @@ def test_every_default_keeps_to_its_rule(name: str) -> None:
     assert default is None or RULES[name].fits(default)
 
 
+def test_every_example_keeps_to_its_rule() -> None:
+    judged = [rule for rule in RULES.values() if isinstance(rule, Form) and rule.judge]
+    assert judged
+    assert all(rule.fits(rule.example) for rule in judged)
+
+
 def test_the_readers_of_a_role_are_the_hosts_of_its_phases(tmp_path: Path) -> None:
     site = read_site(write_site(tmp_path, INVENTORY))
     for role, group in _READERS.items():
@@ -63,6 +69,7 @@ def test_the_readers_of_a_role_are_the_hosts_of_its_phases(tmp_path: Path) -> No
         - {"job_ssh", "pyxis", "slurm_client"}
         - _BY_DATA
     )
+    assert everywhere == _EVERYWHERE
     for role in everywhere:
         readers = {host.name for phase in PHASES if role in phase.roles for host in phase.candidates(site)}
         assert readers == set(site.hosts), role

@@ -91,6 +91,8 @@ def _formed(path: str, spec: Mapping[str, Any]) -> st.SearchStrategy[Any]:
         return st.integers(rule.low, rule.low + 4)
     if path.endswith((".groups[]", ".nodes[]", ".name", "accounts[]", "qos", "qos[]", ".parent")):
         return st.sampled_from(["physics", "math", "normal", "root", "slurm-node", "node1", "node[1-2]"])
+    if rule and rule.judge:
+        return st.just(rule.example)
     return st.from_regex(rule.pattern, fullmatch=True) if rule else texts
 
 

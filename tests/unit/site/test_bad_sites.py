@@ -19,8 +19,10 @@ from tests.unit.site.bad import (
     inventories,
     partitions,
     secrets,
+    slips,
     slurm_parameters,
     storage,
+    templates,
     variable_files,
     variable_values,
 )
@@ -38,7 +40,9 @@ SITES: tuple[BadSite, ...] = (
     *access.SITES,
     *hardware.SITES,
     *secrets.SITES,
+    *slips.SITES,
     *storage.SITES,
+    *templates.SITES,
 )
 SECRET = "k3Y"  # noqa: S105 - what every secret of a bad site has in it
 ROOT = Path(__file__).parents[3]

@@ -26,7 +26,9 @@ pytestmark = pytest.mark.usefixtures("quick_reading")
         "slurmctld_partitions: [{name: all, default: true, nodes: ['node[1-2]'], max_time: UNLIMITED}]\n",
         "slurm_accounts_qos: [{name: gpu, max_wall: '1-00:00:00', priority: -1, usage_factor: 0.5}]\n",
         ACCOUNTS,
-        "users_accounts: [{name: alice, uid: 2001, ssh_keys: [ssh-ed25519 AAAA]}]\nusers_home_mode: '0750'\n",
+        "users_accounts: [{name: alice, uid: 2001, ssh_keys: [KEY]}]\nusers_home_mode: '0750'\n".replace(
+            "KEY", f"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI{43 * 'A'} alice"
+        ),
         "slurmdbd_purge: {job: 12months, step: 30days}\nslurmdbd_port: '6820'\n",
         "time_sync_servers: [10.0.0.5, time.example.com]\ntime_sync_allow: [10.0.0.0/8, 'fd00::/8']\n",
         "ansible_port: 2222\nansible_ssh_retries: 3\nansible_custom_fact_of_mine: 1\n",

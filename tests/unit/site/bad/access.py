@@ -3,6 +3,7 @@
 from tests.unit.site.bad.site import ALL, MASTER, NODES, BadSite, variables
 from tests.unit.site.sites import NODE_VARIABLES
 
+PEM = "-----BEGIN CERTIFICATE----- A -----END CERTIFICATE-----"
 SITES = (
     variables(
         "a prolog that makes no room for sessions",
@@ -62,7 +63,7 @@ SITES = (
             ),
         ),
         edits=(("[slurm-cluster:children]", "[slurm-log]\nctl1\n\n[slurm-cluster:children]"),),
-        files={NODES: f"{NODE_VARIABLES}log_client_ca: PEM\n"},
+        files={NODES: f"{NODE_VARIABLES}log_client_ca: {PEM}\n"},
     ),
     BadSite(
         "a log server with a certificate and no key",
@@ -73,7 +74,7 @@ SITES = (
             ),
         ),
         edits=(("[slurm-cluster:children]", "[slurm-log]\nctl1\n\n[slurm-cluster:children]"),),
-        files={MASTER: "log_server_certificate: PEM\n", NODES: f"{NODE_VARIABLES}log_client_ca: PEM\n"},
+        files={MASTER: f"log_server_certificate: {PEM}\n", NODES: f"{NODE_VARIABLES}log_client_ca: {PEM}\n"},
     ),
     BadSite(
         "a key of the log server that is none",
@@ -85,8 +86,8 @@ SITES = (
         ),
         edits=(("[slurm-cluster:children]", "[slurm-log]\nctl1\n\n[slurm-cluster:children]"),),
         files={
-            ALL: "log_client_ca: PEM\n",
-            MASTER: "log_server_certificate: PEM\nlog_server_key: /etc/ssl/private/logs.key\n",
+            ALL: f"log_client_ca: {PEM}\n",
+            MASTER: f"log_server_certificate: {PEM}\nlog_server_key: /etc/ssl/private/logs.key\n",
         },
     ),
 )

@@ -150,6 +150,9 @@ SITES = (
     variables(
         "a key of two lines",
         'users_accounts: [{name: alice, uid: 2001, ssh_keys: ["ssh-ed25519 A\\nssh-rsa B"]}]\n',
-        "group_vars/all.yml:1: alice: an ssh key is empty or has a line break [invalid-users]",
+        (
+            "group_vars/all.yml:1: users_accounts[0].ssh_keys[0] is not a public key on one line, as in a "
+            "file that ends with .pub: ssh-ed25519 AAAA… name [invalid-value]"
+        ),
     ),
 )

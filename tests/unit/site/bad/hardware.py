@@ -34,7 +34,7 @@ SITES = (
         "fewer GPUs than none",
         "slurmd_hardware: {gpus: [{type: a100, count: -1}]}\n",
         (
-            "group_vars/slurm-node.yml:1: slurmd_hardware.gpus[0].count is -1, not a number from 0 "
+            "group_vars/slurm-node.yml:1: slurmd_hardware.gpus[0].count is -1, not a number from 1 "
             "on [invalid-value]"
         ),
         file=NODES,

@@ -195,8 +195,8 @@ SITES = (
         "an address out of range",
         expected=(
             (
-                "inventory.ini:5: the address of node2, '10.0.0.312', is neither an IP address nor a "
-                "host name [invalid-address]"
+                "inventory.ini:5: the address of node2, '10.0.0.312', is neither a host's IP "
+                "address nor a host name [invalid-address]"
             ),
         ),
         edits=(("10.0.0.12", "10.0.0.312"),),
@@ -205,8 +205,8 @@ SITES = (
         "an address with a prefix",
         expected=(
             (
-                "inventory.ini:5: the address of node2, '10.0.0.12/24', is neither an IP address nor a "
-                "host name [invalid-address]"
+                "inventory.ini:5: the address of node2, '10.0.0.12/24', is neither a host's IP "
+                "address nor a host name [invalid-address]"
             ),
         ),
         edits=(("10.0.0.12", "10.0.0.12/24"),),

@@ -30,10 +30,7 @@ SITES = (
     BadSite(
         "group_vars that are not text",
         expected=(
-            (
-                "group_vars/all.yml:1: Ansible cannot read this: YAML parsing failed: 'utf-8' codec "
-                "can't encode characters in position 8-9: surrogates not allowed [inventory-invalid]"
-            ),
+            "group_vars/all.yml: Ansible cannot read this: it is not text in UTF-8 [inventory-invalid]",
         ),
         binary={ALL: b"site_a: \xff\xfe\n"},
     ),

@@ -94,18 +94,18 @@ SITES = (
         "a time without quotes",
         "slurmctld_partitions: [{name: batch, default: true, max_time: 24:00:00}]\n",
         (
-            "group_vars/all.yml:1: slurmctld_partitions[0].max_time is 86400, not a time in quotes: "
-            '"minutes", "hours:minutes:seconds", "days-hours:minutes:seconds" or UNLIMITED '
-            "[invalid-value]"
+            "group_vars/all.yml:1: slurmctld_partitions[0].max_time is 86400, not a time in quotes, "
+            'more than 0: "minutes", "hours:minutes:seconds", "days-hours:minutes:seconds", minutes and '
+            "seconds behind others below 60, or UNLIMITED [invalid-value]"
         ),
     ),
     variables(
         "a time in words",
         "slurmctld_partitions: [{name: batch, default: true, max_time: 2 days}]\n",
         (
-            "group_vars/all.yml:1: slurmctld_partitions[0].max_time is '2 days', not a time in "
-            'quotes: "minutes", "hours:minutes:seconds", "days-hours:minutes:seconds" or UNLIMITED '
-            "[invalid-value]"
+            "group_vars/all.yml:1: slurmctld_partitions[0].max_time is '2 days', not a time in quotes, "
+            'more than 0: "minutes", "hours:minutes:seconds", "days-hours:minutes:seconds", minutes and '
+            "seconds behind others below 60, or UNLIMITED [invalid-value]"
         ),
     ),
     variables(
@@ -120,7 +120,7 @@ SITES = (
         "an age without a unit",
         'slurmdbd_purge: {job: "12"}\n',
         (
-            "group_vars/all.yml:1: slurmdbd_purge.job is '12', not an age with its unit, as in "
+            "group_vars/all.yml:1: slurmdbd_purge.job is '12', not an age above 0 with its unit, as in "
             "12months, 30days or 48hours [invalid-value]"
         ),
     ),
@@ -128,7 +128,7 @@ SITES = (
         "a size with a wrong unit",
         "mariadb_innodb_buffer_pool_size: 4GB\n",
         (
-            "group_vars/all.yml:1: mariadb_innodb_buffer_pool_size is '4GB', not a size, as in 512M "
+            "group_vars/all.yml:1: mariadb_innodb_buffer_pool_size is '4GB', not a size above 0, as in 512M "
             "or 4G [invalid-value]"
         ),
     ),
@@ -137,7 +137,7 @@ SITES = (
         "slurmctld_cluster_name: my cluster\n",
         (
             "group_vars/all.yml:1: slurmctld_cluster_name is 'my cluster', not a name of at most 40 "
-            "letters, digits, _ . and - [invalid-value]"
+            "letters, digits, _ . and -, in quotes where it is a number [invalid-value]"
         ),
     ),
     variables(
@@ -145,7 +145,8 @@ SITES = (
         "slurmctld_partitions: [{name: DEFAULT, default: true}]\n",
         (
             "group_vars/all.yml:1: slurmctld_partitions[0].name is 'DEFAULT', not a partition's "
-            "name: letters, digits, _ . and -, and not DEFAULT [invalid-value]"
+            "name: letters, digits, _ . and -, in quotes where it is a number, and not DEFAULT "
+            "[invalid-value]"
         ),
     ),
     variables(
@@ -153,7 +154,8 @@ SITES = (
         "slurmctld_partitions: [{name: my batch, default: true}]\n",
         (
             "group_vars/all.yml:1: slurmctld_partitions[0].name is 'my batch', not a partition's "
-            "name: letters, digits, _ . and -, and not DEFAULT [invalid-value]"
+            "name: letters, digits, _ . and -, in quotes where it is a number, and not DEFAULT "
+            "[invalid-value]"
         ),
     ),
     variables(
@@ -182,14 +184,14 @@ SITES = (
         "an inner address that is a name",
         "hosts_file_address: node1-ib\n",
         (
-            "host_vars/node1.yml:1: hosts_file_address is 'node1-ib', not an IPv4 or IPv6 address "
+            "host_vars/node1.yml:1: hosts_file_address is 'node1-ib', not a host's IPv4 or IPv6 address "
             "[invalid-value]"
         ),
         file="host_vars/node1.yml",
     ),
     variables(
         "partitions from a template",
-        'slurmctld_partitions: "{{ site_partitions }}"\nsite_partitions: []\n',
+        'slurmctld_partitions: "{{ site_partitions }}"\nsite_partitions: [{name: a, default: true}]\n',
         (
             "group_vars/all.yml:1: slurmctld_partitions is a template, but deploy must "
             "know it before Ansible resolves it [invalid-value]"
@@ -199,8 +201,8 @@ SITES = (
         "a template that Jinja cannot read",
         'slurmd_options: "{{ site_a"\n',
         (
-            "group_vars/slurm-node.yml:1: slurmd_options is not a template that Jinja can read: "
-            "unexpected end of template, expected 'end of print statement'. [invalid-value]"
+            "group_vars/slurm-node.yml:1: slurmd_options cannot be resolved for node[1-2]: Syntax error in "
+            "template: unexpected end of template, expected 'end of print statement'. [unresolvable-value]"
         ),
         file=NODES,
     ),
