@@ -133,8 +133,8 @@ class HostState:
             for probe in probes(role)
             if "mended_by" in probe
         }
-        differs = [drift for drift in self.drift if drift.kind == "probe" and not drift.cannot_be_asked]
-        return list(dict.fromkeys(asked[drift.name] for drift in differs if drift.name in asked))
+        # One that does not answer may have been told before.
+        return list(dict.fromkeys(asked[each.name] for each in self.drift if each.name in asked))
 
 
 def host_state(

@@ -66,8 +66,8 @@ BESIDE = {
 }
 """Files that override deploy's, by hand, from where they lie."""
 TOLD = {
-    "scontrol setdebug debug": "the configuration that slurmctld runs with differs",
-    "scontrol update PartitionName=batch MaxTime=77": "partitions as slurmctld has them differs",
+    "scontrol setdebug debug": "the configuration that slurmctld runs with ",
+    "scontrol update PartitionName=batch MaxTime=77": "partitions as slurmctld has them ",
 }
 """What a running slurmctld can be told otherwise."""
 OTHER_ARGUMENTS = (

@@ -392,6 +392,14 @@ def without_new(
     return kept
 
 
+def planned(
+    given: dict[str, str], current: dict[str, str], parameters: dict[str, Any], oldest: Version
+) -> tuple[dict[str, str], dict[str, str]]:
+    """What Slurm of these versions knows of the files, and what of that is put in place now."""
+    wanted = without_unknown(given, parameters["known_since"], oldest)
+    return wanted, without_new(wanted, current, parameters["not_added"])
+
+
 def left_out(wanted: dict[str, str], kept: dict[str, str], directory: Path) -> list[str]:
     """What of the files waits for a run that reaches all hosts."""
     return [
@@ -434,13 +442,11 @@ def main() -> None:
     module = AnsibleModule(argument_spec=_argument_spec(), supports_check_mode=True)
     daemon = Slurmctld(module)
     current = daemon.read(daemon.directory)
-    wanted = daemon.files
-    daemon.files = without_new(wanted, current, module.params["not_added"])
     applied = daemon.read(daemon.record)
     version = daemon.version()
     running = bool(version) and daemon.running()
     oldest = daemon.oldest_version(version) if running else version
-    daemon.files = without_unknown(daemon.files, module.params["known_since"], oldest)
+    wanted, daemon.files = planned(daemon.files, current, module.params, oldest)
     to_write = current != daemon.files
     if running:
         # What lies there counts where it is newer than what the daemon took.

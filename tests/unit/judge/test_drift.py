@@ -89,7 +89,7 @@ def test_a_daemon_that_was_told_otherwise_is_to_read_again() -> None:
     assert state.repairs == {"slurmctld_told_otherwise": True}
     assert "controller" not in state.converged
     said["controller"]["drift"] = [{**drift, "found": "failed"}]
-    assert host_state(said, expected).repairs == {}
+    assert host_state(said, expected).repairs == {"slurmctld_told_otherwise": True}
 
 
 def test_a_host_without_an_answer_has_nothing_converged() -> None:

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 
 from tests.unit.roles.loading import load_module
@@ -104,3 +106,14 @@ def test_the_oldest_slurm_of_a_cluster(
     daemon = object.__new__(config.Slurmctld)
     monkeypatch.setattr(daemon, "_run", lambda _command: (0, told), raising=False)
     assert daemon.oldest_version((24, 11, 5)) == oldest
+
+
+@pytest.mark.parametrize(("oldest", "left"), [((22, 5, 8), ["c"]), ((24, 11, 5), ["c"])])
+def test_what_an_older_slurm_does_not_know_waits_for_nothing(
+    oldest: tuple[int, ...], left: list[str]
+) -> None:
+    given = {"x.conf": "a\nEntireStepInNS=true\nc\n"}
+    parameters = {"known_since": {"EntireStepInNS=true": "24.11"}, "not_added": {"x.conf": ["c"]}}
+    wanted, kept = config.planned(given, {"x.conf": "a\n"}, parameters, oldest)
+    assert [line.split("'")[1] for line in config.left_out(wanted, kept, Path("/etc"))] == ["c"]
+    assert ("EntireStepInNS=true" in kept["x.conf"]) == (oldest >= (24, 11))
