@@ -46,7 +46,8 @@ def remove(
 
     First delete its line in the inventory, then type `deploy cluster`, which takes it from Slurm and names it
     until this was done. This stops and disables Slurm's daemons and munge there, and removes the cluster's
-    munge key, slurmdbd's password and deploy's records. A machine on which jobs run is left as it is.
+    munge key, slurmdbd's password and deploy's records. A machine on which jobs run is left as it is. Whoever
+    may have copied the key is shut out by `deploy cluster --new-secrets`.
 
     Examples:
       deploy node remove inventory.ini node3
@@ -82,7 +83,10 @@ def _remove(inventory: Path, name: str, options: Options, *, is_gone: bool) -> l
             if isinstance(answer, Unanswered):
                 raise _silent(master, f"it keeps the list of hosts, and does not answer: {answer.why}", site)
     if is_gone:
-        return [f"{name}: forgotten. Whoever has its disk has the cluster's munge key"]
+        again = f"deploy cluster {shown_path(inventory)} --new-secrets"
+        return [
+            f"{name}: forgotten. Whoever has its disk has the cluster's munge key; to replace it: {again}"
+        ]
     return [f"{name}: no more {what}" for what in done] + [f"{name}: forgotten; {_STAYS}"]
 
 

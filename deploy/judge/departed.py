@@ -8,7 +8,10 @@ from typing import Any
 from deploy.run.events import LeftOver
 from deploy.site.inventory import Host, Site
 
-HINT = "take it away there, or declare it again; to keep it: rm /var/lib/deploy/left.json   (there)"
+HINT = (
+    "take it away there (rm, userdel, systemctl disable --now), or declare it again; "
+    "to keep it: rm /var/lib/deploy/left.json   (there)"
+)
 """What to do about things that are left on a host."""
 _KEPT = (
     *("ansible_connection", "ansible_host", "ansible_ssh_host", "ansible_port", "ansible_ssh_port"),

@@ -352,7 +352,11 @@ def probed(probe: dict[str, Any]) -> str:
         return _UNANSWERED
     ignored = [re.compile(pattern) for pattern in probe.get("ignore", ())]
     kept = [line for line in text.splitlines() if not any(pattern.search(line) for pattern in ignored)]
-    return hashlib.sha256("\n".join(kept).encode()).hexdigest()
+    return _hashed("\n".join(kept))
+
+
+def _hashed(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def system() -> str:
@@ -585,17 +589,22 @@ def _ever_managed() -> dict[str, dict[str, Any]]:
     """By kind and name as it was recorded last."""
     states: dict[str, dict[str, Any]] = {}
     records = [*_records(_FORGOTTEN).values(), *_records().values()]
-    for managed in [_read(_beside("left.json")), *(record["managed"] for record in records)]:
+    for managed in [_read(_beside("left.json")), *map(_managed_by, records)]:
         for kind, found in managed.items():
             states.setdefault(kind, {}).update(found)
     return states
+
+
+def _managed_by(record: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """What a record knows, with what a role asks for itself."""
+    return {**record["managed"], "probes": {probe["name"]: probe for probe in record["probes"]}}
 
 
 def _left(before: dict[str, dict[str, Any]], phases: Iterable[str]) -> dict[str, dict[str, Any]]:
     wanted = set(phases)
     kept: dict[str, set[str]] = {}
     for phase, content in [*_records(_FORGOTTEN).items(), *_records().items()]:
-        for kind, names in content["managed"].items() if phase in wanted else ():
+        for kind, names in _managed_by(content).items() if phase in wanted else ():
             kept.setdefault(kind, set()).update(map(_plain, names))
     surplus = {
         kind: {
@@ -607,7 +616,7 @@ def _left(before: dict[str, dict[str, Any]], phases: Iterable[str]) -> dict[str,
     }
     left: dict[str, dict[str, Any]] = {}
     for kind, states in surplus.items():
-        now = LOOKS[kind](sorted(states)) if states else {}
+        now = _now(kind, states) if states else {}
         found = {
             name: state
             for name, state in states.items()
@@ -616,6 +625,12 @@ def _left(before: dict[str, dict[str, Any]], phases: Iterable[str]) -> dict[str,
         if found:
             left[kind] = found
     return left
+
+
+def _now(kind: str, states: dict[str, Any]) -> dict[str, Any]:
+    if kind == "probes":
+        return {name: probed(probe) for name, probe in states.items()}
+    return LOOKS[kind](sorted(states))
 
 
 def _plain(name: str) -> str:
@@ -629,13 +644,15 @@ def _named(left: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
 
 # By kind, whether something that nobody manages any more does what it did. Packages, kernel settings and
 # modules are not here: by themselves they do nothing, and others may need them.
-_STAYS: dict[str, Callable[[dict[str, Any], dict[str, Any]], bool]] = {
+_STAYS: dict[str, Callable[[dict[str, Any], Any], bool]] = {
     # Of a file that was changed since somebody took care. A directory does nothing.
     "files": lambda was, now: now["type"] != "directory" and _text(was) == _text(now),
     "services": lambda _, now: bool(now["runs"]) or now["at boot"] in ("enabled", "enabled-runtime"),
     "users": lambda *_: True,
     "groups": lambda *_: True,
     "mounts": lambda was, now: was["source"] == now["source"],
+    # What is answered as if nobody had left: the rules of a firewall, limits of space.
+    "probes": lambda was, now: now == was["state"] and now not in ("failed", _hashed("")),
 }
 
 

@@ -6,13 +6,23 @@ from __future__ import annotations
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.quota_table import Limits, change_command, report_command, reported, wanted
+from ansible.module_utils.given import given, remember
+from ansible.module_utils.quota_table import (
+    Limits,
+    change_command,
+    report_command,
+    reported,
+    together,
+    wanted,
+    with_former,
+)
 
 DOCUMENTATION = r"""
 module: quota_limits
 short_description: Limits of space and files on file systems that have quotas turned on
 description:
-  - Sets the limits that differ from what is declared. Limits of other names are left alone.
+  - Sets the limits that differ from what is declared, and takes away those that it set and that are declared
+    no more. Limits of other names are left alone.
   - Refuses a file system on which quotas are off, and says how to turn them on; that needs it unmounted.
 options:
   filesystems:
@@ -36,6 +46,7 @@ actions:
 """
 
 _NONE = Limits()
+_REMEMBERED = "quotas"
 _TURN_ON = (
     "Turn them on with the file system unmounted. ext4: tune2fs -O quota -Q usrquota,grpquota DEVICE; "
     "XFS: nothing. Then add usrquota,grpquota to its options in /etc/fstab and mount it again"
@@ -57,8 +68,14 @@ def main() -> None:
     }
     module = AnsibleModule(argument_spec=arguments, supports_check_mode=True)
     commands, before, after = [], "", ""
-    for filesystem in module.params["filesystems"]:
-        path, limits = filesystem["path"], wanted(filesystem, module.params["accounts"])
+    declared = {
+        filesystem["path"]: wanted(filesystem, module.params["accounts"])
+        for filesystem in module.params["filesystems"]
+    }
+    known = given(_REMEMBERED)
+    if not module.check_mode:
+        remember(_REMEMBERED, together(known, declared))
+    for path, limits in with_former(declared, known).items():
         present: dict[tuple[str, str], Limits] = {}
         for kind in sorted({kind for kind, _ in limits}):
             present |= _report(module, kind, path)
@@ -73,6 +90,8 @@ def main() -> None:
             code, out, err = module.run_command(command)
             if code != 0:
                 module.fail_json(msg=f"{' '.join(command)}: {(err or out).strip()}")
+        former = {path: keys for path, keys in known.items() if path not in declared}
+        remember(_REMEMBERED, together(former, declared))
     module.exit_json(
         changed=bool(commands),
         actions=[" ".join(command) for command in commands],

@@ -45,6 +45,26 @@ def wanted(filesystem: Mapping[str, Any], accounts: Sequence[str]) -> dict[tuple
     return found
 
 
+ByPath = Mapping[str, Mapping[tuple[str, str], Limits]]
+"""Limits by file system, then by kind and name."""
+
+
+def with_former(declared: ByPath, known: Mapping[str, Any]) -> dict[str, dict[tuple[str, str], Limits]]:
+    """What is declared, and no limits for whom this role gave some before, as it remembers."""
+    return {
+        path: {**{(kind, name): Limits() for kind, name in known.get(path, [])}, **limits}
+        for path, limits in declared.items()
+    }
+
+
+def together(known: Mapping[str, Any], declared: ByPath) -> dict[str, list[list[str]]]:
+    """Who has limits or will, as it is remembered; file systems that are declared no more stay known."""
+    names = {path: {tuple(key) for key in keys} for path, keys in known.items()}
+    for path, limits in declared.items():
+        names[path] = names.get(path, set()) | {*limits}
+    return {path: sorted(map(list, keys)) for path, keys in names.items()}
+
+
 def report_command(kind: str, path: str) -> list[str]:
     """What reports all limits of a file system."""
     return ["repquota", _KINDS[kind], "--output=csv", "--raw-grace", path]

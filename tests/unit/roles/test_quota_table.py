@@ -84,3 +84,16 @@ def test_people_are_shown_what_quota_says(tmp_path: Path) -> None:
         *("/home", "user", "alice", "11.0", "MiB", "20.0", "MiB", "55", "%"),
         *("3", "50", "6", "%", "over", "the", "limit"),
     ]
+
+
+def test_limits_that_are_declared_no_more_are_taken_away() -> None:
+    ten = Limits(hard=10)
+    known = table.together({}, {"/work": {("user", "alice"): ten, ("group", "ml"): ten}})
+    assert known == {"/work": [["group", "ml"], ["user", "alice"]]}
+    now = {"/work": {("user", "alice"): ten}, "/scratch": {}}
+    assert table.with_former(now, known)["/work"] == {
+        ("user", "alice"): ten,
+        ("group", "ml"): Limits(),
+    }
+    assert table.with_former(now, {}) == now
+    assert table.together({"/old": [["user", "bob"]]}, now)["/old"] == [["user", "bob"]]

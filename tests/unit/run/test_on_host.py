@@ -431,3 +431,17 @@ def test_a_controller_knows_the_hosts_of_the_cluster() -> None:
     assert on_host.look([])["hosts"] == {"node1": {"groups": []}}
     place = Path(on_host.DIRECTORY).parent / "hosts.json"
     assert place.stat().st_mode & 0o077 == 0
+
+
+def test_what_a_role_asked_for_itself_is_left_over_while_it_is_answered_the_same(tmp_path: Path) -> None:
+    rules = tmp_path / "rules"
+    rules.write_text("accept\n")
+    probe = {"name": "firewall rules", "argv": ["cat", str(rules)]}
+    told = {"fingerprint": "f", "managed": {}, "probes": [probe]}
+    on_host.record({"firewall": told}, ["firewall"], ["firewall"], "1.0")
+    assert left("firewall") == []
+    assert left("base") == ["firewall rules"]
+    rules.write_text("")
+    assert left("base") == []
+    rules.unlink()
+    assert left("base") == []
