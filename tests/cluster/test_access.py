@@ -1,7 +1,12 @@
 """Who may be where: ssh to nodes needs a job there, login nodes give one user no more than a share."""
 
+import re
+
+import pytest
+import yaml
+
 from tests.cluster.jobs import submit, wait_for_job
-from tests.cluster.lab_cluster import Cluster, wait_until
+from tests.cluster.lab_cluster import DEPLOY, Cluster, run, wait_until
 
 MAKE_A_KEY = """\
 mkdir -m 700 .ssh
@@ -33,3 +38,41 @@ def test_a_memory_hog_on_the_login_node_is_stopped(cluster: Cluster) -> None:
     for megabytes, code in ((800, 137), (200, 0)):
         said = cluster.as_user(f"ssh login1 bash -s <<'END'\n{hog.format(megabytes)}\nEND")
         assert f"ended with {code}\n" in said
+
+
+@pytest.mark.one_release
+def test_what_leaves_the_inventory_is_taken_away_or_named(cluster: Cluster) -> None:
+    """A right, a key, an account in Slurm and a node; alice has a key of her own from the first test."""
+    variables = cluster.directory / "group_vars" / "all.yml"
+    before, hosts = variables.read_text(), cluster.inventory.read_text()
+    key = cluster.as_user("cat .ssh/id_ed25519.pub").strip()
+    site = yaml.safe_load(before)
+    (bob,) = (user for user in site["users_accounts"] if user["name"] == "bob")
+    bob |= {"groups": ["sudo"], "ssh_keys": [key]}
+    (in_slurm,) = (user for user in site["slurm_accounts_users"] if user["name"] == "bob")
+    in_slurm["admin_level"] = "operator"
+    variables.write_text(yaml.safe_dump(site))
+    cluster.deploy()
+    assert "(sudo)" in cluster.as_user("ssh bob@login1 id")
+    assert "(ALL : ALL) ALL" in cluster.on("login1", "sudo", "-l", "-U", "bob")
+    level = ("sacctmgr", "-nP", "show", "user", "bob", "format=adminlevel")
+    assert cluster.on("ctl1", *level).strip() == "Operator"
+
+    node = max(cluster.node_states())
+    variables.write_text(before)
+    cluster.inventory.write_text(re.sub(rf"^{node}\b.*\n", "", hosts, flags=re.MULTILINE))
+    said = cluster.deploy().stdout
+    assert "(sudo)" not in cluster.on("login1", "id", "bob")
+    assert "not allowed to run sudo" in cluster.on("login1", "sudo", "-l", "-U", "bob", expect=None)
+    cluster.as_user("ssh -o BatchMode=yes bob@login1 id", expect=255)
+    assert cluster.on("ctl1", *level).strip() == "None"
+
+    assert f"{node}: left the inventory, and still has: running slurmd, running munge" in said
+    assert node not in cluster.node_states()
+    cluster.on(node, "munge", "-n")
+    (finding,) = cluster.status(expect=1)[node]["findings"]
+    assert finding["reference"] == "host-departed"
+    run(*DEPLOY, "node", "remove", str(cluster.inventory), node)
+    cluster.on(node, "munge", "-n", expect=1)
+    cluster.on(node, "test", "-e", "/etc/munge/munge.key", expect=1)
+    assert node not in cluster.status()
