@@ -9,7 +9,7 @@ from deploy.run.events import LeftOver
 from deploy.site.inventory import Host, Site
 
 HINT = (
-    "take it away there (rm, userdel, systemctl disable --now), or declare it again; "
+    "undo there what it was for (in a file that others need, too, only our lines), or declare it again; "
     "to keep it: rm /var/lib/deploy/left.json   (there)"
 )
 """What to do about things that are left on a host."""
