@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from deploy.durable import write_private
 from deploy.errors import error
 from deploy.run.journal import RecordedRun, last_run_of_user, recorded_runs
 from deploy.show.page import as_html
@@ -74,7 +75,7 @@ def _chosen(runs: list[RecordedRun], wanted: str | None, site: Path) -> Recorded
 
 def _write(path: Path, page: str) -> None:
     try:
-        path.write_text(page, encoding="utf-8")
+        write_private(path, page)
     except OSError as problem:
         raise error(
             "report-not-written",

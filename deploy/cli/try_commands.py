@@ -14,6 +14,7 @@ from deploy.cli.options import Options
 from deploy.cli.parameters import ExtraVariables, Inventory, PrivateKey, User, VaultPasswordFile
 from deploy.cli.playbook_run import shown_path
 from deploy.cli.records import login_of
+from deploy.durable import write_private
 from deploy.errors import ExitCode, error
 from deploy.judge.user_outcome import Outcome, Verdict, changes, judge, left_out
 from deploy.run.cancellation import Cancellation, signals_cancel
@@ -173,7 +174,7 @@ def report(trial: Trial, json_file: Path | None) -> None:
     if json_file:
         text = json.dumps(as_json(trial.about, trial.outcomes), indent=1) + "\n"
         try:
-            json_file.write_text(text, encoding="utf-8")
+            write_private(json_file, text)
         except OSError as problem:
             raise _bad_option(json_file, f"cannot be written: {problem.strerror}", "--json") from None
 

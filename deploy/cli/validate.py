@@ -23,6 +23,7 @@ from deploy.cli.parameters import (
     VaultPasswordFile,
 )
 from deploy.cli.playbook_run import open_site, refuse_silence, run_request, shown_path
+from deploy.durable import write_private
 from deploy.errors import DeployError, ExitCode, error
 from deploy.judge.site_status import site_status
 from deploy.run.cancellation import signals_cancel
@@ -241,7 +242,7 @@ def _write(path: Path, text: str) -> None:
         typer.echo(text, nl=False)
         return
     try:
-        path.write_text(text, encoding="utf-8")
+        write_private(path, text)
     except OSError as problem:
         raise _not_writable(path, problem.strerror or str(problem)) from None
 

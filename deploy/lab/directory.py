@@ -2,10 +2,12 @@
 
 import os
 import shutil
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from deploy.durable import replace_file
 from deploy.lab import site_files
 from deploy.lab.access import KeyDirectory
 from deploy.lab.inventory_edit import add_nodes, missing_hosts, moved_hosts
@@ -62,12 +64,10 @@ class LabDirectory:
     def add(self, addresses: Mapping[str, str]) -> None:
         """Add compute nodes to the inventory, replacing the file in one step."""
         changed = add_nodes(_read(self.inventory), addresses)
-        beside = self.inventory.with_name(f".{self.inventory.name}.new")
-        beside.write_text(changed, newline="")
-        shutil.copystat(self.inventory, beside)
-        owner = self.inventory.stat()
-        os.chown(beside, owner.st_uid, owner.st_gid)
-        beside.replace(self.inventory)
+        before = self.inventory.stat()
+        replace_file(self.inventory, changed)
+        self.inventory.chmod(stat.S_IMODE(before.st_mode))
+        os.chown(self.inventory, before.st_uid, before.st_gid)
 
     def forget_keys(self) -> None:
         """Remove the keys: nothing opens with them any more."""

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TextIO
 
+from deploy.durable import replace_file
 from deploy.errors import DeployError, ExitCode, error, internal_error
 from deploy.run.events import Event, RawEvent, from_json, to_json
 
@@ -139,11 +140,7 @@ class Journal:
         self._write_metadata()
 
     def _write_metadata(self) -> None:
-        sibling = self.path / f".{_METADATA}.new"
-        with os.fdopen(os.open(sibling, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-            json.dump(self._metadata, file, indent=1)
-            file.write("\n")
-        sibling.replace(self.path / _METADATA)
+        replace_file(self.path / _METADATA, json.dumps(self._metadata, indent=1) + "\n")
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from deploy.durable import replace_file
 from deploy.errors import error
 from deploy.site.hardware import FILE_NAME as HARDWARE
 from deploy.site.inventory import SECRETS_FILE, Site
@@ -25,7 +26,7 @@ def create_site(directory: Path, files: Mapping[str, str], vault_password_file: 
         for name, text in files.items():
             path = workshop / name
             path.parent.mkdir(exist_ok=True)
-            path.write_text(text, encoding="utf-8")
+            replace_file(path, text, 0o644)
         fill_secrets(Site(workshop / INVENTORY, hosts={}, groups={}), vault_password_file)
         _hand_over(workshop, directory)
 

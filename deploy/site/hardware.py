@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 
+from deploy.durable import replace_file
 from deploy.errors import error
 from deploy.site.inventory import Host, Site
 from deploy.site.origin import shown
@@ -95,6 +96,4 @@ def keep(site: Site, found: Mapping[str, Hardware]) -> None:
         new = {k: v for k, v in hardware.items() if k in _KEYS and k not in declared(host)}
         contract[name] = {**new, **contract.get(name, {})}
     body = yaml.safe_dump(contract, sort_keys=True, default_flow_style=None, width=110)
-    sibling = path.with_name(f".{path.name}.new")
-    sibling.write_text(_HEADER + body, encoding="utf-8")
-    sibling.replace(path)
+    replace_file(path, _HEADER + body, 0o644)

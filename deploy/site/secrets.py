@@ -1,12 +1,12 @@
 """Secrets of a site: random, generated once, kept 0600 or vaulted beside the inventory, never printed."""
 
-import os
 import secrets
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+from deploy.durable import replace_file
 from deploy.errors import error
 from deploy.site.inventory import SECRETS_FILE, Site
 from deploy.site.origin import shown
@@ -84,7 +84,7 @@ def is_vaulted(path: Path) -> bool:
 
 
 def _append(path: Path, lines: str, vault_password_file: Path | None) -> None:
-    """Adds lines to the file, through a 0600 sibling that replaces it whole."""
+    """Adds lines to the file, which is replaced whole; what is encrypted is in the clear in no file."""
     vaulted = is_vaulted(path)
     if vaulted:
         before = _vault("view", path, vault_password_file)
@@ -92,21 +92,14 @@ def _append(path: Path, lines: str, vault_password_file: Path | None) -> None:
         before = path.read_text(encoding="utf-8") if path.exists() else _HEADER
     if before and not before.endswith("\n"):
         before += "\n"
-    sibling = path.with_name(f".{path.name}.{os.getpid()}")
-    descriptor = os.open(sibling, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(before + lines)
-            file.flush()
-            os.fsync(file.fileno())
-        if vaulted or (vault_password_file and not path.exists()):
-            _vault("encrypt", sibling, vault_password_file)
-        sibling.replace(path)
-    finally:
-        sibling.unlink(missing_ok=True)
+    text = before + lines
+    if vaulted or (vault_password_file and not path.exists()):
+        text = _vault("encrypt", path, vault_password_file, text)
+    replace_file(path, text)
 
 
-def _vault(verb: str, path: Path, vault_password_file: Path | None) -> str:
+def _vault(verb: str, path: Path, vault_password_file: Path | None, text: str | None = None) -> str:
+    """What ansible-vault makes of a file, or of a text that is meant for it."""
     if vault_password_file is None:
         raise error(
             "vault-password-needed",
@@ -115,8 +108,9 @@ def _vault(verb: str, path: Path, vault_password_file: Path | None) -> str:
             hint="give its password with --vault-password-file FILE",
         )
     command = [str(Path(sys.executable).parent / "ansible-vault"), verb]
-    command += ["--vault-password-file", str(vault_password_file), str(path)]
-    result = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    command += ["--vault-password-file", str(vault_password_file)]
+    command += [str(path)] if text is None else ["--output", "-", "-"]
+    result = subprocess.run(command, input=text or "", capture_output=True, text=True, check=False)
     if result.returncode != 0:
         raise error(
             "vault-password-wrong",

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from deploy.durable import replace_file
 from deploy.validate.thresholds import Thresholds
 from deploy.validate.verdict import Judged, Outcome, Verdict
 
@@ -34,9 +35,7 @@ def keep_baseline(state: Path, checks: Iterable[Judged]) -> None:
         values = {v.where: v.value for v in check.verdicts if v.value is not None}
         if check.check in _COMPARED and values:
             kept[check.check] = {**kept.get(check.check, {}), **values}
-    whole = state / f"{_FILE}.new"
-    whole.write_text(json.dumps(kept, indent=1), encoding="utf-8")
-    whole.replace(state / _FILE)
+    replace_file(state / _FILE, json.dumps(kept, indent=1))
 
 
 def with_regressions(

@@ -1,3 +1,4 @@
+import os
 import stat
 from pathlib import Path
 
@@ -6,7 +7,7 @@ import yaml
 
 from deploy.errors import DeployError
 from deploy.site.inventory import read_site
-from deploy.site.secrets import fill_secrets, secret_names
+from deploy.site.secrets import fill_secrets, read_secrets, secret_names
 from tests.unit.site.sites import write_site
 
 
@@ -51,6 +52,28 @@ def test_vaulted_with_a_password_file(tmp_path: Path) -> None:
     with pytest.raises(DeployError) as problem:
         fill_secrets(site, password)
     assert problem.value.findings[0].reference == "vault-password-wrong"
+
+
+def test_what_is_encrypted_is_in_the_clear_in_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither a new file nor one that is completed: each is looked at when it is forced to disk."""
+    written: list[str] = []
+
+    def fsync(descriptor: int) -> None:
+        path = Path(f"/proc/self/fd/{descriptor}").readlink()
+        written.extend([path.read_text()] if path.is_file() else [])
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    password = tmp_path / "vault-password"
+    password.write_text("correct horse")
+    site = read_site(write_site(tmp_path))
+    monkeypatch.setattr("deploy.site.secrets.secret_names", lambda: ["munge_key"])
+    assert fill_secrets(site, password) == ["munge_key"]
+    monkeypatch.setattr("deploy.site.secrets.secret_names", lambda: ["munge_key", "grafana_admin_password"])
+    assert fill_secrets(site, password) == ["grafana_admin_password"]
+    assert [text.startswith("$ANSIBLE_VAULT;") for text in written] == [True, True]
+    assert sorted(read_secrets(tmp_path / "secrets.yml", password)) == ["grafana_admin_password", "munge_key"]
 
 
 def test_a_broken_file_is_not_shown(tmp_path: Path) -> None:

@@ -1,0 +1,40 @@
+"""Files that a power cut leaves as they were or as they are meant, and files for their owner alone."""
+
+import os
+import stat
+from pathlib import Path
+
+_PRIVATE = 0o600
+
+
+def replace_file(path: Path, text: str, mode: int = _PRIVATE) -> None:
+    """Gives a file its content whole: on disk first, beside the old one, whose place it then takes."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, mode)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(descriptor)
+        beside.replace(path)
+        keep_names(path.parent)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def keep_names(directory: Path) -> None:
+    """Has the names in a directory on disk: without it a file is, and the name that it was given is not."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def write_private(path: Path, text: str) -> None:
+    """Writes what somebody asked for where he said, which may be a terminal; a file is its owner's alone."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, _PRIVATE)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        if stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.fchmod(descriptor, _PRIVATE)
+        file.write(text)

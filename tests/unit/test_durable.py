@@ -1,0 +1,67 @@
+"""What is written, and in which order it is on disk."""
+
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deploy import durable
+
+
+def test_a_file_is_on_disk_before_it_takes_its_place_and_then_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is not synced before the rename is empty after a power cut, on file systems that delay writing."""
+    done: list[str] = []
+    sync, rename = os.fsync, Path.replace
+
+    def fsync(descriptor: int) -> None:
+        path = Path(f"/proc/self/fd/{descriptor}").readlink()
+        content = "" if path.is_dir() else f" {path.read_text()}"
+        done.append(f"sync {'directory' if path.is_dir() else 'file'}{content}")
+        sync(descriptor)
+
+    def replace(self: Path, target: Path) -> Path:
+        done.append(f"rename to {target.name}")
+        return rename(self, target)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(Path, "replace", replace)
+    path = tmp_path / "secrets.yml"
+    path.write_text("old")
+    durable.replace_file(path, "new")
+    assert done == ["sync file new", "rename to secrets.yml", "sync directory"]
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert [found.name for found in tmp_path.iterdir()] == ["secrets.yml"]
+
+
+def test_what_cannot_be_written_leaves_the_old_one_and_nothing_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    path = tmp_path / "hardware.yml"
+    path.write_text("old")
+    with pytest.raises(OSError, match="No space"):
+        durable.replace_file(path, "new")
+    assert path.read_text() == "old"
+    assert [found.name for found in tmp_path.iterdir()] == ["hardware.yml"]
+
+
+@pytest.mark.parametrize("write", [durable.write_private, durable.replace_file])
+def test_what_was_open_to_all_is_its_owners_alone(tmp_path: Path, write: Callable[..., Any]) -> None:
+    path = tmp_path / "report.html"
+    path.write_text("old")
+    path.chmod(0o644)
+    write(path, "new")
+    assert (path.read_text(), stat.S_IMODE(path.stat().st_mode)) == ("new", 0o600)
+
+
+def test_a_page_may_go_where_no_file_is() -> None:
+    durable.write_private(Path(os.devnull), "text")
+    assert stat.S_ISCHR(Path(os.devnull).stat().st_mode)
