@@ -524,6 +524,20 @@ def forget(phases: Iterable[str]) -> None:
             os.rename(path + _RECORD, path + _FORGOTTEN)
 
 
+def _force_to_disk(paths: set[str]) -> None:
+    for path in paths | {os.path.dirname(path) for path in paths}:
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError:
+            continue
+        try:
+            os.fsync(descriptor)
+        except OSError:
+            pass  # no file of a disk
+        finally:
+            os.close(descriptor)
+
+
 def record(
     phases: dict[str, dict[str, Any]], only: list[str], part_in: list[str], version: str
 ) -> dict[str, list[dict[str, Any]]]:
@@ -531,7 +545,11 @@ def record(
 
     Answers what is ``differing`` from what the run left, and what is ``left``: was managed before, is managed
     no more by a phase that the host takes ``part_in``, and is still there.
+
+    What a record speaks of is on disk before: Ansible's own modules do not see to it, and after a power cut a
+    file without its content would be found only by whoever needs it.
     """
+    _force_to_disk({path for told in phases.values() for path in told["managed"].get("files", ())})
     os.makedirs(DIRECTORY, mode=0o700, exist_ok=True)
     os.chmod(DIRECTORY, 0o700)
     before = _ever_managed()

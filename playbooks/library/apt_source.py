@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.durable import replace_file
 from ansible.module_utils.openpgp_key import fingerprint
 from ansible.module_utils.root_file import give_to_root, left
 from ansible.module_utils.urls import open_url
@@ -181,7 +182,7 @@ class Source:
         """Puts the source in place, and reads its lists."""
         _KEYS.mkdir(parents=True, exist_ok=True)
         for path, content in ((self.key_file, key), (self.file, self.text.encode())):
-            path.write_bytes(content)
+            replace_file(path, content, 0o644)
         code, _, err = self._module.run_command(
             [
                 *("apt-get", "--quiet", "update", "-o", f"Dir::Etc::sourcelist={self.file}"),

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.durable import replace_file
 from ansible.module_utils.root_file import left
 
 DOCUMENTATION = r"""
@@ -76,20 +77,6 @@ def present(directory: Path) -> dict[str, str]:
     }
 
 
-def write(path: Path, text: str, mode: int, owner: tuple[int, int]) -> None:
-    """A file that is there whole or not at all."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-        beside.chmod(mode)
-        os.chown(beside, *owner)
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
-
-
 def belongs(path: Path, mode: int, owner: tuple[int, int]) -> bool:
     """Whether a file or directory has this mode, owner and group."""
     found = path.stat()
@@ -151,7 +138,7 @@ def main() -> None:
         directory.chmod(directory_mode(mode))
         os.chown(directory, *owner)
         for name in differing:
-            write(directory / name, wanted[name], mode, owner)
+            replace_file(directory / name, wanted[name].encode(), mode, owner)
         for name in surplus:
             (directory / name).unlink()
     module.exit_json(

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ansible.module_utils.durable import keep_names
+
 if TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
@@ -34,8 +36,11 @@ def keep(
         descriptor, sibling = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         with os.fdopen(descriptor, "w", encoding="utf-8", errors="surrogateescape") as file:
             file.write(text)
+            file.flush()
+            os.fsync(descriptor)
         Path(sibling).chmod(mode)
         module.atomic_move(sibling, str(path), unsafe_writes=unsafe_writes)
+        keep_names(path.parent)
     # What takes a file's place is given its mode and owner, which may be the very ones that are wrong.
     return give_to_root(module, path, mode) or differs
 

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from ansible.module_utils.durable import replace_file
+
 _SETTING = "etc/apt/apt.conf.d/05deploy-archive"
 _PARTS = "etc/apt/deploy.sources.d"
 _SOURCE = f"{_PARTS}/archive.sources"
@@ -48,8 +50,5 @@ def settle(root: Path, archive: str, key: str, *, writes: bool) -> bool:
             path.unlink()
         elif writes and text is not None:
             path.parent.mkdir(mode=0o755, exist_ok=True)
-            fresh = path.with_name(f".{path.name}.new")
-            fresh.write_text(text, encoding="utf-8")
-            fresh.chmod(0o644)
-            fresh.replace(path)
+            replace_file(path, text.encode(), 0o644)
     return changed

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.durable import replace_file
 from ansible.module_utils.ml_environment import (
     STAMP,
     Environment,
@@ -119,10 +120,7 @@ class BuildError(Exception):
 
 def _write(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    sibling = path.with_name(f".{path.name}.new")
-    sibling.write_text(text, encoding="utf-8")
-    sibling.chmod(0o644)
-    sibling.replace(path)
+    replace_file(path, text.encode(), 0o644)
 
 
 def unseen(environment: Environment, directory: Path) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.durable import replace_file
 from ansible.module_utils.root_file import give_to_root, left
 from ansible.module_utils.slurm_conf import (
     ASK_FOR_JOBS,
@@ -108,6 +109,14 @@ _ASK_FOR_VERSIONS = ["timeout", "15", "sinfo", "--noheader", "--all", "--format"
 _NEEDS_DATABASE = frozenset(
     {"accountingstoragetype", "accountingstoragehost", "accountingstorageenforce", "accountingstoragetres"}
 )
+_OF_THE_SITE = re.compile(
+    "slurmctldprimaryo(n|ff)prog|(prolog|epilog)slurmctld|(suspend|resume|resumefail|reboot|healthcheck)program"
+    "|mailprog|unkillablestepprogram|jobcomp.+|slurmschedlogfile"
+)
+"""Programs of the site that slurmctld starts, and where it writes or reports to besides its own state."""
+_PLUGINS = frozenset({"jobsubmitplugins", "burstbuffertype"})
+"""Lists of plugins; among Slurm's own is one that runs a script of the site."""
+_SCRIPTED = re.compile(r"(job_submit/|burst_buffer/)?lua", re.IGNORECASE)
 _PARTITION_NEEDS_DATABASE = re.compile(
     r"\s(QOS|AllowQos|DenyQos|AllowAccounts|DenyAccounts)=\S+", re.IGNORECASE
 )
@@ -131,7 +140,10 @@ def decide(applied: dict[str, str], desired: dict[str, str], version: Version) -
 
 
 def isolated(conf: str, directory: str) -> str:
-    """The candidate slurm.conf for the throwaway daemon: own state, and nothing that asks the database."""
+    """The candidate slurm.conf for the throwaway daemon.
+
+    It has a state of its own, asks no database, starts no program of the site and runs none of its scripts.
+    """
     replaced = {
         "statesavelocation": f"{directory}/state",
         "slurmctldpidfile": f"{directory}/slurmctld.pid",
@@ -140,7 +152,12 @@ def isolated(conf: str, directory: str) -> str:
     lines = []
     for line in conf.splitlines():
         key = line.split("=", 1)[0].strip().lower()
-        if key in replaced or key in _NEEDS_DATABASE:
+        if key in replaced or key in _NEEDS_DATABASE or _OF_THE_SITE.fullmatch(key):
+            continue
+        if key in _PLUGINS:
+            names = [name.strip() for name in line.split("=", 1)[1].split(",")]
+            kept = [name for name in names if not _SCRIPTED.fullmatch(name)]
+            lines += [f"{line.split('=', 1)[0]}={','.join(kept)}"] if kept else []
             continue
         lines.append(_PARTITION_NEEDS_DATABASE.sub("", line) if key == "partitionname" else line)
     lines += [f"{key}={value}" for key, value in replaced.items()]
@@ -197,17 +214,14 @@ class Slurmctld:
         }
 
     def write(self, directory: Path, files: dict[str, str], mode: int) -> None:
-        """Puts every file in place through a sibling; a managed file that is not given goes away."""
+        """Puts every file in place whole; a managed file that is not given goes away."""
         directory.mkdir(parents=True, exist_ok=True)
         for name in self.files:
             target = directory / name
             if name not in files:
                 target.unlink(missing_ok=True)
                 continue
-            sibling = directory / f".{name}.new"
-            sibling.write_text(files[name], encoding="utf-8")
-            sibling.chmod(mode)
-            sibling.replace(target)
+            replace_file(target, files[name].encode(), mode)
 
     def lacks_directories(self) -> bool:
         """Whether a directory is not there, or not the user slurm's alone."""
@@ -258,14 +272,16 @@ class Slurmctld:
             )
 
     def _throwaway(self, unit: str, place: Path) -> list[str]:
-        """Runs slurmctld where it reaches nobody: a private network that holds only the loopback device.
+        """Runs slurmctld where it writes nothing but its own state and reaches nobody: in a private network.
 
-        That device gets an address for documentation (RFC 5737), because slurmctld opens no socket on a host
-        whose only addresses are loopback ones.
+        That holds only the loopback device, which gets an address for documentation (RFC 5737): slurmctld opens
+        no socket on a host whose only addresses are loopback ones.
         """
         ip = self.module.get_bin_path("ip", required=True)
         properties = {
             "PrivateNetwork": "yes",
+            "ProtectSystem": "strict",
+            "ReadWritePaths": str(place),
             "ExecStartPre": f"{ip} address add 192.0.2.1/32 dev lo",
             "StandardOutput": f"file:{place}/output",
             "StandardError": f"file:{place}/output",

@@ -74,6 +74,37 @@ def test_the_throwaway_daemon_touches_neither_state_nor_database() -> None:
 
 
 @pytest.mark.parametrize(
+    "line",
+    [
+        "SlurmctldPrimaryOnProg=/site/on",
+        "SlurmctldPrimaryOffProg=/site/off",
+        "PrologSlurmctld=/site/prolog",
+        "EpilogSlurmctld=/site/epilog",
+        "SuspendProgram=/site/suspend",
+        "ResumeProgram=/site/resume",
+        "ResumeFailProgram=/site/failed",
+        "RebootProgram=/site/reboot",
+        "HealthCheckProgram=/site/health",
+        "MailProg=/site/mail",
+        "UnkillableStepProgram=/site/kill",
+        "JobCompType=jobcomp/script",
+        "JobCompLoc=/site/completed",
+        "SlurmSchedLogFile=/var/log/site",
+        "JobSubmitPlugins=lua",
+        "JobSubmitPlugins = job_submit/lua",
+        "BurstBufferType=burst_buffer/lua",
+    ],
+)
+def test_the_throwaway_daemon_starts_no_program_of_the_site(line: str) -> None:
+    assert config.isolated(f"{line}\n{CONF}", "/tmp/x") == config.isolated(CONF, "/tmp/x")
+
+
+def test_slurms_own_plugins_are_judged() -> None:
+    parsed = conf.parse_conf(config.isolated("JobSubmitPlugins=require_timelimit,lua,mine\n", "/tmp/x"))
+    assert parsed["jobsubmitplugins"] == "require_timelimit,mine"
+
+
+@pytest.mark.parametrize(
     ("text", "version"), [("slurm-wlm 24.11.5", (24, 11, 5)), ("slurm 22.05.8", (22, 5, 8)), ("", ())]
 )
 def test_version(text: str, version: tuple[int, ...]) -> None:

@@ -1,0 +1,36 @@
+"""Files that a power cut leaves as they were or as they are meant: on disk before they take their place.
+
+Without that some file systems (XFS, and ext4 without auto_da_alloc) have the new name with nothing in it.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def replace_file(path: Path, content: bytes, mode: int, owner: tuple[int, int] | None = None) -> None:
+    """Gives a file its content whole; nobody else can read what is not in place yet."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fchmod(descriptor, mode)
+            if owner:
+                os.fchown(descriptor, *owner)
+            os.fsync(descriptor)
+        beside.replace(path)
+        keep_names(path.parent)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def keep_names(directory: Path) -> None:
+    """Has the names in a directory on disk."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

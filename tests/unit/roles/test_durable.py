@@ -1,0 +1,34 @@
+"""What modules write on hosts, and in which order it is on disk."""
+
+import os
+import stat
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import tests.unit.roles.loading  # noqa: F401 - makes the project's part of ansible.module_utils importable
+
+durable = import_module("ansible.module_utils.durable")
+
+
+def test_a_file_is_on_disk_before_it_takes_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[str] = []
+    rename = Path.replace
+
+    def fsync(descriptor: int) -> None:
+        path = Path(f"/proc/self/fd/{descriptor}").readlink()
+        done.append("sync directory" if path.is_dir() else f"sync {path.read_text()}")
+
+    def replace(self: Path, target: Path) -> Path:
+        done.append("rename")
+        return rename(self, target)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(Path, "replace", replace)
+    path = tmp_path / "slurm.conf"
+    path.write_text("before")
+    durable.replace_file(path, b"after", 0o640, (os.getuid(), os.getgid()))
+    assert done == ["sync after", "rename", "sync directory"]
+    assert (path.read_text(), stat.S_IMODE(path.stat().st_mode)) == ("after", 0o640)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["slurm.conf"]
