@@ -43,6 +43,8 @@ _SLURM_COMPONENTS: tuple[tuple[str, str], ...] = (
 
 
 _STRATUM_WITHOUT_UPSTREAM = 10
+_ACCOUNTED = ("jobs", "reservations", "usage", "users")
+"""What slurmdbd, too, can hide from users; slurmdbd.conf(5), PrivateData."""
 CHECK_GROUP = "phase_check"
 """Hosts with more to do than to keep a list, and the controllers: what others may do depends on them."""
 JOBS_GROUP = "phase_jobs"
@@ -174,6 +176,9 @@ def _by_host(site: Site, contract: Mapping[str, Hardware], *, is_limited: bool) 
             wired["time_sync_local_stratum"] = _STRATUM_WITHOUT_UPSTREAM
         else:
             wired["time_sync_servers"] = masters
+        if host.name in members["accounting"]:
+            hidden = host.value("slurmctld_private_data")
+            wired["slurmdbd_private_data"] = [what for what in hidden if what in _ACCOUNTED]
         if host.name in members["compute"]:
             wired["slurmd_contract"] = hardware_of(host, contract)
             wired["slurmd_required_mounts"] = required_mounts(site, host)

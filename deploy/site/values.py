@@ -34,7 +34,7 @@ _WORDS: Mapping[str, str] = {
     "path": "text",
 }
 _READ_EARLY = re.compile(
-    r"slurmd_(hardware|features|weight|node_parameters)\b.*|mig_layout\b.*|hosts_file_address"
+    r"slurmd_(hardware|features|weight|node_parameters)\b.*|mig_layout\b.*|hosts_file_address|slurmctld_private_data"
     r"|bootstrap_(mirror|archive)|slurmctld_plugstack|pyxis_(runtime_directory|container_scope|options)"
     r"|slurmctld_partitions(\[\]|\[\]\.(name|groups|nodes)(\[\])?)?"
 )

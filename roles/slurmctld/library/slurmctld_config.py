@@ -274,8 +274,8 @@ class Slurmctld:
     def _throwaway(self, unit: str, place: Path) -> list[str]:
         """Runs slurmctld where it writes nothing but its own state and reaches nobody: in a private network.
 
-        That holds only the loopback device, which gets an address for documentation (RFC 5737): slurmctld opens
-        no socket on a host whose only addresses are loopback ones.
+        That holds only the loopback device, which gets an address for documentation (RFC 5737), because
+        slurmctld opens no socket on a host whose only addresses are loopback ones.
         """
         ip = self.module.get_bin_path("ip", required=True)
         properties = {

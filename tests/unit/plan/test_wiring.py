@@ -2,6 +2,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from deploy.plan.build import build_plan
 from deploy.plan.catalog import PHASES
 from deploy.plan.wiring import wiring, write_discovery
@@ -150,6 +152,21 @@ def test_the_database_user_joins_the_admins_own(tmp_path: Path) -> None:
         "prometheus",
     ]
     assert "mariadb_users" not in host
+
+
+@pytest.mark.parametrize(
+    ("said", "hidden"),
+    [
+        ("", []),
+        ("slurmctld_private_data: [jobs, nodes, users]\n", ["jobs", "users"]),
+        ("slurmctld_private_data: [jobs]\nslurmdbd_private_data: [events]\n", None),
+    ],
+)
+def test_the_database_hides_what_the_controller_hides(
+    tmp_path: Path, said: str, hidden: list[str] | None
+) -> None:
+    site = read_site(write_site(tmp_path, files={"group_vars/all.yml": said}))
+    assert wired(site)["phase_check"]["hosts"]["ctl1"].get("slurmdbd_private_data") == hidden
 
 
 def test_the_address_in_the_cluster_may_differ_from_ansibles(tmp_path: Path) -> None:
