@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
+
+from ansible.module_utils.durable import replace_file
 
 DIRECTORY = Path("/var/lib/deploy/given")
 
@@ -24,9 +25,4 @@ def remember(name: str, content: dict[str, Any]) -> None:
     if content == given(name):
         return
     DIRECTORY.mkdir(mode=0o700, parents=True, exist_ok=True)
-    sibling = DIRECTORY / f".{name}.new"
-    with os.fdopen(os.open(sibling, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-        json.dump(content, file)
-        file.flush()
-        os.fsync(file.fileno())
-    sibling.replace(DIRECTORY / f"{name}.json")
+    replace_file(DIRECTORY / f"{name}.json", json.dumps(content).encode(), 0o600)
