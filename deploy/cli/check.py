@@ -1,7 +1,6 @@
 """``deploy check``: whether a site and its machines are fit, before anything is changed."""
 
 import json
-import tempfile
 from pathlib import Path
 
 import typer
@@ -24,6 +23,7 @@ from deploy.errors import DeployError, ExitCode
 from deploy.judge.site_check import SiteCheck, check_hosts
 from deploy.plan.build import build_plan
 from deploy.plan.wiring import write_wiring
+from deploy.run.place import private_place
 from deploy.run.settings import Settings
 from deploy.show.check import as_json, lines
 from deploy.site.hardware import read_contract
@@ -89,13 +89,13 @@ def _check_all(inventory: Path, options: Options) -> SiteCheck:
     settings = Settings(forks=options.forks)
     with (
         open_site(inventory, options, settings) as opened,
-        tempfile.TemporaryDirectory(prefix="deploy-") as place,
+        private_place() as place,
     ):
         site = opened.site
         plan = build_plan(site, limit=limited(site, options))
         controllers = [master.name for master in site.masters]
         asked = {name: site.hosts[name].address for name in plan.hosts}
-        wiring = Path(place) / "wiring.json"
+        wiring = place / "wiring.json"
         write_wiring(wiring, site, plan, read_contract(site))
         request = run_request("check", wiring, site=site, options=options, settings=settings)
         results = answers(request, asked, site, opened.ansible)

@@ -1,7 +1,6 @@
 """A site becomes a cluster: read, check, foretell, ask where jobs would be lost, run, show."""
 
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -41,6 +40,7 @@ from deploy.run.events import (
 from deploy.run.execute import EarlyStart, RunRequest, execute
 from deploy.run.journal import Journal, last_run, state_directory
 from deploy.run.lock import site_lock
+from deploy.run.place import private_place
 from deploy.run.settings import Settings
 from deploy.show.display import Display
 from deploy.show.summary import Outcome, Summary, summarize
@@ -76,12 +76,12 @@ def _site_run(inventory: Path, options: Options) -> Iterator["ClusterRun"]:
     settings = Settings(forks=options.forks)
     with (
         open_site(inventory, options, settings, needs_ansible=_is_work_likely(inventory, options)) as opened,
-        tempfile.TemporaryDirectory(prefix="deploy-") as name,
+        private_place() as place,
     ):
         for warning in opened.warnings:
             sys.stderr.write(f"deploy: {warning}\n")
         site = opened.site
-        yield ClusterRun(site, options, Path(name), limited(site, options), opened.ansible)
+        yield ClusterRun(site, options, place, limited(site, options), opened.ansible)
 
 
 def _is_work_likely(inventory: Path, options: Options) -> bool:

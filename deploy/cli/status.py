@@ -2,7 +2,6 @@
 
 import json
 import sys
-import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -28,6 +27,7 @@ from deploy.judge.convergence import last_convergences
 from deploy.judge.site_status import SiteStatus, site_status
 from deploy.plan.questions import asked_hosts, write_questions
 from deploy.run.journal import recorded_runs
+from deploy.run.place import private_place
 from deploy.run.settings import Settings
 from deploy.show.status import as_json, lines
 from deploy.site.hardware import read_contract
@@ -78,12 +78,12 @@ def _status(inventory: Path, options: Options) -> SiteStatus:
     settings = Settings(forks=options.forks, connection_seconds=_CONNECTION_SECONDS)
     with (
         open_site(inventory, options, settings) as opened,
-        tempfile.TemporaryDirectory(prefix="deploy-") as place,
+        private_place() as place,
     ):
         site = opened.site
         limit = limited(site, options)
         asked = asked_hosts(site, limit)
-        questions = Path(place) / "questions.json"
+        questions = place / "questions.json"
         contract = read_contract(site)
         write_questions(questions, site, asked, contract)
         request = run_request("status", questions, site=site, options=options, settings=settings)

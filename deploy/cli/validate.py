@@ -3,7 +3,6 @@
 import json
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Collection
 from pathlib import Path
@@ -31,6 +30,7 @@ from deploy.run.events import Event, TaskStarted
 from deploy.run.execute import execute
 from deploy.run.journal import state_directory
 from deploy.run.lock import site_lock
+from deploy.run.place import private_place
 from deploy.run.settings import Settings
 from deploy.show.validation import as_json, as_junit, lines
 from deploy.show.validation_page import as_html
@@ -136,12 +136,12 @@ def validate_site(
     with (
         open_site(inventory, options, settings) as opened,
         site_lock(state_directory(opened.site.directory), _LOCK),
-        tempfile.TemporaryDirectory(prefix="deploy-") as place,
+        private_place() as place,
     ):
         site, contract = opened.site, read_contract(opened.site)
         thresholds = read_thresholds(site.directory)
         kinds = {kind for check in checks for kind in check.kinds} - (SLOW if is_quick else set())
-        source = Path(place) / "questions.json"
+        source = place / "questions.json"
         questions = write_questions(
             source, site, contract, kinds, thresholds=thresholds, burn_in_seconds=burn_in_hours * _HOUR
         )

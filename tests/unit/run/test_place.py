@@ -1,0 +1,64 @@
+"""What a run leaves when it ends, and when it is killed."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from deploy.run.place import private_place
+
+_RUN = """
+import time
+from deploy.run.place import private_place
+with private_place() as place:
+    (place / "wiring.json").write_text("{}")
+    print(place, flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.fixture(autouse=True)
+def _temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+
+
+def _grow_old(path: Path) -> None:
+    os.utime(path, (0, 0))
+
+
+def test_it_is_private_and_vanishes() -> None:
+    with private_place() as place:
+        assert place.stat().st_mode & 0o777 == 0o700
+        (place / "wiring.json").write_text("{}")
+    assert not place.exists()
+
+
+def test_what_a_killed_run_left_is_swept_and_what_a_run_holds_is_not(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", _RUN]
+    root = Path(__file__).parents[3]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=root) as run:
+        assert run.stdout
+        left = Path(run.stdout.readline().strip())
+        _grow_old(left)
+        with private_place():
+            assert (left / "wiring.json").exists()
+        run.kill()
+        run.wait()
+    assert (left / "wiring.json").exists()
+    with private_place() as place:
+        assert [path.name for path in tmp_path.iterdir()] == [place.name]
+
+
+def test_what_is_new_or_no_directory_of_a_run_stays(tmp_path: Path) -> None:
+    new, other, link = (tmp_path / name for name in ("deploy-place-new", "deploy-other", "deploy-place-link"))
+    new.mkdir()
+    other.mkdir()
+    _grow_old(other)
+    link.symlink_to(other)
+    with private_place():
+        assert new.exists()
+        assert other.exists()
+        assert link.is_symlink()
