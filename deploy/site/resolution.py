@@ -25,6 +25,11 @@ is made."""
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _LOOKUPS = frozenset({"lookup", "query", "q"})
+_FUNCTIONS = frozenset(
+    {*_LOOKUPS, "cycler", "dict", "joiner", "lipsum", "namespace", "now", "omit", "range", "undef", "vars"}
+)
+"""What every template may call."""
+_TAKES_THE_UNDEFINED = frozenset({"default", "d", "defined", "undefined", "ternary", "if"})
 # What can mean any variable, or this host's, without its name: nothing that hosts share.
 _OF_ONE_HOST = frozenset({"vars", "varnames", "template", "hostvars"})
 _LATER = "deploy-known-on-the-host"
@@ -119,6 +124,7 @@ def _rendered(templar: Templar, value: object, *, forgives: bool) -> Resolved:
         # Other hosts have more variables in a run than here.
         and not (forgives and isinstance(problem, AnsibleUndefinedVariable))
     }
+    told |= {(text, where, True) for text, where in _beside_what_comes_later(templar, value)}
     return {
         "problems": [
             {
@@ -138,6 +144,23 @@ def _problems(templar: Templar, value: object) -> Iterator[AnsibleError]:
             templar.template(text)
         except AnsibleError as problem:
             yield problem
+
+
+def _beside_what_comes_later(templar: Templar, value: object) -> Iterator[tuple[str, str]]:
+    """Variables that are not there, in texts of which only a run knows another part."""
+    from jinja2 import Environment, TemplateSyntaxError, meta  # noqa: PLC0415
+
+    for text in filter(_is_template, _texts(value)):
+        words = set(_WORD.findall(text))
+        if words & _TAKES_THE_UNDEFINED:
+            continue
+        try:
+            names = meta.find_undeclared_variables(Environment(autoescape=True).parse(text))
+        except TemplateSyntaxError:
+            continue  # told already
+        for name in sorted(names - templar.available_variables.keys() - _FUNCTIONS):
+            origin = Origin.get_tag(text)
+            yield f"'{name}' is undefined", f"{origin.path}:{origin.line_num or 1}" if origin else ""
 
 
 def _where(problem: BaseException) -> str:

@@ -50,6 +50,14 @@ SITES = (
         ),
     ),
     variables(
+        "a variable that is not there, beside a fact",
+        "time_sync_options: \"{{ ansible_facts['distribution'] }} {{ site_options }}\"\n",
+        (
+            "group_vars/all.yml:1: time_sync_options cannot be resolved: 'site_options' is undefined "
+            "[undefined-variable]"
+        ),
+    ),
+    variables(
         "a variable that is itself",
         'time_sync_options: "{{ time_sync_options }} -4"\n',
         (
