@@ -1,9 +1,9 @@
 """What a change of each parameter does to jobs and needs of the daemons, as data.
 
-The manuals are slurm.conf(5), cgroup.conf(5) and job_container.conf(5) of Slurm 22.05 and 24.11. Both
-releases were tried, too: with a batch job and an interactive one on GPUs, one that waits, and a step that
-starts after the change. What no table has, as a parameter of a later release or a plugin that nobody tried,
-counts as losing all jobs.
+The manuals are slurm.conf(5), cgroup.conf(5) and job_container.conf(5) of Slurm 22.05 and 24.11. 24.11 was
+tried, too: with a batch job and an interactive one on GPUs, one that waits, and a step that starts after the
+change. What no table has, as a parameter of a later release or a plugin that nobody tried, counts as losing
+all jobs.
 """
 
 from __future__ import annotations
@@ -75,7 +75,8 @@ _SETTINGS = _names("""
     TaskProlog TreeWidth UnkillableStepProgram UnkillableStepTimeout WaitTime X11Parameters
 """)
 
-# Plugins and the like that jobs went on under when it was tried, on both releases.
+# Plugins and the like of which 22.05's manual asks for a restart of slurmctld and no more, and that jobs went
+# on under when they were changed on 24.11.
 _TRIED = _names("""
     PriorityType SchedulerType SelectTypeParameters
 """)
