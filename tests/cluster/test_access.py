@@ -73,6 +73,6 @@ def test_what_leaves_the_inventory_is_taken_away_or_named(cluster: Cluster) -> N
     (finding,) = cluster.status(expect=1)[node]["findings"]
     assert finding["reference"] == "host-departed"
     run(*DEPLOY, "node", "remove", str(cluster.inventory), node)
-    cluster.on(node, "munge", "-n", expect=1)
+    cluster.on(node, "munge", "-n", expect=6)
     cluster.on(node, "test", "-e", "/etc/munge/munge.key", expect=1)
     assert node not in cluster.status()
