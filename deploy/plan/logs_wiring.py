@@ -1,10 +1,22 @@
 """Where the logs of all hosts go: to the first host of the group that keeps them."""
 
+from ipaddress import ip_address
 from typing import Any
 
+from deploy.site.addresses import is_ip
 from deploy.site.inventory import LOGS, Site
 
 Variables = dict[str, Any]
+
+
+def senders_of_logs(site: Site) -> dict[str, str]:
+    """The names of all hosts by the addresses that their logs come from."""
+    return {
+        str(ip_address(text)): host.name
+        for host in site.cluster
+        for text in (host.address, host.cluster_address)
+        if is_ip(text)
+    }
 
 
 def keeper_of_logs(site: Site) -> Variables:

@@ -20,7 +20,7 @@ from deploy.plan.catalog import PHASES, Phase
 from deploy.plan.container_wiring import exchange, plugin_lines, task_prolog
 from deploy.plan.expectations import host_expectations, site_expectations
 from deploy.plan.gpu_wiring import gpu_variables, has_mig, slurm_gpus
-from deploy.plan.logs_wiring import keeper_of_logs
+from deploy.plan.logs_wiring import keeper_of_logs, senders_of_logs
 from deploy.plan.monitoring_wiring import DATABASE_ACCOUNT, monitoring_variables, scrape_targets
 from deploy.plan.motd_wiring import partitions_in_words
 from deploy.plan.software_wiring import software_variables
@@ -144,7 +144,10 @@ def shared_variables(site: Site, contract: Mapping[str, Hardware]) -> Mapping[st
             "motd_cluster": _value(site, "slurmctld_cluster_name"),
             "motd_partitions": partitions_in_words(_partitions(site), partition_nodes, hardware),
         },
-        "phase_log_server": {"log_server_senders": _networks(site)},
+        "phase_log_server": {
+            "log_server_senders": _networks(site),
+            "log_server_names": senders_of_logs(site),
+        },
         "phase_log_client": keeper_of_logs(site),
         "phase_proxy": {"proxy_direct": direct(site, _networks(site)), "proxy_package_caches": caches(site)},
         "phase_package_cache": {"package_cache_clients": _networks(site)},

@@ -8,8 +8,8 @@ from molecule.conftest import Converge, On
 
 SEND = """
 import socket, ssl, sys
-target, tls, line = sys.argv[1:]
-connection = socket.create_connection((target, 6514), timeout=10)
+target, tls, line, own = sys.argv[1:]
+connection = socket.create_connection((target, 6514), timeout=10, source_address=(own, 0) if own else None)
 if tls == "tls":
     context = ssl.create_default_context(cafile="/root/logs.crt")
     connection = context.wrap_socket(connection, server_hostname="logs")
@@ -18,12 +18,22 @@ connection.close()
 """
 
 
-def deliver(on: On, machine: str, line: str, *, target: str = "127.0.0.1", tls: str = "tls") -> None:
-    on(machine, "python3", "-c", SEND, target, tls, line, check=False)
+ADDRESSES = {"node7": "127.0.0.7", "node8": "127.0.0.8", "node9": "127.0.0.9"}
+"""As the role is told in converge.yml."""
 
 
-def send(on: On, machine: str, host: str, text: str, *, target: str = "127.0.0.1", tls: str = "tls") -> None:
-    deliver(on, machine, f"<13>Nov 21 10:00:00 {host} test: {text}", target=target, tls=tls)
+def deliver(
+    on: On, machine: str, line: str, *, target: str = "127.0.0.1", tls: str = "tls", own: str = ""
+) -> None:
+    on(machine, "python3", "-c", SEND, target, tls, line, own, check=False)
+
+
+def send(
+    on: On, machine: str, host: str, text: str, *, target: str = "", tls: str = "tls", claims: str = ""
+) -> None:
+    line = f"<13>Nov 21 10:00:00 {claims or host} test: {text}"
+    own = "" if target else ADDRESSES[host]
+    deliver(on, machine, line, target=target or "127.0.0.1", tls=tls, own=own)
 
 
 def arrives(on: On, machine: str, path: str, text: str, seconds: float = 10) -> bool:
@@ -44,9 +54,36 @@ def test_each_host_has_its_own_file(on: On, machine: str) -> None:
     assert "node8" not in on(machine, "cat", "/var/log/cluster/node7/messages.log").stdout
 
 
+def test_a_host_is_known_by_its_address_whatever_it_says(on: On, machine: str) -> None:
+    send(on, machine, "node8", "I am another", claims="node7")
+    assert arrives(on, machine, "/var/log/cluster/node8/messages.log", "node8 test: I am another")
+    assert "another" not in on(machine, "sh", "-c", "cat /var/log/cluster/node7/*", check=False).stdout
+
+
+def test_an_address_without_a_name_has_a_place_of_its_own(on: On, machine: str) -> None:
+    deliver(on, machine, "<13>Nov 21 10:00:00 node7 test: of nobody", own="127.0.0.77")
+    assert arrives(on, machine, "/var/log/cluster/127.0.0.77/messages.log", "127.0.0.77 test: of nobody")
+
+
+def test_what_grows_too_large_loses_its_oldest_lines(on: On, machine: str) -> None:
+    send(on, machine, "node9", "before the flood")
+    assert arrives(on, machine, "/var/log/cluster/node9/messages.log", "before the flood")
+    grow = "head -c 3000000 /dev/urandom >> /var/log/cluster/node9/messages.log"
+    for _ in range(4):
+        on(machine, "sh", "-c", grow)
+        # Rotated files are named by the second.
+        time.sleep(1.1)
+        on(machine, "systemctl", "start", "deploy-log-size.service")
+    kept = on(machine, "du", "--summarize", "--block-size=1M", "/var/log/cluster/node9").stdout
+    assert int(kept.split()[0]) <= 8
+    send(on, machine, "node9", "after the flood")
+    assert arrives(on, machine, "/var/log/cluster/node9/messages.log", "after the flood")
+    assert on(machine, "systemctl", "is-active", "deploy-log-size.timer").stdout == "active\n"
+
+
 def test_what_another_host_logs_is_kept(on: On) -> None:
     on("bookworm", "logger", "--tag=probe", "hello from the other machine")
-    path = "/var/log/cluster/molecule-log-server-bookworm/messages.log"
+    path = "/var/log/cluster/bookworm/messages.log"
     assert arrives(on, "trixie", path, "probe: hello from the other machine", 30)
 
 

@@ -330,7 +330,15 @@ def test_logs_go_to_the_host_that_keeps_them(tmp_path: Path) -> None:
     files = {"host_vars/login1.yml": "log_server_port: 514\n"}
     groups = wired(read_site(write_site(tmp_path, inventory, files)))
     assert list(groups["phase_log_server"]["hosts"]) == ["login1"]
-    assert groups["phase_log_server"]["vars"] == {"log_server_senders": ["10.0.0.0/24"]}
+    assert groups["phase_log_server"]["vars"] == {
+        "log_server_senders": ["10.0.0.0/24"],
+        "log_server_names": {
+            "10.0.0.1": "ctl1",
+            "10.0.0.2": "login1",
+            "10.0.0.11": "node1",
+            "10.0.0.12": "node2",
+        },
+    }
     assert list(groups["phase_log_client"]["hosts"]) == ["ctl1", "login1", "node1", "node2"]
     assert groups["phase_log_client"]["vars"] == {
         "log_client_server": "10.0.0.2",
