@@ -95,6 +95,8 @@ NODE = """\
 # Lab: its GPUs are simulated, and its kernel is the one of this machine. Without a driver there is nothing
 # that an exporter of GPUs could ask, and none is installed.
 nvidia_driver_source: none
+# Lab: a container has one file system.
+scratch_may_fill_root: true
 slurmd_hardware:
   # Lab: a container sees the memory of its whole host; several nodes must not all promise it.
   memory_mb: 1024

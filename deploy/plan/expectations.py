@@ -59,6 +59,7 @@ def host_expectations(site: Site, host: Host, contract: Mapping[str, Hardware]) 
         "removes_loopback_name": host.value("hosts_file_remove_loopback_name"),
         "clock": {**requirements.CLOCK_SECONDS, "is_steered": duties.clock_is_steered},
         "disks": [{"path": path, **asdict(room)} for path, room in duties.rooms()],
+        "scratch": duties.scratch,
         "memory_mb": asdict(requirements.CONTROLLER_MEMORY if duties.is_controller else requirements.MEMORY),
         "ports": list(duties.ports()),
         "packages": list(duties.packages()),
@@ -129,6 +130,12 @@ class _Duties:
     @property
     def state_location(self) -> str:
         return self._parameter("StateSaveLocation", self._controller.value("slurmctld_state_save_location"))
+
+    @property
+    def scratch(self) -> str:
+        """Where jobs write what is theirs alone; empty where it may be a part of the root file system."""
+        is_watched = self.is_node and not self.host.value("scratch_may_fill_root")
+        return str(self.host.value("scratch_directory")) if is_watched else ""
 
     def rooms(self) -> Iterator[tuple[str, Room]]:
         """Directories that will be written to, and the room they need."""

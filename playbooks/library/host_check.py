@@ -128,10 +128,11 @@ class Host:
         yield from names.check_lookups(self._expected["names_to_look_up"])
         yield from names.check_hostname(self._expected["hostname"], platform.node())
 
-    def _disks(self) -> Findings:
+    def _disks(self) -> Iterator[Mapping[str, str]]:
+        yield from capacity.check_scratch(self._expected["scratch"])
         column = "mb_to_install" if self.missing else "mb"
         needs = [{"path": need["path"], "mb": need[column]} for need in self._expected["disks"]]
-        return capacity.check_disks(needs)
+        yield from capacity.check_disks(needs)
 
     def _memory(self) -> Findings:
         wanted = self._expected["memory_mb"]

@@ -49,6 +49,18 @@ def _check_disk(path: str, mb: int, state: os.statvfs_result) -> Iterator[dict[s
         )
 
 
+def check_scratch(
+    path: str, device: Callable[[Path], int] = lambda path: path.stat().st_dev
+) -> Iterator[dict[str, str]]:
+    """A place for jobs' files that is a part of what the system itself lives on."""
+    if path and device(_existing(Path(path))) == device(Path("/")):
+        yield warning(
+            "scratch-on-root",
+            f"jobs' /tmp ({path}) is on the root file system, which a job can fill",
+            "set scratch_directory to a place on a file system of its own, or scratch_may_fill_root: true",
+        )
+
+
 def _existing(path: Path) -> Path:
     """The path itself, or the nearest directory above that is there."""
     while not path.exists() and path != path.parent:

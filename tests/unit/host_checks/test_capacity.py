@@ -62,3 +62,17 @@ def test_memory() -> None:
     assert list(capacity.check_memory(2000, 900, 1900)) == []
     assert said(capacity.check_memory(1899, 900, 1900)) == [("warning", "memory-small")]
     assert said(capacity.check_memory(899, 900, 1900)) == [("error", "memory-too-small")]
+
+
+def test_scratch_that_can_fill_the_root_file_system() -> None:
+    devices = {"/": 1, "/var": 1}
+
+    def device(path: Path) -> int:
+        return devices[str(path)]
+
+    (finding,) = capacity.check_scratch("/var/no-such-directory", device)
+    assert said([finding]) == [("warning", "scratch-on-root")]
+    assert "/var/no-such-directory" in finding["message"]
+    devices["/var"] = 3
+    assert list(capacity.check_scratch("/var/no-such-directory", device)) == []
+    assert list(capacity.check_scratch("", device)) == []

@@ -56,4 +56,8 @@ def test_cgroup_exceptions(*, release: str, cgroup_v1: bool, parameters: dict[st
 )
 def test_declared_hardware(gpus: int, hardware: dict[str, object]) -> None:
     nodes = yaml.safe_load(group_vars(release="trixie", gpus=gpus, cgroup_v1=True)["slurm-node.yml"])
-    assert nodes == {"nvidia_driver_source": "none", "slurmd_hardware": hardware}
+    assert nodes == {
+        "nvidia_driver_source": "none",
+        "scratch_may_fill_root": True,
+        "slurmd_hardware": hardware,
+    }

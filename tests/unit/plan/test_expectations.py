@@ -141,3 +141,10 @@ def test_the_systems_are_those_that_the_documentation_names() -> None:
         for version in versions:
             assert name in text
             assert version in text
+
+
+def test_scratch_is_watched_where_jobs_run_unless_the_site_accepts_it(tmp_path: Path) -> None:
+    assert expected(tmp_path, "ctl1")["scratch"] == ""
+    assert expected(tmp_path, "node1")["scratch"] == "/var/spool/scratch"
+    accepted = "scratch_may_fill_root: true\nslurmd_hardware: {cpus: 1, memory_mb: 1000}\n"
+    assert expected(tmp_path, "node1", slurm_node=accepted)["scratch"] == ""
