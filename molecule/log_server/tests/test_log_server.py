@@ -68,7 +68,7 @@ def test_an_address_without_a_name_has_a_place_of_its_own(on: On, machine: str) 
 def test_what_grows_too_large_loses_its_oldest_lines(on: On, machine: str) -> None:
     send(on, machine, "node9", "before the flood")
     assert arrives(on, machine, "/var/log/cluster/node9/messages.log", "before the flood")
-    grow = "head -c 3000000 /dev/urandom >> /var/log/cluster/node9/messages.log"
+    grow = "umask 027; head -c 3000000 /dev/urandom | base64 >> /var/log/cluster/node9/messages.log"
     for _ in range(4):
         on(machine, "sh", "-c", grow)
         # Rotated files are named by the second.
