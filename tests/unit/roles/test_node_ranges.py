@@ -60,4 +60,5 @@ def test_a_range_is_no_other_configuration_than_its_nodes() -> None:
 
 def test_who_leaves_a_range_takes_its_jobs_along() -> None:
     before, after = ("NodeName=n[1-3] CPUs=4\n", "NodeName=n[1-2] CPUs=4\n")
-    assert [lost["node"] for lost in conf.guarded(before, after)] == ["n3"]
+    (lost,) = conf.guarded({"slurm.conf": before}, {"slurm.conf": after})
+    assert lost["nodes"] == ["n3"]
