@@ -76,7 +76,7 @@ def main() -> None:
     for path, (text, mode) in wanted.items():
         if text:
             changed |= keep(module, path, text, mode)
-        elif text_of(path):
+        elif text_of(path) or (path != _ENVIRONMENT and path.exists()):
             changed = True
             if not module.check_mode:
                 path.unlink()
