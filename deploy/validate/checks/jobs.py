@@ -377,6 +377,8 @@ def mpi(case: Case) -> Iterator[Verdict]:
         yield not_applicable("the site has no MPI")
     elif run is None:
         yield not_measured("no node could take a job")
+    elif any(case.is_taken(node.name, run) for node in case.site.nodes):
+        yield not_measured("jobs of users take the nodes at the moment")
     else:
         told = sorted(answer["rank"] for answer in run["answers"])
         sizes = {answer["ranks"] for answer in run["answers"]}

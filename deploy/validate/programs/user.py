@@ -185,12 +185,13 @@ class Validation:
         if self.has("gpus"):
             answer["single"] = self.each(gpus, self.single_gpus)
             answer["all_gpus"] = self.each(gpus, self.all_gpus)
-        if self.has("mpi") and plan["has_mpi"] and fit:
-            answer["mpi"] = self.mpi(fit)
         if self.has("containers"):
             answer["container"] = self.containers([n for n in plan["container_nodes"] if n in fit])
         if limit:
             answer["limit"] = limit.result()
+        # Its ranks may take all CPUs of small nodes, so the one in the background has to be over.
+        if self.has("mpi") and plan["has_mpi"] and fit:
+            answer["mpi"] = self.mpi(fit)
         # Last: wherever one of the other jobs runs, a login is let in.
         if self.has("ssh"):
             answer["ssh"] = self.ssh([node for node in plan["ssh_nodes"] if node in fit])

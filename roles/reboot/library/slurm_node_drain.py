@@ -88,6 +88,14 @@ def is_serving(states: frozenset[str]) -> bool:
     return bool(states & _SERVING) and not states & {"DRAIN", "DOWN", "NOT_RESPONDING"}
 
 
+def is_held(states: frozenset[str], reason: str) -> bool:
+    """Whether somebody drained it or took it down: that reason is his, and no new job starts there anyway.
+
+    What Slurm took down because it did not answer returns by itself when it does.
+    """
+    return "DRAIN" in states or ("DOWN" in states and reason not in {"", "Not responding"})
+
+
 class Controller:
     """Slurm, as this machine speaks to it."""
 
@@ -158,9 +166,10 @@ def main() -> None:
     jobs = controller.jobs(name)
     in_service = bool(jobs) or is_serving(states)
     changed = False
-    if wanted == "drained" and "DRAIN" not in states and in_service:
+    drains = wanted == "drained" and not is_held(states, reason)
+    if drains and in_service:
         refuse_one_more(module, controller.drained_by_us() - {name})
-    if wanted == "drained" and "DRAIN" not in states:
+    if drains:
         changed = True
         if not module.check_mode:
             controller.must("scontrol", "update", f"NodeName={name}", "State=DRAIN", f"Reason={REASON}")

@@ -55,6 +55,20 @@ def test_who_is_in_service(states: set[str], expected: bool) -> None:  # noqa: F
     assert drain.is_serving(frozenset(states)) == expected
 
 
+@pytest.mark.parametrize(
+    ("states", "reason", "expected"),
+    [
+        ({"IDLE"}, "", False),
+        ({"IDLE", "DRAIN"}, "fan 3 is broken", True),
+        ({"DOWN"}, "fan 3 is broken", True),
+        ({"DOWN"}, "Not responding", False),
+        ({"DOWN"}, "", False),
+    ],
+)
+def test_who_is_held_by_somebody(states: set[str], reason: str, expected: bool) -> None:  # noqa: FBT001
+    assert drain.is_held(frozenset(states), reason) == expected
+
+
 def test_reasons_are_those_that_roles_left(tmp_path: Path) -> None:
     assert wanted.read_reasons(tmp_path / "none") == []
     (tmp_path / "nvidia_driver").write_text("another driver\n")

@@ -103,13 +103,17 @@ def test_nodes_that_users_occupy_are_not_measured() -> None:
         assert by_outcome(busy.verdicts(name), Outcome.NOT_MEASURED) == dict.fromkeys(
             NODES, "its resources belong to jobs of users at the moment"
         )
+    busy.done["mpi"] = {**BUSY, "expected": 4}
     assert dict(outcomes(busy))["speed"] is Outcome.NOT_MEASURED
+    assert dict(outcomes(busy))["mpi"] is Outcome.NOT_MEASURED
 
 
 def test_a_free_node_that_slurm_calls_busy_failed() -> None:
     odd = Cluster()
     odd.done["probes"]["node1"] = BUSY
     assert "Requested nodes are busy" in by_outcome(odd.verdicts("job"), Outcome.FAILED)["node1"]
+    odd.done["mpi"] = {**BUSY, "expected": 4}
+    assert dict(outcomes(odd))["mpi"] is Outcome.FAILED
 
 
 def test_a_site_of_one_machine() -> None:
