@@ -15,6 +15,7 @@ def access_of(site: Site, host: Host) -> Variables:
     """Variables of one host."""
     return _connecting_user(host) | {
         "firewall_lets_users_in": host in site.logins,
+        "job_ssh_is_login": host in site.logins,
         "job_ssh_has_jobs": NODE in host.groups,
         "motd_memory_limit": str(
             host.variables.get("login_limits_memory", options()["login_limits_memory"].spec["default"])

@@ -286,7 +286,10 @@ PHASES: tuple[Phase, ...] = (
     Phase("log_client", "Logs of all hosts", ("log_client",), _senders_of_logs, after=("log_server",)),
     Phase("ssh_server", "Ssh server", ("ssh_server",), lambda site: site.cluster, after=("base",)),
     Phase("firewall", "Firewall", ("firewall",), _walled, cluster_wide=True, after=("base",)),
-    Phase("job_logins", "Logins on other hosts", ("job_ssh",), _closed, after=("base", "packages")),
+    # Login nodes, too: one that was none before lets everybody in again.
+    Phase(
+        "job_logins", "Who may log in", ("job_ssh",), lambda site: site.cluster, after=("base", "packages")
+    ),
     Phase("user_limits", "Limits of users on other hosts", ("login_limits",), _opened, after=("base",)),
     Phase(
         "user_logins",

@@ -81,6 +81,7 @@ _EVERYWHERE = frozenset(
         "deploy_metrics",
         "environment_modules",
         "hosts_file",
+        "job_ssh",
         "munge",
         "node_exporter",
         "slurm_packages",

@@ -16,7 +16,7 @@ from deploy.plan.slurm_ports import first_slurm_port
 from deploy.plan.validation_wiring import validation_user
 from deploy.site.addresses import is_ip
 from deploy.site.hardware import Hardware, hardware_of
-from deploy.site.inventory import NODE, Host, Site
+from deploy.site.inventory import Host, Site
 from deploy.site.storage import mount_paths
 from deploy.validate import programs
 from deploy.validate.benchmarks import module_with_torch
@@ -52,7 +52,7 @@ class Questions:
 
 def closed_nodes(site: Site, contract: Mapping[str, Hardware]) -> tuple[Host, ...]:
     """The compute nodes that let in only admins, and users with a job there."""
-    hosts = [host for host in members(site, contract, "job_logins") if NODE in host.groups]
+    hosts = [host for host in members(site, contract, "compute") if host not in site.logins]
     return tuple(host for host in hosts if host.value("job_ssh_admits") != "everyone")
 
 

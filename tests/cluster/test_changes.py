@@ -7,6 +7,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from secrets import token_hex
 
 import pytest
 import yaml
@@ -235,7 +236,7 @@ def test_a_node_that_shows_less_than_its_contract_is_reported(cluster: Cluster) 
 @pytest.mark.one_release
 def test_no_secret_is_left_anywhere(cluster: Cluster, tmp_path: Path) -> None:
     """Neither in what this and all runs before left here and on the hosts, nor in a list of processes."""
-    planted = "pl4nted-password-of-web"
+    planted = token_hex(16)
     user = {"name": "web", "password": planted, "privileges": "slurm_acct_db.*:SELECT"}
     declared = tmp_path / "declared.yml"
     declared.write_text(json.dumps({"mariadb_users": [user]}))

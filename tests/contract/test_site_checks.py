@@ -66,7 +66,7 @@ def test_the_readers_of_a_role_are_the_hosts_of_its_phases(tmp_path: Path) -> No
     everywhere = (
         {role for phase in PHASES for role in phase.roles}
         - _READERS.keys()
-        - {"job_ssh", "pyxis", "slurm_client"}
+        - {"pyxis", "slurm_client"}
         - _BY_DATA
     )
     assert everywhere == _EVERYWHERE

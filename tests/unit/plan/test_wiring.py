@@ -40,7 +40,7 @@ def test_phases_and_their_hosts(tmp_path: Path) -> None:
         "login": ("login1",),
         "software": ("ctl1", "login1", "node1", "node2"),
         "ssh_server": ("ctl1", "login1", "node1", "node2"),
-        "job_logins": ("ctl1", "node1", "node2"),
+        "job_logins": ("ctl1", "login1", "node1", "node2"),
         "user_logins": ("login1",),
         "node_exporter": ("ctl1", "login1", "node1", "node2"),
         "gpu_exporter": ("node1", "node2"),
@@ -194,7 +194,9 @@ def test_the_account_that_ansible_connects_with_is_known_to_the_roles_that_could
 def test_users_enter_login_nodes_and_nodes_with_their_jobs_and_what_the_site_opens(tmp_path: Path) -> None:
     files = {"host_vars/node2.yml": "job_ssh_admits: everyone\n"}
     groups = wired(read_site(write_site(tmp_path, files=files)))
-    assert set(groups["phase_job_logins"]["hosts"]) == {"ctl1", "node1", "node2"}
+    assert set(groups["phase_job_logins"]["hosts"]) == {"ctl1", "login1", "node1", "node2"}
+    is_login = {name: host["job_ssh_is_login"] for name, host in groups["phase_check"]["hosts"].items()}
+    assert is_login == {"ctl1": False, "login1": True, "node1": False, "node2": False}
     assert set(groups["phase_user_limits"]["hosts"]) == {"node2"}
     assert set(groups["phase_user_logins"]["hosts"]) == {"login1"}
     has_jobs = {name: host["job_ssh_has_jobs"] for name, host in groups["phase_check"]["hosts"].items()}
@@ -205,8 +207,9 @@ def test_where_no_host_is_a_login_node_users_enter_the_controller(tmp_path: Path
     inventory = "[slurm-master]\nctl1\n[slurm-node]\nnode1\n"
     site = read_site(write_site(tmp_path, inventory))
     plan = {step.phase.name: step.hosts for step in build_plan(site).steps}
-    assert plan["job_logins"] == ("node1",)
     assert plan["user_logins"] == ("ctl1",)
+    hosts = wired(site)["phase_check"]["hosts"]
+    assert [name for name, host in hosts.items() if host["job_ssh_is_login"]] == ["ctl1"]
 
 
 def test_hosts_that_have_mpi_are_those_that_declare_it(tmp_path: Path) -> None:
