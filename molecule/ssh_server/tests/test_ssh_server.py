@@ -66,6 +66,7 @@ def test_what_others_make_of_the_settings_is_named(
     on(machine, "sh", "-c", add)
     answer = converge(only=machine)
     on(machine, "sh", "-c", f"if [ -e /root/before ]; then mv /root/before {path}; else rm {path}; fi")
-    assert answer.returncode == 2, answer.stdout + answer.stderr
-    assert f"PermitEmptyPasswords is yes for ordinary users instead of no: see {path}:" in answer.stdout
+    said = answer.stdout + answer.stderr
+    assert answer.returncode == 2, said
+    assert f"PermitEmptyPasswords is yes for ordinary users instead of no: see {path}:" in said
     assert converge(only=machine).returncode == 0
