@@ -1,6 +1,6 @@
 """One lab and one cluster per Debian release, deployed once, led through its life by test after test."""
 
-from collections.abc import Generator, Iterator
+from collections.abc import Collection, Generator, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -28,13 +28,51 @@ LIFE = (
 A dead node is minutes of waiting, best while other clusters have work. With its last test, which had better
 be short, a life's worker gets the next tests.
 """
+_MOST_FLAKY = 3
+_FAILED = pytest.StashKey[frozenset[str]]()
 _LIVING = pytest.StashKey[dict[str, ExitStack]]()
 """What ends the life of each of those clusters, by release."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--every-release` runs all tests on all releases."""
+    """`--every-release` runs all tests on all releases; `--once-more` those that failed, on fresh labs."""
     parser.addoption("--every-release", action="store_true", help="deploy's own part on every release, too")
+    parser.addoption(
+        "--once-more",
+        action="store_true",
+        help="the few tests that failed last, after what they need; those that pass now are called flaky",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Refuses to call flaky what failed in many places."""
+    if config.getoption("--once-more") and not hasattr(config, "workerinput"):
+        failed = failed_before(config)
+        if not 0 < len(failed) <= _MOST_FLAKY:
+            pytest.exit(f"{len(failed)} tests failed: that is not chance", returncode=1)
+        config.stash[_FAILED] = failed
+
+
+def failed_before(config: pytest.Config) -> frozenset[str]:
+    """The tests of clusters that failed the last time, as pytest keeps them."""
+    assert config.cache
+    kept = config.cache.get("cache/lastfailed", {})
+    return frozenset(name for name in kept if name.startswith("tests/cluster/"))
+
+
+def again(items: list[pytest.Item], failed: Collection[str]) -> list[pytest.Item]:
+    """Tests that failed with the others of their files, and what their clusters begin with."""
+    lives = {_life(item) for item in items if item.nodeid in failed}
+    places = {(item.path.stem, _life(item)) for item in items if item.nodeid in failed}
+    places |= {(f"test_{LIFE[0]}", release) for release in lives if release}
+    return [item for item in items if (item.path.stem, _life(item)) in places]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Names what failed and passed when it was run once more."""
+    passed = {report.nodeid for report in terminalreporter.getreports("passed") if report.when == "call"}
+    for name in sorted(terminalreporter.config.stash.get(_FAILED, frozenset()) & passed):
+        terminalreporter.write_line(f"FLAKY {name}: it failed, and passed on a fresh lab", yellow=True)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -44,6 +82,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         spared = [item for item in items if _is_on_another(item)]
         config.hook.pytest_deselected(items=spared)
         items[:] = [item for item in items if item not in spared]
+    if config.getoption("--once-more"):
+        chosen = again(items, failed_before(config))
+        config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+        items[:] = chosen
 
 
 def _is_on_another(item: pytest.Item) -> bool:
@@ -51,6 +93,11 @@ def _is_on_another(item: pytest.Item) -> bool:
     marker = item.get_closest_marker("one_release")
     chosen = next(iter(marker.args), RELEASES[0]) if marker else None
     return marker is not None and any(name in item.name for name in RELEASES if name != chosen)
+
+
+def _life(item: pytest.Item) -> str:
+    """The release of the cluster that a test shares with others; empty where it has its own."""
+    return _place_in_life(item)[0]
 
 
 def _place_in_life(item: pytest.Item) -> tuple[str, int]:
