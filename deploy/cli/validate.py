@@ -89,7 +89,7 @@ def validate(
     of users away; most take a CPU and a little memory, those that measure take nodes that nobody uses.
     Nothing is changed and nothing is left behind. What a site does not have is not applicable, and what
     users' jobs occupy is not measured: neither counts as passed. Exit code 0: nothing failed; 1: something
-    did; 2: the site is wrong.
+    did; 2: the site is wrong; 4: nothing failed, but a host could not be reached.
 
     Examples:
       deploy validate inventory.ini
@@ -181,7 +181,8 @@ def validate_site(
         found = judged(case, checks)
         state = state_directory(site.directory)
         found = with_regressions(found, read_baseline(state), thresholds)
-        ended = Validation(str(case.value("slurmctld_cluster_name")), began, time.time() - began, found)
+        name, lost = str(case.value("slurmctld_cluster_name")), [it.status.name for it in status.unreachable]
+        ended = Validation(name, began, time.time() - began, found, tuple(lost))
         if not ended.failed:
             keep_baseline(state, found)
         return ended

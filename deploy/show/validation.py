@@ -7,6 +7,7 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 from deploy.show.text import duration
+from deploy.site.node_lists import fold
 from deploy.validate.verdict import Judged, Outcome, Validation, Verdict
 
 _SHOWN = 8
@@ -51,7 +52,8 @@ def verdict_line(validation: Validation) -> str:
         if validation.ended(Outcome.PASSED)
         else "nothing measured"
     )
-    return f"{word}: {', '.join(counts)}, in {duration(validation.seconds)}"
+    lost = f"; could not be reached: {fold(validation.unreachable)}" if validation.unreachable else ""
+    return f"{word}: {', '.join(counts)}, in {duration(validation.seconds)}{lost}"
 
 
 def as_json(validation: Validation) -> dict[str, Any]:
@@ -61,6 +63,7 @@ def as_json(validation: Validation) -> dict[str, Any]:
         "at": began_at(validation),
         "seconds": round(validation.seconds, 1),
         "exit_code": int(validation.exit_code),
+        "unreachable": list(validation.unreachable),
         "checks": [
             {
                 "check": check.check,

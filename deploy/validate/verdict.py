@@ -76,12 +76,16 @@ class Judged:
 
 @dataclass(frozen=True)
 class Validation:
-    """All checks of a cluster; ``began`` in seconds since the epoch, ``seconds`` is what they took."""
+    """All checks of a cluster; ``began`` in seconds since the epoch, ``seconds`` is what they took.
+
+    ``unreachable`` are the hosts that could not be asked, whichever checks were chosen.
+    """
 
     cluster: str
     began: float
     seconds: float
     checks: tuple[Judged, ...]
+    unreachable: tuple[str, ...] = ()
 
     def ended(self, outcome: Outcome) -> tuple[Judged, ...]:
         """The checks that ended so."""
@@ -94,6 +98,7 @@ class Validation:
 
     @property
     def exit_code(self) -> ExitCode:
-        """What failed decides; when nothing passed, nothing was proved."""
-        is_good = not self.failed and bool(self.ended(Outcome.PASSED))
-        return ExitCode.OK if is_good else ExitCode.FAILED
+        """What failed decides, then who could not be asked; when nothing passed, nothing was proved."""
+        if self.failed or not self.ended(Outcome.PASSED):
+            return ExitCode.FAILED
+        return ExitCode.UNREACHABLE if self.unreachable else ExitCode.OK

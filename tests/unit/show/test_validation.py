@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from html.parser import HTMLParser
 from xml.etree import ElementTree as ET
 
@@ -38,6 +39,13 @@ def test_lines() -> None:
         "failed: 1 failed, 2 passed, 1 not measured, 1 not applicable, in 1 min 05 s",
     ]
     assert "\033[1;31mfailed        \033[0m  ssh-gate" in "\n".join(lines(validation(GATE), is_colored=True))
+
+
+def test_who_could_not_be_asked_is_named_whichever_checks_were_chosen() -> None:
+    lost = replace(validation(ONE), unreachable=("n1", "n2"))
+    assert lost.exit_code is ExitCode.UNREACHABLE
+    assert [*lines(lost)][-1].endswith("; could not be reached: n[1-2]")
+    assert replace(lost, checks=(ONE, GATE)).exit_code is ExitCode.FAILED
 
 
 def test_many_failures_are_not_all_shown() -> None:
