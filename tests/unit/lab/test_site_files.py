@@ -4,6 +4,7 @@ import pytest
 import yaml
 
 from deploy.lab.site_files import group_vars, inventory
+from deploy.site.checks import site_findings
 from deploy.site.inventory import CACHE, read_site
 
 ADDRESSES = {"ctl1": "10.213.7.2", "login1": "10.213.7.3", "node1": "10.213.7.11", "node2": "10.213.7.12"}
@@ -33,6 +34,16 @@ def test_the_controller_does_what_else_is_asked_for(
     site = read_site(file)
     assert [host.name for host in site.metrics] == watched
     assert [host.name for host in site.group(CACHE)] == cached
+
+
+@pytest.mark.parametrize("monitoring", [False, True])
+def test_nothing_is_wrong_with_the_site_of_a_lab(tmp_path: Path, *, monitoring: bool) -> None:
+    file = tmp_path / "inventory.ini"
+    file.write_text(inventory(ADDRESSES, monitoring=monitoring))
+    (tmp_path / "group_vars").mkdir()
+    for name, text in group_vars(release="trixie", gpus=2, cgroup_v1=True).items():
+        (tmp_path / "group_vars" / name).write_text(text)
+    assert [str(finding) for finding in site_findings(read_site(file))] == []
 
 
 @pytest.mark.parametrize(
