@@ -1,7 +1,7 @@
 """What of a plan did not come to its end, what stands in its way, and what could still be done."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from deploy.run.events import Event, HostResult, PhaseEnded, Planned, PlannedPhase, Status
@@ -26,6 +26,7 @@ class Phases:
 
     def __init__(self) -> None:
         self._planned: tuple[PlannedPhase, ...] = ()
+        self._hosts: dict[str, frozenset[str]] = {}
         self._ended: defaultdict[str, set[str]] = defaultdict(set)
         self._failures: list[HostResult] = []
 
@@ -34,6 +35,7 @@ class Phases:
         match event:
             case Planned():
                 self._planned = event.phases
+                self._hosts = {part.phase: frozenset(part.hosts) for part in event.phases}
                 self._ended.clear()
             case PhaseEnded():
                 self._ended[event.phase].update(event.hosts)
@@ -77,20 +79,19 @@ class Phases:
         """By phase and host what keeps the phase from its end there: its own failure, or one before it."""
         own = {(failure.phase, failure.host): _told([failure]) for failure in reversed(self._failures)}
         lost = {it.host: _told([it]) for it in reversed(self._failures) if it.status is Status.UNREACHABLE}
-        planned = {part.phase: part for part in self._planned}
         causes: dict[tuple[str, str], str] = {}
+        anywhere: dict[str, str] = {}
         for part in self._planned:
             for name in self._missing(part):
-                needed = (
-                    (phase, host)
-                    for phase in (*part.after, *part.after_everywhere)
-                    if phase in planned
-                    for host in _needed_hosts(planned[phase], name, is_all=phase in part.after_everywhere)
-                )
-                cause = own.get((part.phase, name)) or lost.get(name)
-                cause = cause or next((causes[step] for step in needed if step in causes), None)
+                needed = [
+                    causes.get((phase, name)) if name in self._hosts.get(phase, ()) else anywhere.get(phase)
+                    for phase in part.after
+                ]
+                needed += map(anywhere.get, part.after_everywhere)
+                cause = own.get((part.phase, name)) or lost.get(name) or next(filter(None, needed), None)
                 if cause:
                     causes[part.phase, name] = cause
+                    anywhere.setdefault(part.phase, cause)
         return causes
 
     def _last(self) -> str:
@@ -98,10 +99,6 @@ class Phases:
         if not self._failures:
             return "the run ended before"
         return _told([it for it in self._failures if it.play == self._failures[-1].play])
-
-
-def _needed_hosts(part: PlannedPhase, name: str, *, is_all: bool) -> Sequence[str]:
-    return (name,) if name in part.hosts and not is_all else part.hosts
 
 
 def _told(failures: Iterable[HostResult]) -> str:
