@@ -104,7 +104,7 @@ def test_a_late_answer_is_none() -> None:
         return seconds
 
     answers = part("at_once").ask([0.0, 60.0], sleep, 0.2)
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 50
     assert answers == {0.0: 0.0}
 
 

@@ -223,7 +223,7 @@ def test_a_program_that_hangs_or_fails_is_a_fault(checks: Any) -> None:  # noqa:
         "is silent: exit code 1",
         "is missing: No such file or directory",
     ]
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 50
 
 
 def test_a_file_system_that_hangs_does_not_hang_the_check(
@@ -235,7 +235,7 @@ def test_a_file_system_that_hangs_does_not_hang_the_check(
     stand_in.write_text('#!/bin/sh\ncase "$3" in /hung) exec sleep 60;; esac\n')
     stand_in.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    monkeypatch.setattr(checks, "_SECONDS_TO_ANSWER", 0.5)
+    monkeypatch.setattr(checks, "_SECONDS_TO_ANSWER", 3)
     assert checks.unanswered(["/", "/hung", "/tmp"]) == ["/hung"]
 
 

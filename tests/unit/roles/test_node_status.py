@@ -107,16 +107,18 @@ def test_what_chronyc_says_otherwise_is_no_answer() -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "why"),
+    ("command", "seconds", "why"),
     [
-        (["no-such-program"], "no-such-program: No such file or directory"),
-        (["sh", "-c", "echo first; echo last >&2; exit 3"], "sh: last"),
-        (["false"], "false: exit code 1"),
-        (["sleep", "5"], "sleep: no answer within 0 s"),
+        (["no-such-program"], 60, "no-such-program: No such file or directory"),
+        (["sh", "-c", "echo first; echo last >&2; exit 3"], 60, "sh: last"),
+        (["false"], 60, "false: exit code 1"),
+        (["sleep", "60"], 1, "sleep: no answer within 1 s"),
     ],
 )
-def test_programs_that_give_no_answer(command: list[str], why: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_SECONDS", 0.3)
+def test_programs_that_give_no_answer(
+    command: list[str], seconds: int, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_SECONDS", seconds)
     with pytest.raises(module.NoAnswerError) as raised:
         module.ask(command)
     assert str(raised.value) == why

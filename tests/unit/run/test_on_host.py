@@ -5,6 +5,7 @@ import os
 import pwd
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -281,6 +282,9 @@ def test_a_service_is_known_by_how_it_was_started(monkeypatch: pytest.MonkeyPatc
     with subprocess.Popen(["/bin/sleep", "60"]) as process:
         text = f"LoadState=loaded\nActiveState=active\nMainPID={process.pid}\n"
         monkeypatch.setattr(on_host, "_said", lambda *_: (text, True))
+        # While a program takes the place of its parent's, it has no command line for a moment.
+        while not Path(f"/proc/{process.pid}/cmdline").read_bytes():
+            time.sleep(0.01)
         assert on_host.services(["a"])["a"]["command"] == "/bin/sleep 60"
         process.kill()
 

@@ -57,18 +57,18 @@ def test_of_a_large_group_some_speak_for_all(monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.usefixtures("accounts")
 @pytest.mark.parametrize(
-    ("program", "why"),
+    ("program", "seconds", "why"),
     [
-        ("import sys; sys.exit(3)", "exit code 3"),
-        ("raise OSError('no libpam')", "OSError: no libpam"),
-        ("import time; time.sleep(30)", "PAM gives no answer within 1 s"),
+        ("import sys; sys.exit(3)", 60, "exit code 3"),
+        ("raise OSError('no libpam')", 60, "OSError: no libpam"),
+        ("import time; time.sleep(30)", 1, "PAM gives no answer within 1 s"),
     ],
 )
 def test_a_pam_that_cannot_be_asked_lets_nobody_in(
-    monkeypatch: pytest.MonkeyPatch, program: str, why: str
+    monkeypatch: pytest.MonkeyPatch, program: str, seconds: int, why: str
 ) -> None:
     monkeypatch.setattr(gate, "_ACCOUNT", program)
-    monkeypatch.setattr(gate, "_SECONDS", 1)
+    monkeypatch.setattr(gate, "_SECONDS", seconds)
     assert asked(("eve",)) == {"eve": why}
 
 

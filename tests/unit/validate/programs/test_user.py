@@ -171,7 +171,7 @@ def test_a_fault_of_the_program_leaves_nothing_either(login: Login) -> None:
     assert code == 1
     assert err.splitlines()[-1] == "KeyError: 'gpus'"
     assert login.is_clean
-    assert time.monotonic() - began < 20, "it waited for the job that stays"
+    assert time.monotonic() - began < 50, "it waited for the job that stays"
 
 
 def test_it_ends_with_whoever_started_it(login: Login) -> None:
@@ -271,7 +271,7 @@ def validation() -> user.Validation:
 def test_a_program_that_does_not_end_is_ended(validation: user.Validation) -> None:
     done = validation.run(["sleep", "60"], seconds=0.2)
     assert done["code"] is None
-    assert done["seconds"] < 10
+    assert done["seconds"] < 50
 
 
 def test_a_program_that_starts_after_the_end_is_ended(validation: user.Validation) -> None:
