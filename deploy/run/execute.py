@@ -20,6 +20,7 @@ from deploy.errors import ExitCode, error
 from deploy.run import guardian
 from deploy.run.cancellation import Cancellation
 from deploy.run.events import Ending, Event, Level, Notice, RawEvent, RunEnded, Stats, parse
+from deploy.run.exit_status import CAME_TO_ITS_END
 
 _POLL_SECONDS = 0.2
 _KILL_POLL_SECONDS = 0.02
@@ -28,8 +29,6 @@ _WARM = Path(__file__).with_name("warm.py")
 _CALLBACKS = Path(__file__).parent / "callback"
 _IDENT = "run"
 _INTERRUPTED = 130
-# All done; something failed on a host; hosts did not answer (ansible/executor/task_queue_manager.py).
-_CAME_TO_ITS_END = frozenset({0, 2, 4})
 _STOPPING = "stopping: Ansible is asked to end; interrupt again to kill it at once"
 # The path of mitogen's socket, 27 characters longer, must stay below the kernel's limit of 108.
 _LONGEST_SOCKET_DIRECTORY = 75
@@ -61,7 +60,7 @@ class Execution:
     @property
     def came_to_its_end(self) -> bool:
         """Whether Ansible did, whatever happened on hosts."""
-        return self.rc in _CAME_TO_ITS_END and self.ending is Ending.FINISHED
+        return self.rc in CAME_TO_ITS_END and self.ending is Ending.FINISHED
 
 
 def execute(

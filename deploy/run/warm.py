@@ -24,9 +24,7 @@ from ansible.utils.context_objects import CLIArgs
 from ansible.utils.vars import load_extra_vars, load_options_vars
 
 from deploy.run.compiled_templates import keep_compiled_templates
-
-# All done; something failed on a host; hosts did not answer (ansible/executor/task_queue_manager.py).
-CAME_TO_ITS_END = {0, 2, 4}
+from deploy.run.exit_status import CAME_TO_ITS_END
 
 
 def main() -> None:
