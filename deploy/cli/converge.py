@@ -18,7 +18,8 @@ from deploy.cli.records import Records, login_of
 from deploy.errors import DeployError, ExitCode, Finding, error
 from deploy.judge.departed import Departed, left_over_events
 from deploy.judge.findings import findings_of, is_refused, with_findings
-from deploy.judge.forecast import Forecast, asked_slurm, forecast_of
+from deploy.judge.forecast import Forecast, forecast_of
+from deploy.judge.served import is_new_cluster
 from deploy.judge.unfinished import Phases
 from deploy.judge.version_skew import version_skew
 from deploy.plan.build import Plan, build_plan
@@ -131,7 +132,6 @@ class ClusterRun:
     def converge(self, display: Display, agree: Agree) -> Summary:
         """Completes secrets and contract; then runs what is to be done, journalled and shown."""
         hosts = build_plan(self.site, limit=self.limit).hosts
-        command = f"deploy cluster {shown_path(self.site.inventory)}"
         events: list[Event] = []
 
         def on_answer(event: Event) -> None:
@@ -145,7 +145,7 @@ class ClusterRun:
             ThreadPoolExecutor(1) as meanwhile,
             ExitStack() as held,
         ):
-            display.start(command, hosts)
+            display.start(self._command, hosts)
             asked = meanwhile.submit(self._verify, hosts, meanwhile)
             contract, is_new = self._contract(on_answer, cancellation)
             self._refuse_skew(events)
@@ -155,7 +155,7 @@ class ClusterRun:
             is_to_run = bool(work.plan.steps) and not is_refused(events) and not _broke(events)
             changes = is_to_run and not self.options.check
             held.enter_context(self._cluster_lock(on_answer, cancellation, is_needed=changes))
-            # A controller that never had a slurm.conf has no jobs that could be lost.
+            # Where nothing is yet, there are no jobs that could be lost, and no secrets that hosts go by.
             if changes and not is_new:
                 passed, options = self._plan_first(work, display, agree, cancellation)
             renews = changes and not (passed and self.options.full)
@@ -195,6 +195,7 @@ class ClusterRun:
                 summary = self._with_left_over(summary, work, on_event)
                 journal.finish(converged=self._converged(summary), recorded=recorded)
                 display.finish(summary, self._hint(summary, is_refused=is_refused(events)))
+        _refuse_unknown_secrets(events)
         return summary
 
     @contextmanager
@@ -299,6 +300,11 @@ class ClusterRun:
         return {name: of for name, of in known.items() if name in self.site.hosts and name not in without}
 
     @property
+    def _command(self) -> str:
+        """What was typed, to be typed again."""
+        return f"deploy cluster {shown_path(self.site.inventory)}"
+
+    @property
     def _keeps_records(self) -> bool:
         """Whether what runs tells that phases are converged: whole ones, really done."""
         return self.options.is_whole and not self.options.check
@@ -361,10 +367,9 @@ class ClusterRun:
         display.plan(forecast)
         if not forecast.needs_consent:
             return [], self.options
-        command = f"deploy cluster {shown_path(self.site.inventory)}"
         display.close()
-        agree(forecast, command)
-        display.start(command, hosts)
+        agree(forecast, self._command)
+        display.start(self._command, hosts)
         return [], replace(self.options, extra=(*self.options.extra, _AGREED))
 
     def foretell(self, display: Display) -> tuple[Forecast, Summary]:
@@ -453,7 +458,7 @@ class ClusterRun:
     ) -> tuple[dict[str, dict[str, Any]], bool]:
         """The hardware contract, completed by asking the nodes it says nothing of yet.
 
-        Also whether the controller was asked and has no cluster yet.
+        Also whether all machines were asked, and none is of a cluster yet.
         """
         contract = read_contract(self.site)
         missing = [n for n in undiscovered(self.site, contract) if self.limit is None or n.name in self.limit]
@@ -470,7 +475,7 @@ class ClusterRun:
         write_discovery(source, self.site, plan, contract, missing)
         execute(self._request("discover", source), on_answer, cancellation, self.ansible)
         found = {r.host: r.answer["hardware"] for r in results if r.answer and "hardware" in r.answer}
-        is_new = asked_slurm(results).get("configured") is False
+        is_new = not contract and is_new_cluster(results)
         if self.options.check or not keeps or not found:
             return {**contract, **{name: dict(hardware) for name, hardware in found.items()}}, is_new
         keep(self.site, found)
@@ -502,7 +507,7 @@ class ClusterRun:
                 f"deploy check {inventory}   (when this is mended; to go on without: "
                 f"deploy cluster {inventory} --limit '{all_but(unfit)}')"
             )
-        again = f"deploy cluster {inventory}" + " --new-secrets" * self.options.new_secrets
+        again = self._command + " --new-secrets" * self.options.new_secrets
         match summary.outcome:
             case Outcome.CONVERGED if self.options.check:
                 return again

@@ -57,6 +57,7 @@ ansible_facts:
 deploy_answer:
   description: >-
     C(findings), each with severity, reference, message and hint; C(checked), what was looked at;
+    C(serves), what it has of a cluster already;
     C(slurm_version), the version of Slurm that is or would be installed.
   type: dict
   returned: always
@@ -181,6 +182,15 @@ class Host:
     def _runs_one_of(self, units: tuple[str, ...]) -> bool:
         return bool(self._run("systemctl", "is-active", *units))
 
+    def serves(self) -> dict[str, Any]:
+        """What the machine has of a cluster already: whose it is, secrets, on a controller its state."""
+        state_location = self._expected["state_location"]
+        return {
+            "cluster": next(other_slurm.memberships(_ROOT), None) if self._expected["cluster"] else None,
+            "secrets": sorted(known_secrets.secrets_in_use(_ROOT, self._runs_one_of)),
+            "state": bool(state_location) and other_slurm.has_state(_ROOT, state_location),
+        }
+
     def slurm_version(self) -> str:
         """The version of Slurm here; empty where none is wanted."""
         return slurm_version(self._run) if self._expected["cluster"] else ""
@@ -229,6 +239,7 @@ def main() -> None:
         ansible_facts=host.facts,
         deploy_answer={
             "findings": [finding for findings in found.values() for finding in findings],
+            "serves": host.serves(),
             "slurm_version": host.slurm_version(),
             "checked": [subject for subject, findings in found.items() if not findings],
         },

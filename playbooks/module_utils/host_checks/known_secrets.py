@@ -38,15 +38,24 @@ def check_secrets(
     """Those that differ from what the site knows; never shows one, nor a hash of it."""
     for name, value in known.items():
         place = PLACES[name]
-        found = _found(root / place.path.lstrip("/"), place.setting)
-        if found in {None, str(value).encode()} or (place.users and not runs_one_of(place.users)):
-            continue
-        yield error(
-            "unknown-secret",
-            f"{place.path} holds a {name} that this site does not know; a run would replace it",
-            "get the secrets.yml of whoever deployed this cluster; to give all hosts new secrets: "
-            "deploy cluster --new-secrets",
-        )
+        if _in_use(root, place, runs_one_of) not in {None, str(value).encode()}:
+            yield error(
+                "unknown-secret",
+                f"{place.path} holds a {name} that this site does not know; a run would replace it",
+                "get the secrets.yml of whoever deployed this cluster; to give all hosts new secrets: "
+                "deploy cluster --new-secrets",
+            )
+
+
+def secrets_in_use(root: Path, runs_one_of: Callable[[tuple[str, ...]], bool]) -> Iterator[str]:
+    """The variables whose secrets a host has, whatever they are."""
+    return (name for name, place in PLACES.items() if _in_use(root, place, runs_one_of) is not None)
+
+
+def _in_use(root: Path, place: _Place, runs_one_of: Callable[[tuple[str, ...]], bool]) -> bytes | None:
+    """The secret in its place; None where there is none, or one that nobody uses yet."""
+    found = _found(root / place.path.lstrip("/"), place.setting)
+    return None if place.users and found is not None and not runs_one_of(place.users) else found
 
 
 def _found(path: Path, setting: str) -> bytes | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from ansible.module_utils.host_checks.finding import error
 
@@ -46,27 +47,48 @@ def _is_known_to_dpkg(root: Path, package: str) -> bool:
     return any(re.search(rf"^Package: {package}$", text, re.MULTILINE) for text in texts)
 
 
-def check_membership(root: Path, cluster: str, controllers: Sequence[str]) -> Iterator[dict[str, str]]:
-    """A configuration of a cluster with another name and other controllers."""
+def memberships(root: Path) -> Iterator[dict[str, Any]]:
+    """What the configurations say that Slurm runs by here: the cluster, and its controllers by name.
+
+    Their addresses are empty where the name is the address, as slurm.conf(5) has it under SlurmctldHost.
+    """
     for name in _CONFIGURATIONS:
         text = _text(root / name)
-        theirs = _parameter(text, "ClusterName")
-        hosts = {host.partition("(")[0] for host in _parameters(text, "SlurmctldHost|ControlMachine")}
+        cluster = _parameter(text, "ClusterName")
+        hosts = (host.partition("(") for host in _parameters(text, "SlurmctldHost|ControlMachine"))
+        if cluster:
+            controllers = {host: address.rstrip(")") for host, _, address in hosts}
+            yield {"file": f"/{name}", "name": cluster, "controllers": controllers}
+
+
+def check_membership(root: Path, cluster: str, controllers: Sequence[str]) -> Iterator[dict[str, str]]:
+    """A configuration of a cluster with another name and other controllers."""
+    for found in memberships(root):
+        theirs, hosts, name = found["name"], found["controllers"].keys(), found["file"]
         # A cluster that is renamed keeps its controllers.
-        if theirs and theirs != cluster and not hosts & set(controllers):
+        if theirs != cluster and not hosts & set(controllers):
             yield error(
                 "belongs-to-other-cluster",
-                f"/{name} is of the cluster {theirs} with the controller {', '.join(sorted(hosts)) or '?'}; "
+                f"{name} is of the cluster {theirs} with the controller {', '.join(sorted(hosts)) or '?'}; "
                 f"this site is {cluster}",
-                f"drain and stop Slurm there and remove /{name}, or take the host out of the inventory",
+                f"drain and stop Slurm there and remove {name}, or take the host out of the inventory",
             )
             return
 
 
+def has_state(root: Path, state_location: str) -> bool:
+    """Whether a slurmctld ran by this state, here or where it was copied from."""
+    return bool(_text(_clustername(root, state_location)))
+
+
+def _clustername(root: Path, state_location: str) -> Path:
+    """Where slurmctld writes whose state it is, before anything else."""
+    return root / state_location.lstrip("/") / "clustername"
+
+
 def check_state(root: Path, cluster: str, state_location: str) -> Iterator[dict[str, str]]:
     """The state of a cluster with another name, which slurmctld refuses to start with."""
-    path = root / state_location.lstrip("/") / "clustername"
-    theirs = _text(path).partition("|")[0].strip()
+    theirs = _text(_clustername(root, state_location)).partition("|")[0].strip()
     if theirs and theirs != cluster:
         yield error(
             "cluster-name-differs",

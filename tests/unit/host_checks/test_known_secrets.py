@@ -40,6 +40,8 @@ def test_what_the_site_does_not_know_is_an_error_and_never_shown(tmp_path: Path,
 
 def test_the_key_that_a_package_made_is_nobodys_before_slurm_runs(tmp_path: Path) -> None:
     write(tmp_path, "munge_key", KEY)
+    assert list(known_secrets.secrets_in_use(tmp_path, lambda _: False)) == []
+    assert list(known_secrets.secrets_in_use(tmp_path, lambda _: True)) == ["munge_key"]
     assert found(tmp_path, "munge_key", OTHER, is_used=False) == []
     write(tmp_path, "slurmdbd_database_password", f"StoragePass={KEY}\n")
     assert found(tmp_path, "slurmdbd_database_password", OTHER, is_used=False)

@@ -178,6 +178,17 @@ def test_part_of_another_cluster(tmp_path: Path) -> None:
     assert list(slurm.check_membership(tmp_path, "other", ["ctl1"])) == []
 
 
+def test_whose_a_machine_is(tmp_path: Path) -> None:
+    assert list(slurm.memberships(tmp_path)) == []
+    write(tmp_path, "run/slurm/conf/slurm.conf", OTHER)
+    (found,) = slurm.memberships(tmp_path)
+    assert found == {
+        "file": "/run/slurm/conf/slurm.conf",
+        "name": "other",
+        "controllers": {"boss": "10.1.1.1", "vice": ""},
+    }
+
+
 def test_a_renamed_cluster_keeps_its_controllers(tmp_path: Path) -> None:
     write(tmp_path, "run/slurm/conf/slurm.conf", OTHER)
     assert list(slurm.check_membership(tmp_path, "new", ["vice"])) == []
@@ -185,11 +196,13 @@ def test_a_renamed_cluster_keeps_its_controllers(tmp_path: Path) -> None:
 
 def test_state_of_a_cluster_with_another_name(tmp_path: Path) -> None:
     assert list(slurm.check_state(tmp_path, "ours", "/var/spool/slurmctld")) == []
+    assert not slurm.has_state(tmp_path, "/var/spool/slurmctld")
     write(tmp_path, "var/spool/slurmctld/clustername", "other|39187F7F0101")
     assert said(slurm.check_state(tmp_path, "ours", "/var/spool/slurmctld")) == [
         ("error", "cluster-name-differs")
     ]
     assert list(slurm.check_state(tmp_path, "other", "/var/spool/slurmctld")) == []
+    assert slurm.has_state(tmp_path, "/var/spool/slurmctld")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,111 @@
+"""Machines as Ansible sees them: what each playbook finds there, without a connection."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deploy.cli import converge, members, records
+from deploy.cli.converge import Agree, ClusterRun
+from deploy.cli.options import Options
+from deploy.run.events import Ending, Event, HostStats, Status
+from deploy.run.execute import EarlyStart, Execution, RunRequest
+from deploy.run.ssh import Unanswered
+from deploy.show.plain import PlainDisplay
+from deploy.show.summary import Summary
+from deploy.site.inventory import read_site
+from tests.unit.show.runs import ended, result, stats
+
+HARDWARE = {"cpus": 4, "memory_mb": 8000, "gpus": []}
+NOTHING: dict[str, Any] = {"cluster": None, "secrets": [], "state": False}
+
+
+@dataclass
+class Machines:
+    """By host what it has of a cluster, and whose munge key the site does not know."""
+
+    serves: dict[str, dict[str, Any]] = field(default_factory=dict)
+    strange: set[str] = field(default_factory=set)
+    queues: dict[str, list[dict[str, str]] | None] = field(default_factory=dict)
+    """What hosts answer that are asked for the jobs of their cluster."""
+    ran: list[str] = field(default_factory=list)
+    """The playbooks."""
+    asked: list[str] = field(default_factory=list)
+    """The hosts that were asked for jobs."""
+
+    def run(self, inventory: Path, agree: Agree, options: Options | None = None) -> Summary:
+        """What ``deploy cluster`` comes to."""
+        return self._site_run(inventory, options).converge(self._display(), agree)
+
+    def plan(self, inventory: Path) -> Any:  # noqa: ANN401 - the forecast
+        """What ``deploy plan`` foretells."""
+        return self._site_run(inventory).foretell(self._display())[0]
+
+    @staticmethod
+    def _display() -> PlainDisplay:
+        return PlainDisplay(lambda _: None)
+
+    @staticmethod
+    def _site_run(inventory: Path, options: Options | None = None) -> ClusterRun:
+        site = read_site(inventory)
+        place = inventory.parent / "place"
+        place.mkdir(exist_ok=True)
+        return ClusterRun(site, options or Options(), place, None, EarlyStart({}, site.inventory))
+
+    def execute(self, request: RunRequest, on_event: Callable[[Event], None], *_: object) -> Execution:
+        name = request.playbook.stem
+        # Nothing tells that phases ended, so what is left of them is tried once more.
+        self.ran += [name] * (name not in self.ran)
+        hosts = ("ctl1", "login1", "node1", "node2")
+        holds_secrets = name != "discover"
+        unfit = self.strange if holds_secrets else set()
+        for host in hosts:
+            on_event(self._check(host, is_unfit=host in unfit))
+        if not unfit:
+            if name == "discover":
+                for node in ("node1", "node2"):
+                    on_event(replace(result(node), answer={"hardware": HARDWARE}))
+            slurm = {"configured": False, "answers": False, "jobs": [], "version": ""}
+            on_event(replace(result("ctl1"), answer={"slurm": slurm}))
+            if name == "plan":
+                on_event(result("ctl1", Status.CHANGED))
+        counts = {
+            host: HostStats(ok=1, changed=host == "ctl1" and not unfit, failed=host in unfit)
+            for host in hosts
+        }
+        on_event(stats(**counts))
+        on_event(ended(rc=2 if unfit else 0))
+        return Execution(2 if unfit else 0, Ending.FINISHED)
+
+    def _check(self, host: str, *, is_unfit: bool) -> Event:
+        finding = {"severity": "error", "reference": "unknown-secret", "message": "another key", "hint": "x"}
+        answer = {"findings": [finding] * is_unfit, "checked": [], "serves": self.serves.get(host, NOTHING)}
+        return replace(result(host, Status.FAILED if is_unfit else Status.OK), answer=answer)
+
+    def ask(self, questions: Mapping[str, Any], *_: object, **__: object) -> dict[str, Any]:
+        answers: dict[str, Any] = {}
+        for name, (verb, _arguments) in questions.items():
+            is_asked = verb == "queue"
+            self.asked += [name] * is_asked
+            answers[name] = self.queues.get(name) if is_asked else Unanswered("not here")
+        return answers
+
+
+@contextmanager
+def _free(*_: object) -> Iterator[list[str]]:
+    yield []
+
+
+@pytest.fixture
+def machines(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Machines:
+    """Those of a small site."""
+    made = Machines()
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setattr(converge, "execute", made.execute)
+    monkeypatch.setattr(converge, "cluster_lock", _free)
+    monkeypatch.setattr(records, "ask", made.ask)
+    monkeypatch.setattr(members, "ask", made.ask)
+    return made
