@@ -1,5 +1,6 @@
 """``deploy node``: machines that come and go."""
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -9,9 +10,10 @@ from deploy.cli.members import Members
 from deploy.cli.options import Options, ask_password
 from deploy.cli.parameters import AskPass, ExtraVariables, Inventory, PrivateKey, User, VaultPasswordFile
 from deploy.cli.playbook_run import open_site, shown_path
-from deploy.cli.records import Records
+from deploy.cli.records import Records, login_of
 from deploy.cli.verbs import plain_typer
 from deploy.errors import ExitCode, error
+from deploy.run.cluster_lock import cluster_lock
 from deploy.run.journal import state_directory
 from deploy.run.lock import site_lock
 from deploy.run.settings import Settings
@@ -70,8 +72,21 @@ def _remove(inventory: Path, name: str, options: Options, *, is_gone: bool) -> l
         open_site(inventory, options, Settings(), needs_ansible=False) as opened,
         site_lock(state_directory(opened.site.directory)),
     ):
-        site, members = opened.site, Members(opened.site, options)
-        _refuse_member(site, name)
+        _refuse_member(opened.site, name)
+        done = _remove_alone(opened.site, name, options, is_gone=is_gone)
+    if is_gone:
+        again = f"deploy cluster {shown_path(inventory)} --new-secrets"
+        return [
+            f"{name}: forgotten. Whoever has its disk has the cluster's munge key; to replace it: {again}"
+        ]
+    return [f"{name}: no more {what}" for what in done] + [f"{name}: forgotten; {_STAYS}"]
+
+
+def _remove_alone(site: Site, name: str, options: Options, *, is_gone: bool) -> list[str]:
+    """What was taken from a host, while nobody else is at work on the cluster."""
+    # A controller that could not be asked for its lock is not asked for its list either, and ends this.
+    with cluster_lock(site.masters, login_of(options), site.directory, _say_lost):
+        members = Members(site, options)
         looks = Records(site, options).verify(host.name for host in site.masters)
         for master, look in looks.items():
             if isinstance(look, Unanswered):
@@ -82,12 +97,11 @@ def _remove(inventory: Path, name: str, options: Options, *, is_gone: bool) -> l
         for master, answer in members.forget(known, name).items():
             if isinstance(answer, Unanswered):
                 raise _silent(master, f"it keeps the list of hosts, and does not answer: {answer.why}", site)
-    if is_gone:
-        again = f"deploy cluster {shown_path(inventory)} --new-secrets"
-        return [
-            f"{name}: forgotten. Whoever has its disk has the cluster's munge key; to replace it: {again}"
-        ]
-    return [f"{name}: no more {what}" for what in done] + [f"{name}: forgotten; {_STAYS}"]
+    return done
+
+
+def _say_lost(controller: str) -> None:
+    sys.stderr.write(f"deploy: {controller}: the connection that holds the cluster's lock ended\n")
 
 
 def _refuse_member(site: Site, name: str) -> None:

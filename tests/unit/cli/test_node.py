@@ -1,6 +1,7 @@
 """Hosts that leave: remembered on controllers, named, taken off the cluster."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -10,9 +11,9 @@ import pytest
 from deploy.cli import members, node, records
 from deploy.cli.members import Members
 from deploy.cli.options import Options
-from deploy.errors import DeployError, ExitCode
+from deploy.errors import DeployError, ExitCode, error
 from deploy.run.ssh import Unanswered
-from deploy.site.inventory import read_site
+from deploy.site.inventory import Host, read_site
 from tests.unit.site.sites import write_site
 
 _HELD = ["running slurmd", "the cluster's munge key"]
@@ -27,6 +28,16 @@ class Cluster:
         self.steps: list[str] = []
         self.held = [*_HELD]
         self.silent: set[str] = set()
+        self.locked: list[str] = []
+        self.is_somebody_at_work = False
+
+    @contextmanager
+    def lock(self, controllers: Sequence[Host], *_: object) -> Iterator[list[str]]:
+        if self.is_somebody_at_work:
+            raise error("cluster-locked", "bob is at work on this cluster", where="ctl1", hint="wait")
+        self.locked = [host.name for host in controllers]
+        yield []
+        self.locked = []
 
     def ask(
         self, questions: Mapping[str, tuple[str, Mapping[str, Any]]], *_: object, **__: ModuleType
@@ -53,6 +64,7 @@ class Cluster:
 
     def _leave(self, key: str | None) -> dict[str, list[str]]:
         assert key is None or len(key) == 64
+        assert self.locked == ["ctl1"]
         if self.steps:
             return {"jobs": self.steps, "done": [], "holds": self.held}
         done, self.held = self.held, []
@@ -65,6 +77,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     hosts.hosts = {"old": {"connection": {"ansible_host": "10.9.9.9"}, "groups": ["slurm-node"]}}
     monkeypatch.setattr(members, "ask", hosts.ask)
     monkeypatch.setattr(records, "ask", hosts.ask)
+    monkeypatch.setattr(node, "cluster_lock", hosts.lock)
     return hosts
 
 
@@ -99,9 +112,21 @@ def test_a_run_makes_its_hosts_known_and_keeps_those_that_left(cluster: Cluster,
 def test_a_host_that_left_is_taken_off_and_forgotten(cluster: Cluster, inventory: Path) -> None:
     said = removed(inventory)
     assert said[0] == "old: no more running slurmd"
+    assert cluster.locked == []
     assert cluster.hosts == {}
     assert cluster.held == []
     assert refused(lambda: removed(inventory)) == ("node-not-known", ExitCode.BAD_INPUT)
+
+
+@pytest.mark.parametrize("is_gone", [True, False])
+def test_while_somebody_is_at_work_on_the_cluster_nobody_leaves(
+    cluster: Cluster, inventory: Path, *, is_gone: bool
+) -> None:
+    cluster.is_somebody_at_work = True
+    found = refused(lambda: removed(inventory, is_gone=is_gone))
+    assert found == ("cluster-locked", ExitCode.BAD_INPUT)
+    assert cluster.held == _HELD
+    assert "old" in cluster.hosts
 
 
 def test_a_host_of_the_inventory_stays(cluster: Cluster, inventory: Path) -> None:
