@@ -270,7 +270,10 @@ RULES: Mapping[str, Rule] = {
     "gpu_exporter_interval": _COUNT,
     "gpu_exporter_job_directory": Form(r"|/[^\s\"]*", "an absolute path without spaces, or empty"),
     "gpu_exporter_wheels[].sha256": _SHA256,
-    "gpu_exporter_wheels[].url": _URL,
+    "gpu_exporter_wheels[].url": Form(
+        r"(https?|ftp|file)://\S+\.whl",
+        "the address of a wheel, which ends in .whl: https:// or file:///PATH",
+    ),
     "hosts_file_address": Form(
         r"[0-9a-fA-F:.]+", "a host's IPv4 or IPv6 address", judge=is_of_a_host, example="10.0.0.11"
     ),
@@ -297,6 +300,7 @@ RULES: Mapping[str, Rule] = {
     "mariadb_innodb_lock_wait_timeout": _COUNT,
     "mariadb_innodb_log_file_size": _SIZE,
     "mariadb_max_allowed_packet": _SIZE,
+    "ml_stack_build_directory": _DIRECTORY,
     "ml_stack_directory": _PLACE,
     "ml_stack_environments[].extra_index_urls[]": _INDEX,
     "ml_stack_environments[].index_url": _INDEX,

@@ -2,6 +2,15 @@
 
 from molecule.conftest import MACHINES, Converge, On
 
+_OTHER_CONTENT = """
+import pathlib, zipfile
+wheel = next(pathlib.Path('/srv/kept').glob('*.whl'))
+other = pathlib.Path('/srv/wheels', wheel.name)
+other.write_bytes(wheel.read_bytes())
+with zipfile.ZipFile(other, 'a') as archive:
+    archive.writestr('added.py', '')
+"""
+
 
 def as_alice(on: On, machine: str, script: str) -> str:
     return on(machine, "su", "--login", "alice", "--command", script).stdout
@@ -22,6 +31,39 @@ def test_user_cannot_change_it(on: On, machine: str) -> None:
     script = "module load torch && touch $VIRTUAL_ENV/bin/python"
     answer = on(machine, "su", "--login", "alice", "--command", script, check=False)
     assert "Permission denied" in answer.stderr
+
+
+def test_root_runs_nothing_of_it_and_owns_all_of_it(on: On, machine: str) -> None:
+    assert "ran-as-0" not in on(machine, "ls", "/var/tmp").stdout
+    not_roots = ["find", "/srv/ml", "(", "!", "-user", "root", "-o", "-perm", "/6022", "!", "-type", "l", ")"]
+    assert on(machine, *not_roots).stdout == ""
+    assert on(machine, "find", "/var/lib/ml_stack", "-mindepth", "1").stdout == ""
+    touch = ["runuser", "--user=ml_stack", "--", "touch", "/srv/ml/environments/x"]
+    assert "Permission denied" in on(machine, *touch, check=False).stderr
+
+
+def test_a_source_archive_is_refused_before_its_code_runs(on: On, converge: Converge) -> None:
+    answer = converge(tags="configure", package="tinytorch-source")
+    assert answer.returncode == 2
+    assert "Only wheels are installed" in answer.stdout + answer.stderr
+    for machine in MACHINES:
+        assert "ran-as-0" not in on(machine, "ls", "/var/tmp").stdout
+
+
+def test_what_is_built_again_is_the_same_or_nothing(on: On, converge: Converge) -> None:
+    on("trixie", "sh", "-c", "mkdir /srv/kept && mv /srv/wheels/tinytorch-1.0-* /srv/kept")
+    on("trixie", "sh", "-c", "rm -r /srv/ml/environments/*")
+    on("trixie", "python3", "-c", _OTHER_CONTENT)
+    try:
+        answer = converge(tags="configure")
+        assert answer.returncode == 2
+        said = answer.stdout + answer.stderr
+        assert "DO NOT MATCH THE HASHES" in said
+        assert "says what it was built of before" in said
+    finally:
+        on("trixie", "sh", "-c", "mv /srv/kept/* /srv/wheels")
+    assert converge(tags="configure").returncode == 0
+    assert as_alice(on, "trixie", "module load torch && tinytorch") == "1.0\n"
 
 
 def test_what_cannot_be_built_is_said_and_leaves_nothing(on: On, converge: Converge) -> None:

@@ -84,6 +84,9 @@ def digest(wheels: Sequence[Wheel], python: str) -> str:
 def fetch(wheel: Wheel, place: Path) -> Path:
     """Fetches a wheel under its own name, which says what it is for. Raises InstallError."""
     url = wheel["url"]
+    if not urlsplit(url).path.endswith(".whl"):
+        message = f"{url} is no wheel: what else pip takes runs code of its own, as root"
+        raise InstallError(message)
     path = place / PurePosixPath(urlsplit(url).path).name
     try:
         content = open_url(url, timeout=_SECONDS).read()

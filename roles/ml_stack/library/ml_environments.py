@@ -5,17 +5,21 @@ from __future__ import annotations
 
 import json
 import os
+import pwd
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.build_place import BuildError, BuildPlace, acting_as, copy_tree
 from ansible.module_utils.durable import replace_file
 from ansible.module_utils.ml_environment import (
     STAMP,
     Environment,
     is_complete,
     leftover_module_files,
+    lock_lines,
     place_of,
 )
 from ansible.module_utils.root_file import left
@@ -27,6 +31,8 @@ description:
   - Builds what is missing. An environment is never changed once it is complete; another list of requirements
     makes another one beside it, and the module file then points there, so that running jobs keep what they
     started with.
+  - An account of its own handles what comes from an index; wheels only, held against the checksums of the
+    lock file that the first build leaves. What it made is then copied by the owner.
   - What was cut off is built anew. A module file that is declared no more goes away, its environment stays.
 options:
   environments:
@@ -38,6 +44,15 @@ options:
     description: Where environments and module files lie.
     type: path
     required: true
+  owner:
+    description: The account that everything in the directory belongs to.
+    type: str
+  builder:
+    description: The account that builds.
+    type: str
+  build_directory:
+    description: Where it builds, on a disk of this host.
+    type: path
   looks_only:
     description: Whether this host only has to see what another one built.
     type: bool
@@ -57,14 +72,19 @@ deploy_manages:
 """
 
 _LAST_LINES = 8
+_NO_SOURCES = (
+    "Only wheels are installed, because a source archive runs code of its own: where an index has none, make "
+    "one with pip wheel and name its directory in find_links"
+)
 
 
 class Builder:
-    """Builds environments on this host."""
+    """Builds environments on this host, as the account for it; they belong to their owner in the end."""
 
     def __init__(self, module: AnsibleModule) -> None:
         self._module = module
         self._directory = Path(module.params["directory"])
+        self._owner = _account(module.params["owner"])
 
     def build(self, environment: Environment) -> str:
         """Makes the environment and its module file current; returns what was built or pointed elsewhere."""
@@ -77,31 +97,72 @@ class Builder:
             if not is_complete(place):
                 self._fill(environment, place)
             if done:
-                _write(file, text)
+                with acting_as(self._owner):
+                    _write(file, text)
         return ", ".join(done)
+
+    def remove(self, path: Path) -> None:
+        """Removes a module file."""
+        with acting_as(self._owner):
+            path.unlink()
 
     def _version(self, environment: Environment) -> str:
         command = [environment.python, "-c", "import sys; print(sys.version)"]
         return self._must(command, f"{environment.name}: there is no Python {environment.python} here")
 
     def _fill(self, environment: Environment, place: Path) -> None:
-        what = f"{environment.name} {environment.version} could not be built"
-        if place.exists():
-            shutil.rmtree(place)
-        place.parent.mkdir(parents=True, exist_ok=True)
+        build = BuildPlace(
+            _account(self._module.params["builder"]), Path(self._module.params["build_directory"]) / "build"
+        )
+        lock = environment.lock_file(self._directory, place)
+        with acting_as(self._owner):
+            if place.exists():
+                shutil.rmtree(place)
+            place.mkdir(parents=True)
         try:
-            self._must([environment.python, "-m", "venv", str(place)], what)
-            _write(place / "requirements.txt", "".join(f"{line}\n" for line in environment.requirements))
-            pip = [str(place / "bin/python"), "-m", "pip", "--no-input", "--disable-pip-version-check"]
-            install = [*pip, "install", "--no-cache-dir", "--requirement", str(place / "requirements.txt")]
-            self._must(install, what, environment.pip_settings())
-            installed = self._must([*pip, "freeze", "--all"], what)
+            with build.made():
+                locked = self._install(environment, place, build, lock)
+                with acting_as(self._owner):
+                    copy_tree(build.environment, place)
         except BaseException:
-            shutil.rmtree(place, ignore_errors=True)
+            with acting_as(self._owner):
+                shutil.rmtree(place, ignore_errors=True)
             raise
-        _write(place / STAMP, json.dumps({"installed": installed.splitlines()}, indent=1) + "\n")
+        with acting_as(self._owner):
+            _write(place / "requirements.txt", _lines(environment.requirements))
+            _write(lock, _lines(locked))
+            _write(place / STAMP, json.dumps({"installed": locked}, indent=1) + "\n")
 
-    def _must(self, command: list[str], what: str, settings: dict[str, str] | None = None) -> str:
+    def _install(self, environment: Environment, place: Path, build: BuildPlace, lock: Path) -> list[str]:
+        """What was resolved once is what is installed ever after."""
+        what = f"{environment.name} {environment.version} could not be built"
+        settings = {**environment.pip_settings(), **build.settings}
+        pip = [str(place / "bin/python"), "-m", "pip", "--no-input", "--disable-pip-version-check"]
+        wheels_only = ["--no-cache-dir", "--only-binary", ":all:"]
+        wanted = build.directory / "requirements.txt"
+
+        def run(*command: str, hint: str = "") -> None:
+            self._must(build.command(place, command), what, settings, hint)
+
+        run(environment.python, "-m", "venv", str(place))
+        is_locked = lock.is_file()
+        _write(wanted, lock.read_text(encoding="utf-8") if is_locked else _lines(environment.requirements))
+        run(
+            *(*pip, "download", *wheels_only, "--dest", str(build.wheels), "--requirement", str(wanted)),
+            *(["--require-hashes", "--no-deps"] if is_locked else []),
+            hint=f"{lock} says what it was built of before" if is_locked else _NO_SOURCES,
+        )
+        locked = lock_lines(build.wheels)
+        _write(wanted, _lines(locked))
+        run(
+            *(*pip, "install", *wheels_only, "--no-index", "--find-links", str(build.wheels)),
+            *("--require-hashes", "--no-deps", "--requirement", str(wanted)),
+        )
+        return locked
+
+    def _must(
+        self, command: list[str], what: str, settings: dict[str, str] | None = None, hint: str = ""
+    ) -> str:
         try:
             code, out, err = self._module.run_command(
                 command, environ_update=settings or {}, handle_exceptions=False
@@ -110,12 +171,20 @@ class Builder:
             code, out, err = 127, "", str(problem)
         if code != 0:
             said = [line for line in (out + err).splitlines() if line.strip()]
-            raise BuildError(f"{what}: " + " | ".join(said[-_LAST_LINES:]))
+            raise BuildError(f"{what}: " + " | ".join(said[-_LAST_LINES:]) + (f". {hint}" if hint else ""))
         return str(out).strip()
 
 
-class BuildError(Exception):
-    """An environment could not be built; nothing of it was left behind."""
+def _account(name: str) -> pwd.struct_passwd:
+    try:
+        return pwd.getpwnam(name)
+    except KeyError:
+        message = f"there is no account {name} on this host"
+        raise BuildError(message) from None
+
+
+def _lines(lines: Iterable[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _write(path: Path, text: str) -> None:
@@ -141,9 +210,16 @@ def main() -> None:
     arguments: dict[str, Any] = {
         "environments": {"type": "list", "elements": "dict", "required": True},
         "directory": {"type": "path", "required": True},
+        "owner": {"type": "str"},
+        "builder": {"type": "str"},
+        "build_directory": {"type": "path"},
         "looks_only": {"type": "bool", "default": False},
     }
-    module = AnsibleModule(argument_spec=arguments, supports_check_mode=True)
+    module = AnsibleModule(
+        argument_spec=arguments,
+        required_if=[("looks_only", False, ("owner", "builder", "build_directory"))],
+        supports_check_mode=True,
+    )
     directory = Path(module.params["directory"])
     declared = [Environment.declared(entry) for entry in module.params["environments"]]
     files = [environment.module_file(directory) for environment in declared]
@@ -157,13 +233,14 @@ def main() -> None:
     # Users have to read what is built, whatever the builder's own habit is.
     os.umask(0o022)
     try:
-        done = [text for environment in declared if (text := Builder(module).build(environment))]
+        builder = Builder(module)
+        done = [text for environment in declared if (text := builder.build(environment))]
     except BuildError as problem:
         module.fail_json(msg=str(problem))
     for path in leftover_module_files(directory, files):
         done.append(f"removed {path}")
         if not module.check_mode:
-            path.unlink()
+            builder.remove(path)
     module.exit_json(changed=bool(done), built=done, deploy_manages={"files": left(files)})
 
 

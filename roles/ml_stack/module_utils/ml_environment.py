@@ -14,6 +14,7 @@ STAMP = "deploy.json"
 """Written into an environment when it is complete."""
 _MARK = "# Made by deploy for the environment "
 _DIGITS = 12
+_BLOCK = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,11 @@ class Environment:
         """The file by which users load it."""
         return directory / "modulefiles" / self.name / self.version
 
+    @staticmethod
+    def lock_file(directory: Path, place: Path) -> Path:
+        """The file that says which packages it was built of; it stays when the environment goes."""
+        return directory / "locks" / f"{place.name}.txt"
+
     def pip_settings(self) -> dict[str, str]:
         """Where pip gets packages from, for its environment; empty means what pip on that host is set to."""
         settings = {
@@ -79,6 +85,21 @@ def place_of(module_text: str) -> Path | None:
     """The environment that a module file loads; None for a file that is not ours."""
     found = re.search(rf"^{re.escape(_MARK)}(/.*)$", module_text, re.MULTILINE)
     return Path(found.group(1)) if found else None
+
+
+def lock_lines(wheels: Path) -> list[str]:
+    """What installs the packages in a directory and nothing else, for pip."""
+    return [_locked(path) for path in sorted(wheels.glob("*.whl"))]
+
+
+def _locked(wheel: Path) -> str:
+    # A wheel's file name has its parts between hyphens, and none within.
+    name, version, *_ = wheel.name.split("-")
+    with wheel.open("rb") as file:
+        digest = hashlib.sha256()
+        while block := file.read(_BLOCK):
+            digest.update(block)
+    return f"{name}=={version} --hash=sha256:{digest.hexdigest()}"
 
 
 def is_complete(place: Path) -> bool:

@@ -41,6 +41,8 @@ def test_a_wheel_keeps_its_name_and_has_to_be_the_one(tmp_path: Path) -> None:
     assert module.fetch(wheel, place) == place / "a-1-py3-none-any.whl"
     with pytest.raises(module.InstallError, match="its checksum is"):
         module.fetch({**wheel, "sha256": "0" * 64}, place)
+    with pytest.raises(module.InstallError, match="is no wheel"):
+        module.fetch({**wheel, "url": "https://example.org/a-1.tar.gz"}, place)
     with pytest.raises(module.InstallError, match=r"other.whl: .*No such file.* bootstrap_mirror"):
         module.fetch({**wheel, "url": (tmp_path / "other.whl").as_uri()}, place)
 

@@ -234,6 +234,14 @@ SITES = (
         files={"host_vars/node2.yml": "users_slurm_uid: 5001\n", ALL: "users_slurm_uid: 5000\n"},
     ),
     variables(
+        "an exporter that is no wheel",
+        f"gpu_exporter_wheels: [{{url: 'https://example.org/a.tar.gz', sha256: '{'0' * 64}'}}]\n",
+        (
+            "group_vars/all.yml:1: gpu_exporter_wheels[0].url is 'https://example.org/a.tar.gz', not the "
+            "address of a wheel, which ends in .whl: https:// or file:///PATH [invalid-value]"
+        ),
+    ),
+    variables(
         "an environment of whatever is newest",
         "ml_stack_environments: [{name: torch, version: '2', requirements: [torch>=2]}]\n",
         (
