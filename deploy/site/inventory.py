@@ -7,7 +7,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from deploy.errors import Finding, error
+from deploy.errors import DeployError, Finding, error
+from deploy.site.aliases import check_aliases
 from deploy.site.origin import shown
 from deploy.site.reading import Resolution, read_with_ansible
 from deploy.site.schema import default_of, options
@@ -173,9 +174,12 @@ def read_site(
     ``extra_variables`` win over what the inventory says, on every host. Of a part of a site templates are not
     resolved.
 
-    Raises DeployError: ``inventory-not-found``, ``inventory-invalid``, ``limit-matches-nothing``.
+    Raises DeployError: ``inventory-not-found``, ``inventory-invalid``, ``too-many-aliases``,
+    ``limit-matches-nothing``.
     """
     inventory = existing_inventory(inventory)
+    if excesses := sorted(check_aliases(inventory, site_directory(inventory), SECRETS_FILE)):
+        raise DeployError(*excesses)
     context = None if limit else _context(inventory, extra_variables or {})
     reading = read_with_ansible(inventory, limit, vault_password_file, context)
     groups = {name: tuple(hosts) for name, hosts in reading.groups.items()}

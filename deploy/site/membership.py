@@ -36,6 +36,7 @@ def check_groups(site: Site) -> Iterator[Finding]:
     yield from _needed_groups(site)
     yield from _misspelled_groups(site)
     yield from _groups_named_as_hosts(site)
+    yield from _groups_alike(site)
     yield from _stray_hosts(site)
 
 
@@ -97,6 +98,22 @@ def _groups_named_as_hosts(site: Site) -> Iterator[Finding]:
             f"{name} is a host and a group: a pattern or a group_vars file with this name means both",
             "give the group another name",
         )
+
+
+def _groups_alike(site: Site) -> Iterator[Finding]:
+    """Groups of the site's own that differ in case: Ansible tells them apart, and people do not."""
+    seen: dict[str, str] = {}
+    for name in sorted(site.groups):
+        other = seen.setdefault(name.lower(), name)
+        if other != name and _plain(name) not in {_plain(own) for own in _OWN_GROUPS}:
+            yield Finding(
+                shown(str(site.inventory)),
+                "groups-alike",
+                f"the groups [{other}] and [{name}] differ in capital letters only, and each has its own "
+                "variables",
+                "give one of them another name, or name their hosts below one",
+                Severity.WARNING,
+            )
 
 
 def _stray_hosts(site: Site) -> Iterator[Finding]:

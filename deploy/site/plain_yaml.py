@@ -5,6 +5,8 @@ from typing import Any
 
 import yaml
 
+from deploy.site.aliases import TOO_MANY, line_of_excess
+
 _NOT_TEXT = "it is not text in UTF-8"
 _NOT_YAML = "it is not YAML"
 _NO_MAPPING = "it is not a mapping of names to values"
@@ -42,6 +44,8 @@ def read_text(path: Path) -> str:
 
 def parse_mapping(text: str) -> dict[str, Any]:
     """The mapping that a text is, empty for an empty one. Raises NotReadable, which quotes nothing of it."""
+    if line := line_of_excess(text):
+        raise NotReadable(TOO_MANY, line)
     try:
         content = yaml.load(text, Loader=_VaultTolerantLoader)  # noqa: S506 - a SafeLoader subclass
     except yaml.MarkedYAMLError as problem:

@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 
 from deploy.errors import error
+from deploy.site.aliases import TOO_MANY, line_of_excess
 
 
 def read_extra_variables(texts: Sequence[str]) -> dict[str, Any]:
@@ -24,9 +25,9 @@ def read_extra_variables(texts: Sequence[str]) -> dict[str, Any]:
 def _read(text: str) -> dict[str, Any]:
     try:
         if text.startswith("@"):
-            content = yaml.safe_load(Path(text[1:]).read_text(encoding="utf-8"))
+            content = _load(text, Path(text[1:]).read_text(encoding="utf-8"))
         elif text.lstrip().startswith(("{", "[")):
-            content = yaml.safe_load(text)
+            content = _load(text, text)
         else:
             content = dict(word.split("=", 1) for word in shlex.split(text))
     except (OSError, ValueError, yaml.YAMLError) as problem:
@@ -35,6 +36,12 @@ def _read(text: str) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise _invalid(text, "not a mapping")
     return content
+
+
+def _load(argument: str, text: str) -> Any:  # noqa: ANN401 - YAML holds anything
+    if line_of_excess(text):
+        raise _invalid(argument, TOO_MANY)
+    return yaml.safe_load(text)
 
 
 def _invalid(text: str, reason: str) -> Exception:

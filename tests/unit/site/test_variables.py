@@ -28,3 +28,12 @@ def test_a_value_is_not_repeated_in_the_message() -> None:
     with pytest.raises(DeployError) as problem:
         read_extra_variables(["password=5ecr3t stray"])
     assert "5ecr3t" not in str(problem.value)
+
+
+def test_aliases_of_aliases_are_not_expanded(tmp_path: Path) -> None:
+    file = tmp_path / "more.yml"
+    levels = "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}' if n else 'x'] * 9)}]\n" for n in range(12))
+    file.write_text(levels)
+    with pytest.raises(DeployError) as problem:
+        read_extra_variables([f"@{file}"])
+    assert "its aliases (*NAME) come to more than 100,000 values" in str(problem.value)

@@ -2,7 +2,79 @@
 
 from tests.unit.site.bad.site import ALL, NODES, BadSite, variables
 
+_REPEATED = "".join(
+    f"site_a{level}: &a{level} [{', '.join([f'*a{level - 1}' if level else 'x'] * 9)}]\n"
+    for level in range(12)
+)
+"""What has 9 values in its first line and 9 to the power of 12 in its last."""
+
+_EXCESS = "this cannot be read: its aliases (*NAME) come to more than 100,000 values"
+_LOGIN_NAME = "not a login name: small letters, digits, - and _, at most 32 [invalid-value]"
+_ACCOUNTING_NAME = (
+    "not a name as Slurm keeps it: small letters, digits and _ . @ + -, in quotes where it is a number "
+    "[invalid-value]"
+)
+
 SITES = (
+    variables(
+        "aliases of aliases of aliases",
+        _REPEATED,
+        f"group_vars/all.yml:6: {_EXCESS} [too-many-aliases]",
+    ),
+    BadSite(
+        "aliases of aliases in a host's directory and in secrets.yml",
+        expected=(
+            f"host_vars/node1/gpus.yaml:6: {_EXCESS} [too-many-aliases]",
+            f"secrets.yml:6: {_EXCESS} [too-many-aliases]",
+        ),
+        files={"host_vars/node1/gpus.yaml": _REPEATED, "secrets.yml": _REPEATED},
+    ),
+    BadSite(
+        "aliases of aliases in the hardware contract",
+        expected=(
+            (
+                "hardware.yml:6: this file cannot be read: its aliases (*NAME) come to more than 100,000 "
+                "values [hardware-invalid]"
+            ),
+        ),
+        files={"hardware.yml": _REPEATED},
+    ),
+    variables(
+        "users that differ in case",
+        "users_accounts: [{name: alice, uid: 2001}, {name: Alice, uid: 2002}]\n",
+        f"group_vars/all.yml:1: users_accounts[1].name is 'Alice', {_LOGIN_NAME}",
+    ),
+    variables(
+        "groups of users that differ in case",
+        "users_groups: [{name: physics, gid: 2001}, {name: Physics, gid: 2002}]\n",
+        f"group_vars/all.yml:1: users_groups[1].name is 'Physics', {_LOGIN_NAME}",
+    ),
+    variables(
+        "accounts that differ in case",
+        "slurm_accounts_accounts: [{name: physics}, {name: PHYSICS}]\n",
+        f"group_vars/all.yml:1: slurm_accounts_accounts[1].name is 'PHYSICS', {_ACCOUNTING_NAME}",
+    ),
+    variables(
+        "QOS that differ in case",
+        "slurm_accounts_qos: [{name: long}, {name: Long}]\n",
+        f"group_vars/all.yml:1: slurm_accounts_qos[1].name is 'Long', {_ACCOUNTING_NAME}",
+    ),
+    variables(
+        "users of Slurm that differ in case",
+        "slurm_accounts_accounts: [{name: a}]\n"
+        "slurm_accounts_users: [{name: alice, accounts: [a]}, {name: aliCe, accounts: [a]}]\n",
+        f"group_vars/all.yml:2: slurm_accounts_users[1].name is 'aliCe', {_ACCOUNTING_NAME}",
+    ),
+    BadSite(
+        "groups of hosts that differ in case",
+        expected=(
+            (
+                "inventory.ini: warning: the groups [Rack1] and [rack1] differ in capital letters only, and "
+                "each has its own variables [groups-alike]"
+            ),
+        ),
+        edits=(("[slurm-master]", "[rack1]\nnode1\n\n[Rack1]\nnode2\n\n[slurm-master]"),),
+    ),
     variables(
         "a public key that is none",
         "users_accounts: [{name: alice, uid: 2001, ssh_keys: [hello]}]\n",
