@@ -38,7 +38,7 @@ SERVICES = {
     "systemctl disable {}": "service {} *is disabled at boot",
     "systemctl mask --now {}": "service {} *is masked at boot",
 }
-PACKAGES = ("python3-apt", "python3-pymysql", "slurm-client", "lmod", "libpam-slurm-adopt", "libpam-systemd")
+PACKAGES = ("python3-apt", "slurm-client", "lmod", "libpam-slurm-adopt", "libpam-systemd")
 """Those without daemons: what else is said of a daemon depends on its package."""
 TAKE_BACK = (
     "cd $(mktemp -d) && apt-get -qq download {0} && dpkg-deb --raw-extract {0}_*.deb older"

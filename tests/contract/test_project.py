@@ -139,6 +139,26 @@ def test_a_list_is_kept_by_one_task_that_reads_nothing_of_its_host() -> None:
         assert not [text for text in strings(task) if "ansible_facts" in text]
 
 
+_OF_COLLECTIONS = re.compile(
+    r"\b(?!ansible\.(?:builtin|module_utils)\b)(?:ansible|community|containers)\.\w+\.\w+"
+)
+
+
+def test_nothing_is_needed_of_collections() -> None:
+    """Only ansible-core is installed."""
+    assert _OF_COLLECTIONS.search("- community.general.modprobe:")
+    assert _OF_COLLECTIONS.search("  ansible.posix.mount:")
+    assert not _OF_COLLECTIONS.search("- ansible.builtin.copy:")
+    found = [
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in tracked()
+        if path.relative_to(ROOT).parts[0] in {"roles", "playbooks", "molecule"}
+        and path.suffix in {".yml", ".j2"}
+        for name in _OF_COLLECTIONS.findall(path.read_text(encoding="utf-8"))
+    ]
+    assert found == []
+
+
 def test_no_two_roles_share_a_variable() -> None:
     names = [name for role in role_directories() for name in options(role)]
     assert sorted(names) == sorted(set(names))

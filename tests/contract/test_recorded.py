@@ -27,7 +27,7 @@ def test_probes_are_well_formed(role: Path) -> None:
 @pytest.mark.parametrize(
     ("task", "expected"),
     [
-        ("{community.mysql.mysql_db: {name: x}}", "no recorder understands community.mysql.mysql_db"),
+        ("{ansible.builtin.hostname: {name: x}}", "no recorder understands ansible.builtin.hostname"),
         ("{ansible.builtin.command: {argv: [x]}}", "what a command changes has to be asked"),
         ("{ansible.builtin.copy: {dest: /etc/x}, no_log: true}", "its result is hidden"),
         ("{unheard_of: {}}", "returns no deploy_manages"),

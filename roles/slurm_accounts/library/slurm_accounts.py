@@ -51,6 +51,10 @@ options:
     type: list
     elements: dict
     default: []
+  names_only:
+    description: Whether QOS are made without anything but their names, where they are missing.
+    type: bool
+    default: false
   purge:
     description: Whether what is not declared is removed. Slurm's own root and normal stay.
     type: bool
@@ -233,6 +237,7 @@ def main() -> None:
         **{
             name: {"type": "list", "elements": "dict", "default": []} for name in ("accounts", "users", "qos")
         },
+        "names_only": {"type": "bool", "default": False},
         "purge": {"type": "bool", "default": False},
         "revokes": {"type": "bool", "default": False},
         "database_host": {"type": "str", "default": "localhost"},
@@ -240,6 +245,8 @@ def main() -> None:
     }
     module = AnsibleModule(argument_spec=arguments, supports_check_mode=True)
     given = module.params
+    if given["names_only"]:
+        given["qos"] = [{"name": entry["name"]} for entry in given["qos"]]
     program = module.get_bin_path("sacctmgr", required=not module.check_mode)
     steps: list[Step] = []
     refused: list[str] = []
