@@ -93,7 +93,7 @@ def _check_all(inventory: Path, options: Options) -> SiteCheck:
     ):
         site = opened.site
         plan = build_plan(site, limit=limited(site, options))
-        controllers = [master.name for master in site.masters]
+        controllers = [master.name for master in site.controllers]
         asked = {name: site.hosts[name].address for name in plan.hosts}
         wiring = place / "wiring.json"
         write_wiring(wiring, site, plan, read_contract(site))

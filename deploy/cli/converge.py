@@ -208,7 +208,7 @@ class ClusterRun:
             sys.stderr.write(f"\ndeploy: {controller}: the connection that holds the cluster's lock ended\n")
             cancellation.ask()
 
-        controllers = self.site.masters if is_needed else ()
+        controllers = self.site.controllers if is_needed else ()
         with cluster_lock(controllers, login_of(self.options), self.site.directory, on_lost) as unasked:
             for why in unasked:
                 message = f"no lock, so nothing keeps a run from another machine away: {why}"
@@ -318,8 +318,8 @@ class ClusterRun:
 
         Controllers are always asked: they know which hosts the cluster had.
         """
-        masters = [host.name for host in self.site.masters]
-        asked = [*hosts, *masters] if self._goes_by_records else masters
+        controllers = [host.name for host in self.site.controllers]
+        asked = [*hosts, *controllers] if self._goes_by_records else controllers
         said = self._records.verify(dict.fromkeys(asked))
         known = self._members.known(said)
         return Looked(said, known, meanwhile.submit(self._members.departed, known))
@@ -414,7 +414,7 @@ class ClusterRun:
 
     def _refuse_skew(self, events: list[Event]) -> None:
         """Raises DeployError when hosts have releases of Slurm that do not work together."""
-        found = version_skew(events, [master.name for master in self.site.masters])
+        found = version_skew(events, [master.name for master in self.site.controllers])
         if found:
             raise DeployError(*found, exit_code=ExitCode.FAILED)
 

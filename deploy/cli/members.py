@@ -26,11 +26,11 @@ class Members:
 
     def known(self, looks: Mapping[str, Any]) -> dict[str, Known]:
         """What each controller remembers that answered; of ``looks`` (``on_host.look``) by host."""
-        masters = {host.name for host in self.site.masters}
+        controllers = {host.name for host in self.site.controllers}
         return {
             name: look["hosts"]
             for name, look in looks.items()
-            if name in masters and not isinstance(look, Unanswered)
+            if name in controllers and not isinstance(look, Unanswered)
         }
 
     def hosts(self, known: Mapping[str, Known]) -> dict[str, Host]:
@@ -80,7 +80,7 @@ class Members:
     def _key(self) -> str | None:
         """The hash of the cluster's munge key; None where it is not known here."""
         secrets = read_secrets(secrets_file(self.site), self.options.vault_password_file)
-        key = self.site.masters[0].variables.get("munge_key", secrets.get("munge_key"))
+        key = self.site.controller.variables.get("munge_key", secrets.get("munge_key"))
         is_plain = isinstance(key, str) and "{{" not in key and not key.startswith("$ANSIBLE_VAULT")
         return hashlib.sha256(str(key).encode()).hexdigest() if is_plain else None
 

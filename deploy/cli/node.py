@@ -85,18 +85,18 @@ def _remove(inventory: Path, name: str, options: Options, *, is_gone: bool) -> l
 def _remove_alone(site: Site, name: str, options: Options, *, is_gone: bool) -> list[str]:
     """What was taken from a host, while nobody else is at work on the cluster."""
     # A controller that could not be asked for its lock is not asked for its list either, and ends this.
-    with cluster_lock(site.masters, login_of(options), site.directory, _say_lost):
+    with cluster_lock(site.controllers, login_of(options), site.directory, _say_lost):
         members = Members(site, options)
-        looks = Records(site, options).verify(host.name for host in site.masters)
-        for master, look in looks.items():
+        looks = Records(site, options).verify(host.name for host in site.controllers)
+        for asked, look in looks.items():
             if isinstance(look, Unanswered):
-                raise _silent(master, f"it keeps the list of hosts, and does not answer: {look.why}", site)
+                raise _silent(asked, f"it keeps the list of hosts, and does not answer: {look.why}", site)
         known = members.known(looks)
         host = _departed(site, members.hosts(known), name)
         done = [] if is_gone else _leave(members, site, host)
-        for master, answer in members.forget(known, name).items():
+        for asked, answer in members.forget(known, name).items():
             if isinstance(answer, Unanswered):
-                raise _silent(master, f"it keeps the list of hosts, and does not answer: {answer.why}", site)
+                raise _silent(asked, f"it keeps the list of hosts, and does not answer: {answer.why}", site)
     return done
 
 
@@ -130,10 +130,10 @@ def _departed(site: Site, hosts: dict[str, Host], name: str) -> Host:
 
 def _leave(members: Members, site: Site, host: Host) -> list[str]:
     """What was taken from a host; raises DeployError while it has jobs, and where it cannot be done."""
-    master = site.masters[0]
-    jobs = members.ask({master.name: ("jobs", {"node": host.name})}, site.hosts)[master.name]
+    controller = site.controller
+    jobs = members.ask({controller.name: ("jobs", {"node": host.name})}, site.hosts)[controller.name]
     if isinstance(jobs, Unanswered):
-        raise _silent(master.name, f"it knows the jobs, and does not answer: {jobs.why}", site)
+        raise _silent(controller.name, f"it knows the jobs, and does not answer: {jobs.why}", site)
     answer = {"jobs": jobs, "holds": [], "done": []} if jobs else members.leave(host)
     if isinstance(answer, Unanswered):
         raise error(
@@ -149,7 +149,7 @@ def _leave(members: Members, site: Site, host: Host) -> list[str]:
             "node-has-jobs",
             f"jobs run there: {', '.join(answer['jobs'])}",
             where=host.name,
-            hint=f"wait for them, or end them with scancel on {master.name}, then the same again",
+            hint=f"wait for them, or end them with scancel on {controller.name}, then the same again",
             exit_code=ExitCode.FAILED,
         )
     if answer["holds"]:

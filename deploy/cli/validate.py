@@ -158,7 +158,7 @@ def validate_site(
             if isinstance(event, TaskStarted):
                 _say(event.task)
                 if event.task == JOBS and LOAD in kinds:
-                    told = gathered(events).told([host.name for host in site.masters], "nodes")
+                    told = gathered(events).told([host.name for host in site.controllers], "nodes")
                     for line in announced(site, str((told or {}).get("out", "")), burn_in_hours):
                         typer.echo(line, err=True)
 

@@ -71,7 +71,7 @@ def site_status(
     ``departed`` are hosts that left the inventory; ``inventory`` is how one would type it. A controller that
     was asked for the sake of the others appears when something is wrong with it.
     """
-    told = [nodes for host in site.masters if (nodes := slurm_nodes(results.get(host.name))) is not None]
+    told = [nodes for host in site.controllers if (nodes := slurm_nodes(results.get(host.name))) is not None]
     nodes = told[0] if told else {}
     compute = {host.name for host in site.nodes}
     judged = []
@@ -89,8 +89,8 @@ def site_status(
             judged.append(host)
     if limit is None:
         judged += _strangers(site, nodes, departed, inventory)
-    masters = {host.name for host in site.masters}
-    return SiteStatus(at, tuple(sorted(judged, key=lambda host: _rank(host, masters))))
+    controllers = {host.name for host in site.controllers}
+    return SiteStatus(at, tuple(sorted(judged, key=lambda host: _rank(host, controllers))))
 
 
 def _promise(site: Site, name: str, inventory: str, *, is_node: bool) -> Promise:
@@ -98,7 +98,7 @@ def _promise(site: Site, name: str, inventory: str, *, is_node: bool) -> Promise
         again=f"deploy cluster {inventory} --limit {name}",
         check=f"deploy check {inventory} --limit {name}",
         foretell=f"deploy plan {inventory} --limit {name}",
-        controller=site.masters[0].name,
+        controller=site.controller.name,
         is_node=is_node,
         optional=SERVICES_OF_SOME_RELEASES,
     )
@@ -129,12 +129,12 @@ def _strangers(
     ]
 
 
-def _rank(host: JudgedHost, masters: Collection[str]) -> int:
+def _rank(host: JudgedHost, controllers: Collection[str]) -> int:
     """A controller's trouble is everybody's; then who cannot be reached, is wrong, has warnings, is well."""
     if not host.findings:
         return 4
     if not host.is_bad:
         return 3
-    if host.status.name in masters:
+    if host.status.name in controllers:
         return 0
     return 1 if host.status.reach is Reach.UNREACHABLE else 2

@@ -103,7 +103,7 @@ def rehearsed(
 
 def _partitions_naming(site: Site, host: Host) -> frozenset[str]:
     """The partitions that name a host by itself: those that do so with others are of its kind."""
-    listed = site.masters[0].value("slurmctld_partitions") or []
+    listed = site.controller.value("slurmctld_partitions") or []
     return frozenset(f"partition {entry['name']}" for entry in listed if host.name in _nodes(entry))
 
 
@@ -205,7 +205,7 @@ def _exceptions(
         # One kernel and so one clock, which chrony must not set.
         "time_sync_options": "-F 1 -x",
         # Directories are one on all machines; homes are made once.
-        "users_create_home": host.name == what.site.masters[0].name,
+        "users_create_home": host.name == what.site.controller.name,
         "environment_modules_shared": [*(host.value("environment_modules_shared") or []), MODULES],
         # Stand-ins take CUDA's place.
         "cuda_toolkit_versions": [],

@@ -53,6 +53,6 @@ def direct(site: Site, networks: list[str]) -> list[str]:
     """
     if not any(host.value(name) for host in site.cluster for name in ("proxy_http", "proxy_https")):
         return []
-    offering = {host.name: host for host in (*site.masters, *site.logins, *site.group(METRIC))}
+    offering = {host.name: host for host in (*site.controllers, *site.logins, *site.group(METRIC))}
     addresses = {host.cluster_address for host in offering.values()}
     return [*(host.name for host in site.cluster), *sorted(filter(is_ip, addresses)), *networks]

@@ -62,13 +62,13 @@ class Phase:
 
 
 def _slurm_hosts(site: Site) -> list[Host]:
-    members = {host.name for hosts in (site.masters, site.nodes, site.logins) for host in hosts}
+    members = {host.name for hosts in (site.controllers, site.nodes, site.logins) for host in hosts}
     return [host for host in site.cluster if host.name in members]
 
 
 def _pure_logins(site: Site) -> list[Host]:
     """Login nodes that have no slurm.conf of their own: neither controllers nor compute nodes."""
-    others = {host.name for host in (*site.masters, *site.nodes)}
+    others = {host.name for host in (*site.controllers, *site.nodes)}
     return [host for host in site.logins if host.name not in others]
 
 
@@ -176,7 +176,7 @@ PHASES: tuple[Phase, ...] = (
         after=("nfs_server", "nfs_client", "network_mounts", "scratch"),
     ),
     # Before others, which have their turn while it starts.
-    Phase("database", "Database", ("mariadb",), lambda site: site.masters, after=("base",)),
+    Phase("database", "Database", ("mariadb",), lambda site: site.database_hosts, after=("base",)),
     Phase(
         "packages",
         "Slurm packages and authentication",
@@ -188,7 +188,7 @@ PHASES: tuple[Phase, ...] = (
         "accounting",
         "Accounting",
         ("mariadb", "slurmdbd"),
-        lambda site: site.masters,
+        lambda site: site.accounting_hosts,
         after=("database", "packages"),
     ),
     # Before Slurm's daemons: slurmd runs the check before it registers.
@@ -204,7 +204,7 @@ PHASES: tuple[Phase, ...] = (
         "plugin_build",
         "Plugin for containers",
         ("pyxis",),
-        lambda site: site.masters[:1] if site.containers else (),
+        lambda site: (site.controller,) if site.containers else (),
         cluster_wide=True,
         after=("packages",),
     ),
@@ -216,12 +216,18 @@ PHASES: tuple[Phase, ...] = (
         after=("packages", "plugin_build"),
     ),
     Phase("containers", "Containers", ("enroot",), lambda site: site.containers, after=("base", "scratch")),
-    Phase("qos", "QOS", ("slurmdbd", "slurm_accounts"), lambda site: site.masters, after=("accounting",)),
+    Phase(
+        "qos",
+        "QOS",
+        ("slurmdbd", "slurm_accounts"),
+        lambda site: site.accounting_hosts,
+        after=("accounting",),
+    ),
     Phase(
         "controller",
         "Controller",
         ("slurmctld", "slurm_accounts"),
-        lambda site: site.masters,
+        lambda site: site.controllers,
         cluster_wide=True,
         after=("names", "qos"),
         after_everywhere=("plugin",),
@@ -313,14 +319,14 @@ PHASES: tuple[Phase, ...] = (
         "slurm_metrics",
         "Numbers of Slurm",
         ("slurm_metrics",),
-        lambda site: site.masters[:1] if site.metrics else (),
+        lambda site: (site.controller,) if site.metrics else (),
         after=("controller",),
     ),
     Phase(
         "mysqld_exporter",
         "Numbers of the database",
         ("mysqld_exporter",),
-        lambda site: site.masters if site.metrics else (),
+        lambda site: site.database_hosts if site.metrics else (),
         after=("database",),
     ),
     Phase("probes", "Probes of services", ("blackbox_exporter",), lambda site: site.metrics, after=("base",)),

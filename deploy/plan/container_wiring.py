@@ -20,7 +20,7 @@ def plugin_lines(site: Site, host: Host, *, is_limited: bool) -> Variables:
     A run that leaves hosts out keeps the plugin in force, but does not bring it there: where the plugin is
     missing no job can be submitted or started.
     """
-    if not site.containers or host not in site.masters:
+    if not site.containers or host not in site.controllers:
         return {}
     line = plugin_line(host)
     return {

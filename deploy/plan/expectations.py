@@ -45,7 +45,7 @@ def site_expectations(site: Site, entries: list[Variables]) -> Variables:
     shared = {
         "systems": {name: list(versions) for name, versions in requirements.SYSTEMS.items()},
         "names_to_look_up": [host.name for host in site.cluster if host.name not in listed],
-        "controllers": [host.name for host in site.masters],
+        "controllers": [host.name for host in site.controllers],
     }
     return {"host_check_site": shared, "host_check_entries": entries}
 
@@ -102,6 +102,14 @@ class _Duties:
         return MASTER in self.host.groups
 
     @property
+    def has_database(self) -> bool:
+        return self.host in self.site.database_hosts
+
+    @property
+    def has_accounting(self) -> bool:
+        return self.host in self.site.accounting_hosts
+
+    @property
     def is_node(self) -> bool:
         return NODE in self.host.groups
 
@@ -146,15 +154,19 @@ class _Duties:
             yield spool.partition("%")[0], requirements.NODE_SPOOL
         if self.is_controller:
             yield self.state_location, requirements.CONTROLLER_STATE
+        if self.has_database:
             yield requirements.DATABASE_DIRECTORY, requirements.DATABASE
 
     def ports(self) -> Iterator[Variables]:
         """Ports that daemons of this host listen on, and the variables that move them."""
         if self.is_controller:
             yield from self._slurm_ports("slurmctld", "SlurmctldPort")
+        if self.has_accounting:
             yield from _ports("slurmdbd", self.host.value("slurmdbd_port"), setting="slurmdbd_port")
+        if self.has_database:
             database = self.host.value("mariadb_parameters").get("port", 3306)
             yield from _ports("mariadbd", database, setting="mariadb_parameters: {port: …}")
+        if self.is_controller:
             # One that is there is replaced by the package of chrony.
             yield from _ports("chronyd", 123, protocol="udp", also=("ntpd",))
         if self.is_node:
@@ -174,13 +186,17 @@ class _Duties:
         if self.has_slurm:
             yield from ("munge", "slurm-client")
         if self.is_controller:
-            yield from ("slurmctld", "slurmdbd", *self.host.value("mariadb_packages"))
+            yield "slurmctld"
+        if self.has_accounting:
+            yield "slurmdbd"
+        if self.has_database:
+            yield from self.host.value("mariadb_packages")
         if self.is_node:
             yield "slurmd"
 
     @cached_property
     def _controller(self) -> Host:
-        return self.site.masters[0]
+        return self.site.controller
 
     def _parameter(self, name: str, default: object) -> str:
         """A parameter of slurm.conf: what slurmctld_parameters says of it wins."""

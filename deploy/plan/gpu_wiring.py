@@ -23,7 +23,7 @@ def gpu_variables(site: Site, host: Host) -> dict[str, Any]:
         # NVIDIA's package brings what it needs.
         wired |= {"gpu_exporter_packages": []} if _exporter(host) == _DCGM else {}
     if has_managed_gpus(host) or has_mig(host):
-        wired |= {"reboot_controller": site.masters[0].name, "reboot_node": host.name}
+        wired |= {"reboot_controller": site.controller.name, "reboot_node": host.name}
     return wired
 
 

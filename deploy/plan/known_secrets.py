@@ -36,4 +36,4 @@ def new_secrets(site: Site) -> dict[str, Variables]:
     Hosts that change keys refuse each other's messages for a moment. No job is started in it while slurmctld
     is stopped, and what nodes have to say they repeat until it is back.
     """
-    return {host.name: {"munge_paused_services": ["slurmctld"]} for host in site.masters}
+    return {host.name: {"munge_paused_services": ["slurmctld"]} for host in site.controllers}

@@ -51,8 +51,8 @@ def listening_roles(site: Site, host: Host, contract: Mapping[str, Hardware]) ->
         return []
     roles = ["node_exporter"]
     roles += ["gpu_exporter"] if has_gpu_exporter(site, host) and has_gpus(host, contract) else []
-    roles += ["slurm_metrics"] if host in site.masters[:1] else []
-    roles += ["mysqld_exporter"] if host in site.masters else []
+    roles += ["slurm_metrics"] if host == site.controller else []
+    roles += ["mysqld_exporter"] if host in site.database_hosts else []
     if host in site.metrics:
         roles += _PORTALS if has_grafana(host) else [role for role in _PORTALS if role != "grafana"]
     return roles
@@ -147,8 +147,9 @@ def _services(site: Site, members: Members) -> Iterator[tuple[Host, str, str, st
     """Host, way to ask, name and place of each service."""
     for host in site.logins:
         yield host, "ssh", "ssh", host.place(ssh_port(host))
-    for host in site.masters:
+    for host in site.controllers:
         yield host, "connect", "slurmctld", host.place(first_slurm_port(site, "SlurmctldPort"))
+    for host in site.accounting_hosts:
         yield host, "connect", "slurmdbd", host.place(host.value("slurmdbd_port"))
     for host in site.metrics:
         if host.name in members["grafana"]:

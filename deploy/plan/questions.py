@@ -40,9 +40,9 @@ SERVICES_OF_SOME_RELEASES = frozenset({"sackd"})
 
 def asked_hosts(site: Site, limit: Collection[str] | None = None) -> tuple[str, ...]:
     """The hosts of ``limit`` (all without it), and the controllers: only they know of the nodes' state."""
-    masters = {host.name for host in site.masters}
+    controllers = {host.name for host in site.controllers}
     return tuple(
-        host.name for host in site.cluster if limit is None or host.name in limit or host.name in masters
+        host.name for host in site.cluster if limit is None or host.name in limit or host.name in controllers
     )
 
 
@@ -59,13 +59,13 @@ def services_by_host(site: Site, contract: Mapping[str, Hardware]) -> dict[str, 
 def write_questions(path: Path, site: Site, asked: Collection[str], contract: Mapping[str, Hardware]) -> None:
     """Writes the inventory source: who is asked, and what. None of it needs root, which would take time."""
     services = services_by_host(site, contract)
-    masters, nodes = ({host.name for host in hosts} for hosts in (site.masters, site.nodes))
+    controllers, nodes = ({host.name for host in hosts} for hosts in (site.controllers, site.nodes))
     hosts: dict[str, dict[str, Any]] = {}
     for name in asked:
         hosts[name] = {
             "ansible_become": False,
             "status_services": services[name],
-            "status_asks_slurm": name in masters,
+            "status_asks_slurm": name in controllers,
         }
         if name in nodes and (declared := hardware_of(site.hosts[name], contract)):
             hosts[name]["status_contract"] = declared

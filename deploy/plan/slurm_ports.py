@@ -10,7 +10,7 @@ _DEFAULTS: Mapping[str, int] = {"SlurmctldPort": 6817, "SlurmdPort": 6818}
 
 def slurm_ports(site: Site, parameter: str) -> str:
     """The value of SlurmctldPort or SlurmdPort: a number, a range ``7000-7003``, or a template."""
-    return slurm_parameter(site.masters[0], parameter) or str(_DEFAULTS[parameter])
+    return slurm_parameter(site.controller, parameter) or str(_DEFAULTS[parameter])
 
 
 def first_slurm_port(site: Site, parameter: str) -> str:

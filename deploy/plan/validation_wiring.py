@@ -11,7 +11,7 @@ _MINUTES = "00:10:00"
 
 def validation_user(site: Site) -> str | None:
     """The name of the user; None where the site wants none."""
-    declared = site.masters[0].value("users_validation") if site.masters else None
+    declared = site.controller.value("users_validation") if site.controllers else None
     return str(declared["name"]) if isinstance(declared, Mapping) and declared.get("name") else None
 
 

@@ -88,7 +88,7 @@ def wiring(
 ) -> dict[str, Any]:
     """The generated inventory: ``{group: {hosts: {name: {variable: value}}}}``."""
     wired = wired_variables(site, contract, is_limited=plan.is_limited)
-    masters = [host.name for host in site.masters]
+    controllers = [host.name for host in site.controllers]
     groups: dict[str, Any] = {
         group: {"hosts": dict.fromkeys(hosts), "vars": wired.shared.get(group, {})}
         for group, hosts in plan.groups.items()
@@ -98,11 +98,11 @@ def wiring(
             name: wired.by_host[name]
             | host_expectations(site, site.hosts[name], contract)
             | (repairs or {}).get(name, {})
-            for name in dict.fromkeys([*plan.checked, *masters])
+            for name in dict.fromkeys([*plan.checked, *controllers])
         },
         "vars": site_expectations(site, _entries(site)),
     }
-    groups[JOBS_GROUP] = {"hosts": dict.fromkeys(masters), "vars": {}}
+    groups[JOBS_GROUP] = {"hosts": dict.fromkeys(controllers), "vars": {}}
     return {"all": {"children": groups}}
 
 
@@ -117,8 +117,8 @@ def _entries(site: Site) -> list[Variables]:
 
 def shared_variables(site: Site, contract: Mapping[str, Hardware]) -> Mapping[str, Variables]:
     """Variables that are the same on every host of a phase, by phase group."""
-    controllers = [_named(host) for host in site.masters]
-    servers = [host.name for host in site.masters]
+    controllers = [_named(host) for host in site.controllers]
+    servers = [host.name for host in site.controllers]
     known = known_nodes(site, contract)
     accounts = {
         "slurm_accounts_cluster": _value(site, "slurmctld_cluster_name"),
@@ -162,7 +162,7 @@ def shared_variables(site: Site, contract: Mapping[str, Hardware]) -> Mapping[st
 def _by_host(site: Site, contract: Mapping[str, Hardware], *, is_limited: bool) -> dict[str, Variables]:
     """Variables that differ between hosts."""
     members = _members_of_phases(site, contract)
-    masters = [host.cluster_address for host in site.masters]
+    controllers = [host.cluster_address for host in site.controllers]
     networks = _networks(site)
     cluster = str(_value(site, "slurmctld_cluster_name"))
 
@@ -178,7 +178,7 @@ def _by_host(site: Site, contract: Mapping[str, Hardware], *, is_limited: bool) 
             # Without a time server of its own the cluster at least agrees with its controller.
             wired["time_sync_local_stratum"] = _STRATUM_WITHOUT_UPSTREAM
         else:
-            wired["time_sync_servers"] = masters
+            wired["time_sync_servers"] = controllers
         if host.name in members["accounting"]:
             hidden = host.value("slurmctld_private_data")
             wired["slurmdbd_private_data"] = [what for what in hidden if what in _ACCOUNTED]
@@ -220,7 +220,7 @@ def _packages(host: Host, phases: Iterable[Phase], wired: Variables) -> list[str
 
 def _database(site: Site, host: Host) -> Variables:
     """Slurm's database, its user and the one that watches, beside those that the inventory declares there."""
-    if host not in site.masters:
+    if host not in site.database_hosts:
         return {}
     user = {
         "name": "{{ slurmdbd_database_user }}",
@@ -289,7 +289,7 @@ def _partitions(site: Site) -> list[Variables]:
 def _value(site: Site, name: str) -> Any:  # noqa: ANN401 - a variable is whatever its role says
     """A controller variable: what the inventory says, else the role's default."""
     default = options()[name].spec["default"]
-    return next((host.variables.get(name, default) for host in site.masters), default)
+    return next((host.variables.get(name, default) for host in site.controllers), default)
 
 
 def _members(site: Site, partition: Variables) -> NodeSet:

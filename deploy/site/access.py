@@ -24,7 +24,7 @@ def check_access(site: Site) -> Iterator[Finding]:
 def _sessions_without_jobs(site: Site) -> Iterator[Finding]:
     """Slurm makes the part of a job that sessions belong to only when it is told to."""
     restricted = [n for n in site.nodes if n.variables.get("job_ssh_admits", "users_with_jobs") != "everyone"]
-    for master in site.masters:
+    for master in site.controllers:
         if restricted and slurm_parameter(master, "PrologFlags") == "":
             yield Finding(
                 master.where("slurmctld_parameters"),

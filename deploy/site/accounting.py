@@ -47,7 +47,7 @@ Entry = Mapping[str, Any]
 
 def check_accounting(site: Site) -> Iterator[Finding]:
     """Everything about slurm_accounts_* that can be known without the database."""
-    for master in site.masters:
+    for master in site.controllers:
         entries = {variable: _entries(master, variable) for variable in _REFERENCES}
         yield from _refused(master, entries)
         yield from _undeclared(master, entries)

@@ -16,7 +16,7 @@ def check_containers(site: Site) -> Iterator[Finding]:
     without = [node.name for node in site.nodes if node.name not in offering]
     if not offering or not without:
         return
-    scopes = {host.variables.get(_SCOPE, options()[_SCOPE].spec["default"]) for host in site.masters}
+    scopes = {host.variables.get(_SCOPE, options()[_SCOPE].spec["default"]) for host in site.controllers}
     if "job" in scopes:
         yield Finding(
             host_origin(site.inventory, without[0]),

@@ -100,9 +100,24 @@ class Site:
         return tuple(self.hosts[host] for host in self.groups.get(name, ()))
 
     @cached_property
-    def masters(self) -> tuple[Host, ...]:
-        """The Slurm controllers."""
+    def controllers(self) -> tuple[Host, ...]:
+        """The hosts of slurmctld."""
         return self.group(MASTER)
+
+    @property
+    def controller(self) -> Host:
+        """The controller whose variables speak for the cluster, and where Slurm is asked: the first."""
+        return self.controllers[0]
+
+    @property
+    def database_hosts(self) -> tuple[Host, ...]:
+        """The hosts of MariaDB."""
+        return self.controllers
+
+    @property
+    def accounting_hosts(self) -> tuple[Host, ...]:
+        """The hosts of slurmdbd."""
+        return self.controllers
 
     @cached_property
     def nodes(self) -> tuple[Host, ...]:
@@ -112,12 +127,12 @@ class Site:
     @cached_property
     def logins(self) -> tuple[Host, ...]:
         """The login nodes; the controllers where the inventory names none."""
-        return self.group(LOGIN) or self.masters
+        return self.group(LOGIN) or self.controllers
 
     @cached_property
     def metrics(self) -> tuple[Host, ...]:
         """Who watches the cluster: the controller where there is no such group, nobody where it is empty."""
-        return self.group(METRIC) if METRIC in self.groups else self.masters[:1]
+        return self.group(METRIC) if METRIC in self.groups else self.controllers[:1]
 
     @cached_property
     def containers(self) -> tuple[Host, ...]:

@@ -41,19 +41,18 @@ def check_groups(site: Site) -> Iterator[Finding]:
 
 
 def _needed_groups(site: Site) -> Iterator[Finding]:
-    masters = site.masters
-    if not masters:
+    if not site.controllers:
         yield Finding(
             shown(str(site.inventory)),
             "no-slurm-master",
             f"the group {MASTER} is missing or empty: no host would run slurmctld",
             f"add a section [{MASTER}] with one host",
         )
-    if len(masters) > 1:
+    for second in site.controllers[1:2]:
         yield Finding(
-            host_origin(site.inventory, masters[1].name),
+            host_origin(site.inventory, second.name),
             "several-slurm-masters",
-            f"{MASTER} holds {len(masters)} hosts; a second controller is not supported yet",
+            f"{MASTER} holds {len(site.controllers)} hosts; a second controller is not supported yet",
             f"leave one host in [{MASTER}]",
         )
     if len(site.metrics) > 1:

@@ -24,7 +24,7 @@ Partition = Mapping[str, Any]
 
 def check_partitions(site: Site) -> Iterator[Finding]:
     """What is wrong with the partitions; their keys and types are the schema's business."""
-    for master in site.masters:
+    for master in site.controllers:
         declared = master.variables.get(VARIABLE)
         if isinstance(declared, list):
             partitions: list[Partition] = [entry for entry in declared if isinstance(entry, dict)]

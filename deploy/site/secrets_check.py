@@ -144,8 +144,8 @@ def _readers(site: Site, role: str) -> tuple[Host, ...]:
     if role == "grafana":
         return site.metrics
     if role != "munge":
-        return site.masters
-    names = {host.name for host in (*site.masters, *site.nodes, *site.logins)}
+        return site.controllers
+    names = {host.name for host in (*site.controllers, *site.nodes, *site.logins)}
     return tuple(host for host in site.cluster if host.name in names)
 
 

@@ -27,7 +27,7 @@ def slurm_parameter(host: Host, name: str) -> str | None:
 
 def check_slurm_parameters(site: Site) -> Iterator[Finding]:
     """Parameters that have a place of their own, or that the nodes could not do without."""
-    for master in site.masters:
+    for master in site.controllers:
         declared = master.variables.get(VARIABLE)
         if not isinstance(declared, dict):
             continue

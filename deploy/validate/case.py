@@ -41,9 +41,14 @@ class Case:
         return tuple(host.name for host in members(self.site, self.contract, "packages"))
 
     @cached_property
-    def masters(self) -> tuple[str, ...]:
+    def controllers(self) -> tuple[str, ...]:
         """The controllers' names."""
-        return tuple(host.name for host in self.site.masters)
+        return tuple(host.name for host in self.site.controllers)
+
+    @property
+    def controller(self) -> str:
+        """The name of the one where commands are asked to be typed."""
+        return self.site.controller.name
 
     @cached_property
     def promised(self) -> Mapping[str, Any]:
@@ -58,12 +63,12 @@ class Case:
 
     def told(self, what: str) -> str | None:
         """What a controller said to one of the commands; None when none said it."""
-        answer = self.evidence.told(self.masters, what)
+        answer = self.evidence.told(self.controllers, what)
         return str(answer["out"]) if answer and answer["code"] == 0 else None
 
     def why_silent(self, what: str) -> str:
         """Why no controller answered."""
-        answer = self.evidence.told(self.masters, what)
+        answer = self.evidence.told(self.controllers, what)
         return (
             str(answer["why"] or f"exit code {answer['code']}") if answer else "no controller could be asked"
         )
@@ -117,7 +122,7 @@ class Case:
 
     def value(self, name: str) -> Any:  # noqa: ANN401 - a variable is whatever its role says
         """A variable of the controller."""
-        return self.site.masters[0].value(name)
+        return self.site.controller.value(name)
 
 
 def is_refused(run: Run) -> bool:

@@ -40,14 +40,14 @@ class Evidence:
     surroundings: Mapping[str, Answer] = field(default_factory=dict)
     packets: Mapping[str, Answer] = field(default_factory=dict)
 
-    def told(self, masters: Iterable[str], what: str) -> Answer | None:
+    def told(self, controllers: Iterable[str], what: str) -> Answer | None:
         """What the first controller that answers says of Slurm; None when none does.
 
         Its ``code`` is null or not 0 when the command failed, ``why`` says why, ``out`` is its output.
         """
         silent = None
-        for master in masters:
-            words = (self.looks.get(master) or {}).get("slurm") or {}
+        for controller in controllers:
+            words = (self.looks.get(controller) or {}).get("slurm") or {}
             if (answer := words.get(what)) and answer["code"] == 0:
                 return dict(answer)
             silent = answer or silent

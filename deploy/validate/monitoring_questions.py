@@ -24,7 +24,7 @@ _SECRETS = (("basic_auth", "password"), ("authorization", "credentials"))
 
 def watcher(site: Site) -> Host:
     """Who asks: the host that watches, or the controller where nobody does."""
-    return (*site.metrics, *site.masters)[0]
+    return (*site.metrics, *site.controllers)[0]
 
 
 def monitoring_questions(site: Site, contract: Mapping[str, Hardware]) -> dict[str, Any]:

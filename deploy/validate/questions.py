@@ -110,7 +110,7 @@ def write_questions(
 def _by_host(site: Site, contract: Mapping[str, Hardware]) -> dict[str, dict[str, Any]]:
     """The variables of every host: what it is asked."""
     services = services_by_host(site, contract)
-    masters, nodes = ({host.name for host in hosts} for hosts in (site.masters, site.nodes))
+    controllers, nodes = ({host.name for host in hosts} for hosts in (site.controllers, site.nodes))
     in_slurm = {host.name for host in members(site, contract, "packages")}
     closed = {host.name for host in closed_nodes(site, contract)}
     names, peers = _Names(site), _Peers(site)
@@ -118,7 +118,7 @@ def _by_host(site: Site, contract: Mapping[str, Hardware]) -> dict[str, dict[str
     addresses = {host.name: host.cluster_address for host in site.cluster if is_ip(host.cluster_address)}
 
     def variables(host: Host) -> dict[str, Any]:
-        is_master, is_in_slurm = host.name in masters, host.name in in_slurm
+        is_controller, is_in_slurm = host.name in controllers, host.name in in_slurm
         known = [*names.of(host.name), host.name]
         own_peers = peers.of(host.name) if is_in_slurm else []
         asked: dict[str, Any] = {
@@ -130,14 +130,14 @@ def _by_host(site: Site, contract: Mapping[str, Hardware]) -> dict[str, dict[str
             },
             "validation_packets": [peer for peer in own_peers if peer[0] != host.name],
             "validation_services": services[host.name],
-            "validation_asks_slurm": is_master,
+            "validation_asks_slurm": is_controller,
             "validation_look": {
                 "has_munge": is_in_slurm,
                 "names": names.of(host.name),
                 "peers": own_peers,
                 "mounts": mount_paths(site, host),
                 "directories": ["/", "/tmp", "/var", "/home"],  # noqa: S108 - it is looked at, not written
-                "asks_slurm": is_master,
+                "asks_slurm": is_controller,
             },
         }
         if host.name in nodes and (declared := hardware_of(host, contract)):
@@ -159,7 +159,7 @@ class _Names:
     def __init__(self, site: Site) -> None:
         self._all = [host.name for host in site.cluster if is_ip(host.cluster_address)]
         known = {*self._all}
-        self._heads = [host.name for host in (*site.masters, *site.logins) if host.name in known]
+        self._heads = [host.name for host in (*site.controllers, *site.logins) if host.name in known]
         self._places = {name: place for place, name in enumerate(self._all)}
 
     def of(self, name: str) -> list[str]:
@@ -172,14 +172,14 @@ class _Peers:
     """Whom a host of Slurm must be able to reach: the controllers, and of the nodes those that follow it."""
 
     def __init__(self, site: Site) -> None:
-        self._masters = _listening(site, site.masters, "SlurmctldPort")
+        self._controllers = _listening(site, site.controllers, "SlurmctldPort")
         self._nodes = _listening(site, site.nodes, "SlurmdPort")
         self._places = {node[0]: place for place, node in enumerate(self._nodes)}
 
     def of(self, name: str) -> list[list[Any]]:
         """Name, address and port of each."""
         following = _around(self._nodes, self._places.get(name, -1) + 1, _NEIGHBOURS)
-        return [*self._masters, *(peer for peer in following if peer[0] != name)]
+        return [*self._controllers, *(peer for peer in following if peer[0] != name)]
 
 
 def _listening(site: Site, hosts: Iterable[Host], parameter: str) -> list[list[Any]]:

@@ -159,6 +159,21 @@ def test_nothing_is_needed_of_collections() -> None:
     assert found == []
 
 
+def test_only_the_site_says_which_controller_speaks_for_all() -> None:
+    """A second controller is found in one place."""
+    chosen = re.compile(r"\b(?:controllers|database_hosts|accounting_hosts)\[:?[01]\]|\.masters\b")
+    assert chosen.search("site.controllers[0]")
+    found = [
+        f"{path.relative_to(ROOT)}:{number}"
+        for path in tracked()
+        if path.relative_to(ROOT).parts[0] == "deploy" and path.suffix == ".py"
+        if path.relative_to(ROOT).parts[1:] != ("site", "inventory.py")
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if chosen.search(line)
+    ]
+    assert found == []
+
+
 def test_no_two_roles_share_a_variable() -> None:
     names = [name for role in role_directories() for name in options(role)]
     assert sorted(names) == sorted(set(names))

@@ -32,7 +32,7 @@ def _taken(node: str) -> Verdict:
 
 
 def _why(case: Case, node: str) -> str:
-    return f"scontrol show node {node}; journalctl -u slurmd -e   (on {case.masters[0]} and {node})"
+    return f"scontrol show node {node}; journalctl -u slurmd -e   (on {case.controller} and {node})"
 
 
 def _answers(case: Case) -> dict[str, Mapping[str, Any]]:
@@ -73,7 +73,7 @@ def on_all_nodes(case: Case) -> Iterator[Verdict]:
     missing = [node for node in nodes if node not in told]
     if run["code"] != 0 and not run["answers"]:
         yield failed(
-            last_line(run), hint=f"scontrol show config | grep -i -e tree -e port   (on {case.masters[0]})"
+            last_line(run), hint=f"scontrol show config | grep -i -e tree -e port   (on {case.controller})"
         )
     for node in missing if run["answers"] else ():
         yield failed(f"no task of the common job answered: {last_line(run)}", node, hint=_why(case, node))
@@ -202,7 +202,7 @@ def time_limit(case: Case) -> Iterator[Verdict]:
         yield not_measured(f"job {limit['job']} got no resources")
     else:
         said = ", ".join(limit["states"]) or "not in accounting"
-        hint = f"scontrol show config | grep -i overtimelimit   (on {case.masters[0]})"
+        hint = f"scontrol show config | grep -i overtimelimit   (on {case.controller})"
         yield failed(
             f"job {limit['job']} with one minute is {said} after {limit['seconds']:.0f} s", hint=hint
         )
@@ -214,7 +214,7 @@ def accounting(case: Case) -> Iterator[Verdict]:
     user = str((case.questions.plan or {}).get("partition"))
     for node, answer in _answers(case).items():
         row = case.row(answer["job"])
-        hint = f"sacct --jobs={answer['job']}; sdiag   (on {case.masters[0]})"
+        hint = f"sacct --jobs={answer['job']}; sdiag   (on {case.controller})"
         if row is None:
             yield failed(f"job {answer['job']} is not in accounting", node, hint=hint)
             continue
@@ -231,7 +231,7 @@ def accounting(case: Case) -> Iterator[Verdict]:
         for answer in (run["answers"][0] for run in runs if run["answers"]):
             row = case.row(answer["job"])
             if row is not None and slurm_text.tres(row["AllocTRES"]).get("gres/gpu") != "1":
-                hint = f"scontrol show config | grep AccountingStorageTRES   (on {case.masters[0]})"
+                hint = f"scontrol show config | grep AccountingStorageTRES   (on {case.controller})"
                 yield failed(
                     f"job {answer['job']} had a GPU, accounting has {row['AllocTRES']}", node, hint=hint
                 )

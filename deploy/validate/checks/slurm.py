@@ -12,15 +12,15 @@ from deploy.validate.verdict import Verdict, failed, not_applicable, not_measure
 
 def controllers(case: Case) -> Iterator[Verdict]:
     """Every slurmctld answers."""
-    answer = case.evidence.told(case.masters, "ping")
+    answer = case.evidence.told(case.controllers, "ping")
     text = str(answer["out"]) if answer else ""
     if not slurm_text.controllers(text):
-        hint = f"systemctl status slurmctld; journalctl -u slurmctld -e   (on {case.masters[0]})"
+        hint = f"systemctl status slurmctld; journalctl -u slurmctld -e   (on {case.controller})"
         why = case.why_silent("ping") if case.told("ping") is None else "it names no controller"
-        yield failed(f"scontrol ping: {why}", case.masters[0], hint=hint)
+        yield failed(f"scontrol ping: {why}", case.controller, hint=hint)
         return
     up = slurm_text.controllers(text)
-    for name in case.masters:
+    for name in case.controllers:
         if up.get(name):
             yield passed("is up", name)
         else:
@@ -33,10 +33,10 @@ def controllers(case: Case) -> Iterator[Verdict]:
 def accounting_daemon(case: Case) -> Iterator[Verdict]:
     """Slurmdbd and its database answer."""
     if case.told("associations") is not None:
-        yield passed("answers", case.masters[0])
+        yield passed("answers", case.controller)
     else:
-        hint = f"systemctl status slurmdbd mariadb; journalctl -u slurmdbd -e   (on {case.masters[0]})"
-        yield failed(f"sacctmgr: {case.why_silent('associations')}", case.masters[0], hint=hint)
+        hint = f"systemctl status slurmdbd mariadb; journalctl -u slurmdbd -e   (on {case.controller})"
+        yield failed(f"sacctmgr: {case.why_silent('associations')}", case.controller, hint=hint)
 
 
 def registered(case: Case) -> Iterator[Verdict]:
@@ -93,7 +93,7 @@ def usable(case: Case) -> Iterator[Verdict]:
         node = host.status.slurm
         if node.is_drained or node.is_down:
             found = [f for f in host.findings if f.reference in {"node-drained", "node-down"}]
-            resume = f"scontrol update nodename={host.status.name} state=resume   (on {case.masters[0]})"
+            resume = f"scontrol update nodename={host.status.name} state=resume   (on {case.controller})"
             why = f"{node.word}: {node.reason}" if node.reason else node.word
             yield failed(
                 found[0].message if found else why, host.status.name, hint=found[0].hint if found else resume
@@ -216,7 +216,7 @@ def associations(case: Case) -> Iterator[Verdict]:
 def configuration(case: Case) -> Iterator[Verdict]:
     """Every host of Slurm has the controller's files."""
     looks = case.evidence.looks
-    source = next((looks[name] for name in case.masters if name in looks), None)
+    source = next((looks[name] for name in case.controllers if name in looks), None)
     if source is None:
         yield not_measured("no controller could be looked at")
         return
@@ -228,7 +228,7 @@ def configuration(case: Case) -> Iterator[Verdict]:
         has = looks[host]["configuration"]
         other = [name for name, digest in has["hashes"].items() if ours.get(name) != digest]
         asks = {name.partition(":")[0] for name in has["server"].split(",")}
-        if has["directory"] is None and asks & {*case.masters}:
+        if has["directory"] is None and asks & {*case.controllers}:
             yield passed(f"its commands fetch them from {has['server']}", host)
         elif has["directory"] is None:
             yield failed("there is no slurm.conf", host, hint=hint.format(host=host))
@@ -236,7 +236,7 @@ def configuration(case: Case) -> Iterator[Verdict]:
             said = f"{', '.join(other)} in {has['directory']} is not the controller's"
             yield failed(said, host, hint=hint.format(host=host))
         else:
-            yield passed(f"{len(ours)} files as on {case.masters[0]}", host)
+            yield passed(f"{len(ours)} files as on {case.controller}", host)
 
 
 def plugins(case: Case) -> Iterator[Verdict]:
@@ -245,7 +245,7 @@ def plugins(case: Case) -> Iterator[Verdict]:
     seen = [host for host in case.slurm_hosts if host in looks]
     asked = [host for host in seen if not looks[host]["configuration"]["server"]]
     lists = {host: [p["path"] for p in looks[host]["configuration"]["plugins"]] for host in asked}
-    ours = next((lists[name] for name in case.masters if name in lists), [])
+    ours = next((lists[name] for name in case.controllers if name in lists), [])
     if not ours and not any(lists.values()) and not case.site.containers:
         yield not_applicable("no SPANK plugin is configured")
         return

@@ -85,7 +85,7 @@ def test_the_inventory_passes_unchanged(
     text = INVENTORY if commented else INVENTORY.replace("#ansible_", "ansible_")
     (tmp_path / "inventory").write_text(text)
     site = read_site(Path("inventory"))
-    assert [host.name for host in site.masters] == ["login01"]
+    assert [host.name for host in site.controllers] == ["login01"]
     assert [host.name for host in site.logins] == ["login01"]
     assert [host.name for host in site.nodes] == ["gpu01", "gpu02", "gpu03"]
     assert [str(finding) for finding in check_site(site)] == []

@@ -41,7 +41,7 @@ def test_login_defaults_to_the_master(tmp_path: Path) -> None:
     assert [host.name for host in site.logins] == ["ctl1"]
 
 
-@pytest.mark.parametrize("hosts", ["masters", "nodes", "logins", "metrics", "containers", "cluster"])
+@pytest.mark.parametrize("hosts", ["controllers", "nodes", "logins", "metrics", "containers", "cluster"])
 def test_the_hosts_of_a_site_are_put_together_once(tmp_path: Path, hosts: str) -> None:
     """Many ask for them once a host: what a host costs must not grow with their number."""
     groups = "[slurm-metric]\nctl1\n[slurm-container]\nnode1\n"

@@ -16,7 +16,7 @@ def test_the_inventory_names_the_machines_in_their_groups(tmp_path: Path) -> Non
     path = tmp_path / "inventory.ini"
     path.write_text(starter_inventory(Machines("ctl1", ("node1", "node2"), ("login1",)), user="admin"))
     site = read_site(path)
-    assert [host.name for host in site.masters] == ["ctl1"]
+    assert [host.name for host in site.controllers] == ["ctl1"]
     assert [host.name for host in site.nodes] == ["node1", "node2"]
     assert [host.name for host in site.logins] == ["login1"]
     assert {host.variables["ansible_user"] for host in site.cluster} == {"admin"}

@@ -133,7 +133,7 @@ def test_most_commands_can_run(commands: list[Command]) -> None:
 
 def test_users_may_log_in_and_submit(commands: list[Command], site: Site) -> None:
     users = {command["user"] for command in commands}
-    variables = site.masters[0].variables
+    variables = site.controller.variables
     assert users <= {account["name"] for account in variables["users_accounts"]}
     assert users <= {user["name"] for user in variables["slurm_accounts_users"]}
 
@@ -144,12 +144,12 @@ def test_partitions_exist(commands: list[Command], site: Site) -> None:
 
 
 def test_accounts_exist(commands: list[Command], site: Site) -> None:
-    known = {account["name"] for account in site.masters[0].variables["slurm_accounts_accounts"]}
+    known = {account["name"] for account in site.controller.variables["slurm_accounts_accounts"]}
     assert [asked for asked in _asked(commands, "account") if asked[1] not in known] == []
 
 
 def test_qos_exist(commands: list[Command], site: Site) -> None:
-    known = {"normal", *(qos["name"] for qos in site.masters[0].value("slurm_accounts_qos"))}
+    known = {"normal", *(qos["name"] for qos in site.controller.value("slurm_accounts_qos"))}
     assert [asked for asked in _asked(commands, "qos") if asked[1] not in known] == []
 
 

@@ -138,7 +138,7 @@ def needed(request: Request) -> dict[str, int]:
 def partitions(site: Site) -> dict[str, list[Host]]:
     """The partitions of a site with their nodes, the default one also under the empty name."""
     found: dict[str, list[Host]] = {}
-    for entry in site.masters[0].value("slurmctld_partitions"):
+    for entry in site.controller.value("slurmctld_partitions"):
         groups = set(entry.get("groups") or [])
         found[entry["name"]] = [node for node in site.nodes if not groups or groups & node.groups]
         if entry.get("default"):
