@@ -21,9 +21,9 @@ from deploy.cli.parameters import (
 from deploy.cli.playbook_run import answers, limited, open_site, run_request, shown_path
 from deploy.errors import DeployError, ExitCode
 from deploy.judge.site_check import SiteCheck, check_hosts
+from deploy.place import private_place
 from deploy.plan.build import build_plan
 from deploy.plan.wiring import write_wiring
-from deploy.run.place import private_place
 from deploy.run.settings import Settings
 from deploy.show.check import as_json, lines
 from deploy.site.hardware import read_contract

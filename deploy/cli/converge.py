@@ -22,6 +22,7 @@ from deploy.judge.forecast import Forecast, forecast_of
 from deploy.judge.served import is_new_cluster
 from deploy.judge.unfinished import Phases
 from deploy.judge.version_skew import version_skew
+from deploy.place import private_place
 from deploy.plan.build import Plan, build_plan
 from deploy.plan.catalog import prerequisites
 from deploy.plan.known_secrets import known_secrets, new_secrets
@@ -41,7 +42,6 @@ from deploy.run.events import (
 from deploy.run.execute import EarlyStart, RunRequest, execute
 from deploy.run.journal import Journal, last_run, state_directory
 from deploy.run.lock import site_lock
-from deploy.run.place import private_place
 from deploy.run.settings import Settings
 from deploy.show.display import Display
 from deploy.show.summary import Outcome, Summary, summarize

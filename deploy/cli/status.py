@@ -25,9 +25,9 @@ from deploy.cli.playbook_run import answers, limited, open_site, run_request, sh
 from deploy.cli.records import Records
 from deploy.judge.convergence import last_convergences
 from deploy.judge.site_status import SiteStatus, site_status
+from deploy.place import private_place
 from deploy.plan.questions import asked_hosts, write_questions
 from deploy.run.journal import recorded_runs
-from deploy.run.place import private_place
 from deploy.run.settings import Settings
 from deploy.show.status import as_json, lines
 from deploy.site.hardware import read_contract

@@ -25,12 +25,12 @@ from deploy.cli.playbook_run import open_site, refuse_silence, run_request, show
 from deploy.durable import write_private
 from deploy.errors import DeployError, ExitCode, error
 from deploy.judge.site_status import site_status
+from deploy.place import private_place
 from deploy.run.cancellation import signals_cancel
 from deploy.run.events import Event, TaskStarted
 from deploy.run.execute import execute
 from deploy.run.journal import state_directory
 from deploy.run.lock import site_lock
-from deploy.run.place import private_place
 from deploy.run.settings import Settings
 from deploy.show.validation import as_json, as_junit, lines
 from deploy.show.validation_page import as_html

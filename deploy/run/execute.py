@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from deploy.errors import ExitCode, error
+from deploy.in_memory import place_for_secrets
 from deploy.run import guardian
 from deploy.run.cancellation import Cancellation
 from deploy.run.events import Ending, Event, Level, Notice, RawEvent, RunEnded, Stats, parse
@@ -167,7 +168,7 @@ def _end(execution: Execution, on_event: Callable[[Event], None]) -> Execution:
 
 @contextmanager
 def _scratch_directory() -> Iterator[Path]:
-    path = Path(tempfile.mkdtemp(prefix="deploy-run-"))
+    path = Path(tempfile.mkdtemp(prefix="deploy-run-", dir=place_for_secrets()))
     try:
         yield path
     finally:

@@ -13,6 +13,7 @@ from typing import Any
 
 from deploy.content import ansible_config
 from deploy.errors import DeployError, Finding, Severity
+from deploy.place import private_place
 from deploy.site.origin import inventory_files, lines, shown
 
 LISTING = Path(__file__).with_name("listing.py")
@@ -149,15 +150,17 @@ def listing_environment() -> dict[str, str]:
 
 def _answer(arguments: list[str], context: str) -> subprocess.CompletedProcess[str]:
     """What listing.py prints."""
-    return subprocess.run(
-        [sys.executable, "-I", str(LISTING), *arguments],
-        env=listing_environment(),
-        input=context,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        check=False,
-    )
+    with private_place() as place:
+        return subprocess.run(
+            [sys.executable, "-I", str(LISTING), *arguments],
+            # A lookup of an encrypted file is decrypted there.
+            env=listing_environment() | {"ANSIBLE_LOCAL_TEMP": str(place)},
+            input=context,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
 
 
 def _unreadable(inventory: Path, error: str, place: str, stderr: str) -> Finding:

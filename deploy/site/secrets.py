@@ -1,5 +1,6 @@
 """Secrets of a site: random, generated once, kept 0600 or vaulted beside the inventory, never printed."""
 
+import os
 import secrets
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from typing import Any
 
 from deploy.durable import replace_file
 from deploy.errors import error
+from deploy.place import private_place
 from deploy.site.inventory import SECRETS_FILE, Site
 from deploy.site.origin import shown
 from deploy.site.plain_yaml import NotReadable, parse_mapping, read_text
@@ -110,7 +112,11 @@ def _vault(verb: str, path: Path, vault_password_file: Path | None, text: str | 
     command = [str(Path(sys.executable).parent / "ansible-vault"), verb]
     command += ["--vault-password-file", str(vault_password_file)]
     command += [str(path)] if text is None else ["--output", "-", "-"]
-    result = subprocess.run(command, input=text or "", capture_output=True, text=True, check=False)
+    with private_place() as place:
+        environment = os.environ | {"ANSIBLE_LOCAL_TEMP": str(place)}
+        result = subprocess.run(
+            command, env=environment, input=text or "", capture_output=True, text=True, check=False
+        )
     if result.returncode != 0:
         raise error(
             "vault-password-wrong",

@@ -12,6 +12,7 @@ from secrets import token_hex
 import pytest
 import yaml
 
+from deploy.in_memory import place_for_secrets
 from tests.cluster.jobs import UNTIL_TOLD, job_state, submit, wait_for_job
 from tests.cluster.lab_cluster import DEPLOY, Cluster, run, wait_until
 
@@ -251,7 +252,8 @@ def test_no_secret_is_left_anywhere(cluster: Cluster, tmp_path: Path) -> None:
             is_over.set()
     assert [command for command in seen.result() if any(secret in command for secret in secrets)] == []
     assert not any(secret in said.stdout + said.stderr for secret in secrets)
-    own = [*cluster.directory.rglob("*"), *Path(tempfile.gettempdir()).glob("deploy-*/**/*")]
+    own = [*cluster.directory.rglob("*"), *place_for_secrets().glob("deploy-*/**/*")]
+    own += Path(tempfile.gettempdir()).glob("deploy-*/**/*")
     here = [path for path in own if path.is_file() and _holds(path, secrets)]
     assert here == [cluster.directory / "secrets.yml"]
     patterns = "\n".join(secrets)

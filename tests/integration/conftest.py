@@ -18,6 +18,7 @@ def _own_state(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalSite]:
     made = LocalSite(tmp_path)
     monkeypatch.setattr("tempfile.tempdir", str(made.scratch))
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(made.scratch))
     yield made
     shutil.rmtree(made.scratch)
 

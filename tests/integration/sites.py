@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
+from deploy.in_memory import place_for_secrets
 from deploy.run.events import Event, HostResult
 from deploy.run.execute import Execution, RunRequest, execute
 from deploy.run.journal import Journal, RecordedRun, last_run
@@ -35,13 +36,13 @@ class LocalSite:
         self.inventory = self.directory / "inventory.ini"
         self.inventory.write_text(_INVENTORY + "\n".join(HOSTS) + "\n")
         # Short: it holds sockets.
-        self.scratch = Path(tempfile.mkdtemp(prefix="t-", dir="/tmp"))
+        self.scratch = Path(tempfile.mkdtemp(prefix="t-", dir=place_for_secrets()))
         self.playbook = self.directory / "playbook.yml"
 
     @property
     def environment(self) -> dict[str, str]:
         """The environment of this site's runs."""
-        return {_MARK: str(self.directory), "TMPDIR": str(self.scratch)}
+        return {_MARK: str(self.directory), "TMPDIR": str(self.scratch), "XDG_RUNTIME_DIR": str(self.scratch)}
 
     def write(self, tasks: str, *, play: str = "A phase") -> None:
         """Write a playbook with these tasks (YAML, not indented)."""

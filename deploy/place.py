@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from deploy.in_memory import place_for_secrets
+
 _PREFIX = "deploy-place-"
 _NEW_SECONDS = 60
 """A directory this young may belong to a run that has not locked it yet."""
@@ -17,8 +19,9 @@ _NEW_SECONDS = 60
 @contextmanager
 def private_place() -> Iterator[Path]:
     """A directory that vanishes with its run, or with the next one where its run was killed."""
-    _sweep(Path(tempfile.gettempdir()))
-    with tempfile.TemporaryDirectory(prefix=_PREFIX) as name:
+    parent = place_for_secrets()
+    _sweep(parent)
+    with tempfile.TemporaryDirectory(prefix=_PREFIX, dir=parent) as name:
         descriptor = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)

@@ -3,15 +3,18 @@
 import os
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from deploy.run.place import private_place
+from deploy.in_memory import place_for_secrets
+from deploy.place import private_place
 
 _RUN = """
 import time
-from deploy.run.place import private_place
+from deploy.place import private_place
 with private_place() as place:
     (place / "wiring.json").write_text("{}")
     print(place, flush=True)
@@ -20,9 +23,12 @@ with private_place() as place:
 
 
 @pytest.fixture(autouse=True)
-def _temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+def parent(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(dir=place_for_secrets()) as name:
+        monkeypatch.setenv("TMPDIR", name)
+        monkeypatch.setenv("XDG_RUNTIME_DIR", name)
+        monkeypatch.setattr("tempfile.tempdir", name)
+        yield Path(name)
 
 
 def _grow_old(path: Path) -> None:
@@ -36,9 +42,9 @@ def test_it_is_private_and_vanishes() -> None:
     assert not place.exists()
 
 
-def test_what_a_killed_run_left_is_swept_and_what_a_run_holds_is_not(tmp_path: Path) -> None:
+def test_what_a_killed_run_left_is_swept_and_what_a_run_holds_is_not(parent: Path) -> None:
     command = [sys.executable, "-c", _RUN]
-    root = Path(__file__).parents[3]
+    root = Path(__file__).parents[2]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=root) as run:
         assert run.stdout
         left = Path(run.stdout.readline().strip())
@@ -49,11 +55,11 @@ def test_what_a_killed_run_left_is_swept_and_what_a_run_holds_is_not(tmp_path: P
         run.wait()
     assert (left / "wiring.json").exists()
     with private_place() as place:
-        assert [path.name for path in tmp_path.iterdir()] == [place.name]
+        assert [path.name for path in parent.iterdir()] == [place.name]
 
 
-def test_what_is_new_or_no_directory_of_a_run_stays(tmp_path: Path) -> None:
-    new, other, link = (tmp_path / name for name in ("deploy-place-new", "deploy-other", "deploy-place-link"))
+def test_what_is_new_or_no_directory_of_a_run_stays(parent: Path) -> None:
+    new, other, link = (parent / name for name in ("deploy-place-new", "deploy-other", "deploy-place-link"))
     new.mkdir()
     other.mkdir()
     _grow_old(other)
