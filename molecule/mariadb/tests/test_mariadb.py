@@ -1,5 +1,6 @@
 """The server has its settings, keeps to itself, and its user can do what was declared and nothing else."""
 
+import time
 from subprocess import CompletedProcess
 
 import pytest
@@ -14,16 +15,15 @@ def ask(on: On, machine: str, statement: str) -> list[str]:
     return on(machine, "mariadb", "--batch", "--skip-column-names", data=statement).stdout.splitlines()
 
 
+def client(on: On, machine: str, user: str, *, host: str = "localhost") -> list[str]:
+    """The command with which somebody asks who has the scenario's password."""
+    defaults = f"/root/{user}.cnf"
+    on(machine, "tee", defaults, data=f"[client]\nuser={user}\npassword={PASSWORD}\nhost={host}\n")
+    return ["mariadb", f"--defaults-file={defaults}", "--batch", "--skip-column-names"]
+
+
 def ask_as_slurm(on: On, machine: str, statement: str, *, host: str = "localhost") -> CompletedProcess[str]:
-    defaults = f"[client]\nuser=slurm\npassword={PASSWORD}\nhost={host}\n"
-    on(machine, "tee", "/root/slurm.cnf", data=defaults)
-    command = [
-        "mariadb",
-        "--defaults-file=/root/slurm.cnf",
-        "--batch",
-        "--skip-column-names",
-        "slurm_acct_db",
-    ]
+    command = [*client(on, machine, "slurm", host=host), "slurm_acct_db"]
     return on(machine, *command, data=statement, check=False)
 
 
@@ -65,6 +65,52 @@ def test_nobody_is_anonymous_and_root_is_the_machines_root(on: On, machine: str)
 
 def test_what_was_not_declared_is_kept(on: On) -> None:
     assert "kept" in ask(on, "bookworm", "SHOW DATABASES")
+
+
+def account(name: str) -> dict[str, str]:
+    """As it is declared."""
+    return {"name": name, "password": PASSWORD, "privileges": "*.*:SELECT,INSERT,CREATE"}
+
+
+def until_connected(on: On, machine: str, name: str, *, is_so: bool) -> None:
+    query = f"SELECT COUNT(*) FROM information_schema.processlist WHERE user = '{name}'"  # noqa: S608
+    deadline = time.monotonic() + 60
+    while (ask(on, machine, query) != ["0"]) is not is_so:
+        assert time.monotonic() < deadline, ask(on, machine, "SHOW FULL PROCESSLIST")
+        time.sleep(0.2)
+
+
+def test_an_account_that_is_declared_no_more_cannot_log_in_and_data_stay(on: On, converge: Converge) -> None:
+    answer = converge(users=[account("slurm"), account("guest")], databases=["slurm_acct_db", "work"])
+    assert answer.returncode == 0, answer.stdout
+    for machine in MACHINES:
+        guest = client(on, machine, "guest")
+        on(machine, *guest, data="CREATE TABLE work.things (x INT); INSERT INTO work.things VALUES (7)")
+        on(machine, "systemd-run", "--quiet", "--unit=session", *guest, "--execute=SELECT SLEEP(3600)")
+        until_connected(on, machine, "guest", is_so=True)
+
+    answer = converge("-v", users=[], databases=["slurm_acct_db"])
+    assert answer.returncode == 0, answer.stdout
+    assert "the database work is declared no more and stays" in answer.stdout
+    for machine in MACHINES:
+        until_connected(on, machine, "guest", is_so=False)
+        said = on(machine, *client(on, machine, "guest"), data="SELECT 1", check=False).stderr
+        assert "Access denied for user 'guest'@'localhost'" in said
+        assert ask(on, machine, "SELECT x FROM work.things") == ["7"]
+        assert "Access denied" in ask_as_slurm(on, machine, "SELECT 1").stderr
+    # It was on this machine before it was declared.
+    assert ask(on, "bookworm", "SHOW GRANTS FOR slurm@localhost")[0].startswith("GRANT USAGE ON *.*")
+    assert ask(on, "trixie", "SELECT user FROM mysql.user WHERE user = 'slurm'") == []
+
+    again = converge("-v", users=[], databases=["slurm_acct_db"])
+    assert "changed=0" in again.stdout, again.stdout
+    assert "the database work is declared no more and stays" in again.stdout
+    for machine in MACHINES:
+        ask(on, machine, "DROP DATABASE work")
+    answer = converge()
+    assert answer.returncode == 0, answer.stdout
+    for machine in MACHINES:
+        assert ask_as_slurm(on, machine, "SELECT 1").stdout == "1\n"
 
 
 def test_it_starts_with_the_machine(on: On, machine: str) -> None:

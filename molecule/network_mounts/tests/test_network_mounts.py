@@ -33,6 +33,15 @@ def test_keys_of_ceph_are_for_root(on: On, machine: str) -> None:
     assert on(machine, "cat", "/etc/ceph/cluster.secret").stdout == "QVFDa2V5Zm9yYXRlc3Q=\n"
 
 
+def test_a_key_goes_with_its_user_and_those_of_others_stay(on: On, converge: Converge) -> None:
+    for name in MACHINES:
+        on(name, "tee", "/etc/ceph/others.secret", data="of somebody else\n")
+    answer = converge(secrets={"cluster": "QVFDa2V5Zm9yYXRlc3Q="})
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    for name in MACHINES:
+        assert on(name, "ls", "/etc/ceph").stdout.split() == ["cluster.secret", "others.secret"]
+
+
 def test_what_became_read_only_is_mounted_again(on: On, converge: Converge) -> None:
     for name in MACHINES:
         on(name, "mount", "--options", "remount,bind,ro", "/mnt/data")
