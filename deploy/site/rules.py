@@ -283,6 +283,7 @@ RULES: Mapping[str, Rule] = {
     "motd_text[]": _ONE_LINE,
     "ssh_server_allow_groups[]": _USER_NAME,
     "log_client_files[]": _DIRECTORY,
+    "log_client_lines_per_second": Range(1, 1_000_000),
     "log_client_spool_mb": _COUNT,
     "log_client_ca": _CERTIFICATE,
     "log_server_certificate": _CERTIFICATE,

@@ -18,6 +18,20 @@ connection.close()
 """
 
 
+FLOOD = """
+import socket, ssl, sys
+own, lines = sys.argv[1], int(sys.argv[2])
+connection = socket.create_connection(("127.0.0.1", 6514), source_address=(own, 0))
+context = ssl.create_default_context(cafile="/root/logs.crt")
+connection = context.wrap_socket(connection, server_hostname="logs")
+for number in range(0, lines, 1000):
+    part = (f"<13>Nov 21 10:00:00 loud test: flood {n} x\\n" for n in range(number + 1, number + 1001))
+    connection.sendall("".join(part).encode())
+connection.close()
+"""
+FLOOD_LINES = 300_000
+
+
 ADDRESSES = {"node7": "127.0.0.7", "node8": "127.0.0.8", "node9": "127.0.0.9"}
 """As the role is told in converge.yml."""
 
@@ -42,6 +56,16 @@ def arrives(on: On, machine: str, path: str, text: str, seconds: float = 10) -> 
         if time.monotonic() > deadline:
             return False
         time.sleep(0.3)
+    return True
+
+
+def comes(on: On, machine: str, condition: str) -> bool:
+    """Whether a command of the shell succeeds, for which it waits."""
+    deadline = time.monotonic() + 60
+    while on(machine, "sh", "-c", condition, check=False).returncode != 0:
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.1)
     return True
 
 
@@ -72,9 +96,10 @@ def test_what_grows_too_large_loses_its_oldest_lines(on: On, machine: str) -> No
     grow = "umask 027; head -c 3000000 /dev/urandom | base64 >> /var/log/cluster/node9/messages.log"
     for _ in range(4):
         on(machine, "sh", "-c", grow)
-        # Rotated files are named by the second.
-        time.sleep(1.1)
-        on(machine, "systemctl", "start", "deploy-log-size.service")
+        # Rotated files are named by the second; it takes another.
+        assert comes(on, machine, '! test -e "$(date +/var/log/cluster/node9/messages.log-%Y%m%d-%s)"')
+        started = on(machine, "systemctl", "start", "deploy-log-size.service", check=False)
+        assert started.returncode == 0, on(machine, "journalctl", "--unit=deploy-log-size.service").stdout
     kept = on(machine, "du", "--summarize", "--block-size=1M", "/var/log/cluster/node9").stdout
     assert int(kept.split()[0]) <= 8
     send(on, machine, "node9", "after the flood")
@@ -82,10 +107,36 @@ def test_what_grows_too_large_loses_its_oldest_lines(on: On, machine: str) -> No
     assert on(machine, "systemctl", "is-active", "deploy-log-size.timer").stdout == "active\n"
 
 
+def test_a_loud_sender_costs_a_quiet_one_no_lines(on: On, machine: str) -> None:
+    """The quiet one speaks while the loud one does, and when all of that is on its way."""
+    loud = ["python3", "-c", FLOOD, ADDRESSES["node7"], str(FLOOD_LINES)]
+    on(machine, "systemd-run", "--quiet", "--unit=loud", "--remain-after-exit", *loud)
+    for number in range(10):
+        send(on, machine, "node8", f"quiet {number} of 20")
+    assert comes(on, machine, 'test "$(systemctl show --value --property=SubState loud)" = exited')
+    for number in range(10, 20):
+        send(on, machine, "node8", f"quiet {number} of 20")
+    on(machine, "systemctl", "stop", "loud")
+    quiet = "grep --no-filename --only-matching 'quiet [0-9]* of 20' /var/log/cluster/node8/messages.log*"
+    assert comes(on, machine, f'test "$({quiet} | sort --unique | wc --lines)" = 20')
+    assert comes(on, machine, f"zgrep --quiet 'flood {FLOOD_LINES} ' /var/log/cluster/node7/messages.log*")
+
+
 def test_what_another_host_logs_is_kept(on: On) -> None:
     on("bookworm", "logger", "--tag=probe", "hello from the other machine")
     path = "/var/log/cluster/bookworm/messages.log"
     assert arrives(on, "trixie", path, "probe: hello from the other machine", 30)
+
+
+def test_a_host_sends_no_faster_than_it_is_told(on: On) -> None:
+    lines = 4000
+    began = time.monotonic()
+    text = "".join(f"of a file {number}.\n" for number in range(1, lines + 1))
+    on("bookworm", "sh", "-c", "mkdir -p /var/log/slurm; cat > /var/log/slurm/loud.log", data=text)
+    kept = "zgrep --no-filename 'loud: of a file' /var/log/cluster/bookworm/messages.log*"
+    assert comes(on, "trixie", f'test "$({kept} | sort --unique | wc --lines)" = {lines}')
+    # As converge.yml says, a thousand a second in batches of a hundred; a slow machine takes longer.
+    assert time.monotonic() - began > lines / 1000 - 0.2
 
 
 def test_without_tls_nothing_comes_in(on: On, machine: str) -> None:
@@ -121,7 +172,10 @@ def test_old_logs_go_and_new_ones_are_written(on: On, machine: str) -> None:
     send(on, machine, "node9", "before")
     assert arrives(on, machine, "/var/log/cluster/node9/messages.log", "before")
     on(machine, "logrotate", "--force", "/etc/logrotate.d/deploy-cluster")
-    time.sleep(1)
+    # rsyslog goes on with a new file when it has let go of the old one.
+    assert comes(
+        on, machine, "! ls -l /proc/$(pidof rsyslogd)/fd | grep -q /var/log/cluster/node9/messages.log-"
+    )
     send(on, machine, "node9", "afterwards")
     assert arrives(on, machine, "/var/log/cluster/node9/messages.log", "afterwards")
     assert "before" not in on(machine, "cat", "/var/log/cluster/node9/messages.log").stdout
