@@ -44,6 +44,7 @@ _UNANSWERED = "failed"
 _GPU = re.compile(r"nvidia\d+$")
 _CHUNK = 1 << 20
 _LARGEST_OF_USERS = 1 << 20
+_MOST_STEPS = 1000
 # By the kind of file system, which is the first word there.
 _LOCAL = re.compile(r"(?!nfs|cifs|smb|ceph|lustre|beegfs|gpfs|glusterfs|9p|afs|fuse)")
 _NO_ANSWER = {"type": "no answer"}
@@ -90,7 +91,8 @@ def files(paths: Iterable[str]) -> dict[str, Any]:
     for place in _remote_places():
         places[place] = []
     for path in paths:
-        place = max((place for place in places if path.startswith(place + "/")), key=len, default="")
+        real = _leads_to(path, [*places])
+        place = max((place for place in places if real.startswith(place + "/")), key=len, default="")
         places[place].append(path)
     found = {path: _file(path) for path in places.pop("")}
     for place in sorted(places):
@@ -103,6 +105,22 @@ def _remote_places() -> list[str]:
     with open(_MOUNTINFO, encoding="utf-8", errors="replace") as table:
         lines = [line.partition(" - ") for line in table]
     return [before.split()[4] for before, _, after in lines if not _LOCAL.match(after)]
+
+
+def _leads_to(path: str, places: list[str]) -> str:
+    """Where a path is when the links on its way were followed, as far as that asks none of these places."""
+    done, (*left, last) = "/", path.split("/")[1:]
+    for _ in range(_MOST_STEPS):
+        if not left or done in places:
+            break
+        here = os.path.normpath(os.path.join(done, left.pop(0)))
+        try:
+            target = os.readlink(here)
+        except OSError:
+            done = here
+            continue
+        done, left = "/" if target.startswith("/") else done, [*target.split("/"), *left]
+    return os.path.join(done, *left, last)
 
 
 def _in_time(paths: list[str]) -> dict[str, Any]:
@@ -133,27 +151,59 @@ def _in_time(paths: list[str]) -> dict[str, Any]:
 
 def _file(path: str) -> dict[str, str] | None:
     try:
-        found = os.lstat(path)
-        if _is_misled(path):
-            return {"type": "behind a link that is not root's"}
-        state = {"mode": format(stat.S_IMODE(found.st_mode), "04o")}
-        state["owner"], state["group"] = _name(pwd.getpwuid, found.st_uid), _name(grp.getgrgid, found.st_gid)
-        if stat.S_ISLNK(found.st_mode):
-            return {"type": "link", "target": os.readlink(path)}
-        if stat.S_ISREG(found.st_mode):
-            return {"type": "file", "content": _content(path), **state}
+        return _state(path)
+    except PermissionError:
+        return _as_owner(path)
     except OSError:
         return None
-    kind = "directory" if stat.S_ISDIR(found.st_mode) else "other"
-    return {"type": kind, **state}
+
+
+def _as_owner(path: str) -> dict[str, str] | None:
+    """What those see to whom the place belongs, where root itself may not look (root_squash)."""
+    try:
+        os.seteuid(_keeper(path))
+        return _state(path)
+    except PermissionError:
+        return dict(_NO_ANSWER)
+    except OSError:
+        return None
+    finally:
+        os.seteuid(os.getuid())
+
+
+def _keeper(path: str) -> int:
+    """Who owns the deepest directory on the way that can be seen."""
+    place = os.path.dirname(path)
+    while True:
+        try:
+            return os.stat(place).st_uid
+        except PermissionError:
+            place = os.path.dirname(place)
+
+
+def _state(path: str) -> dict[str, str]:
+    found = os.lstat(path)
+    if _is_misled(path):
+        return {"type": "behind a link that is not root's"}
+    if stat.S_ISLNK(found.st_mode):
+        return {"type": "link", "target": os.readlink(path)}
+    state = {"mode": format(stat.S_IMODE(found.st_mode), "04o")}
+    state["owner"], state["group"] = _name(pwd.getpwuid, found.st_uid), _name(grp.getgrgid, found.st_gid)
+    if stat.S_ISREG(found.st_mode):
+        return {"type": "file", "content": _content(path), **state}
+    return {"type": "directory" if stat.S_ISDIR(found.st_mode) else "other", **state}
 
 
 def _is_misled(path: str) -> bool:
-    """Whether somebody else than root says where a path leads to."""
+    """Whether somebody else than root says where a path leads to; in root's directories nobody else can."""
     place = os.path.dirname(path)
     while place != "/":
-        status = os.lstat(place)
-        if stat.S_ISLNK(status.st_mode) and status.st_uid != 0:
+        status, above = os.lstat(place), os.stat(os.path.dirname(place))
+        if (
+            stat.S_ISLNK(status.st_mode)
+            and status.st_uid != 0
+            and (above.st_uid != 0 or above.st_mode & 0o022)
+        ):
             return True
         place = os.path.dirname(place)
     return False

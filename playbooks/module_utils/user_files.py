@@ -22,7 +22,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ansible.module_utils.mount_table import Mount, containing, mounted
+from ansible.module_utils.mount_table import NETWORK_KINDS, Mount, containing, mounted
 
 SECONDS = 10.0
 """For how long one waits for each."""
@@ -30,6 +30,7 @@ SECONDS = 10.0
 _LARGEST = 1 << 20
 _CHUNK = 1 << 16
 _MOST_DESCRIPTORS = 4096
+_MOST_STEPS = 1000
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
@@ -129,8 +130,21 @@ def opened(name: str, directory: int | None = None) -> Iterator[int]:
 
 
 def _place(path: str, mounts: Sequence[Mount]) -> str:
-    mount = containing(path, mounts)
-    return mount.path if mount else "/"
+    """The mount point that a path leads to; a file server, which may not answer, is not asked for links."""
+    place, parts = Path("/"), [*Path(path).parts[1:]]
+    for _ in range(_MOST_STEPS):
+        mount = containing(str(place), mounts)
+        if not parts or (mount and (mount.kind in NETWORK_KINDS or mount.kind.startswith("fuse"))):
+            return mount.path if mount else "/"
+        here = Path(os.path.normpath(place / parts.pop(0)))
+        try:
+            target = here.readlink()
+        except OSError:
+            place = here
+            continue
+        place, parts = Path("/") if target.is_absolute() else place, [*target.parts, *parts]
+        parts = parts[1:] if parts[:1] == ["/"] else parts
+    return "/"
 
 
 def _until_one_hangs(works: Sequence[Work], seconds: float) -> dict[str, Outcome]:

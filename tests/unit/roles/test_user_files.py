@@ -98,3 +98,17 @@ def test_a_small_file_is_read_whole(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"x" * (module._LARGEST + 1))
     with pytest.raises(module.UnfitError, match="larger than 1 MiB"):
         module.read_small(str(tmp_path / "file"))
+
+
+def test_a_link_leads_to_the_file_server_and_a_file_server_is_not_asked_for_links(tmp_path: Path) -> None:
+    server = tmp_path / "server"
+    (server / "alice").mkdir(parents=True)
+    (server / "alice/.ssh").symlink_to("/")
+    (tmp_path / "relative").symlink_to("server/alice")
+    (tmp_path / "absolute").symlink_to(server / "alice")
+    (tmp_path / "circle").symlink_to("circle")
+    mounts = [module.Mount("root", "/", "ext4"), module.Mount("nas:/home", str(server), "nfs4")]
+    for path in ("relative", "absolute", "server/alice", "server/alice/.ssh/file", "relative/.ssh"):
+        assert module._place(str(tmp_path / path), mounts) == str(server)
+    for path in ("circle", "none", "circle/more"):
+        assert module._place(str(tmp_path / path), mounts) == "/"

@@ -344,7 +344,7 @@ def test_what_users_put_in_the_way_is_neither_read_nor_followed(tmp_path: Path) 
     device.symlink_to("/dev/zero")
     home.mkdir()
     (home / ".ssh").symlink_to("/etc")
-    for path in (pipe, sparse, device, home / ".ssh"):
+    for path in (pipe, sparse, device, home, home / ".ssh"):
         os.chown(path, 65534, 65534, follow_symlinks=False)
     found = on_host.files(map(str, (pipe, sparse, device, home / ".ssh/hostname")))
     assert found[str(pipe)]["type"] == "other"
