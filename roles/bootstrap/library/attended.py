@@ -3,10 +3,18 @@
 
 from __future__ import annotations
 
+import stat
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ansible.module_utils.attended_texts import apt_text, needrestart_text, objections
+from ansible.module_utils.attended_texts import (
+    NEEDRESTART_RESTARTS,
+    apt_text,
+    attended,
+    needrestart_text,
+    objections,
+)
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.root_file import keep, text_of
 
@@ -15,7 +23,7 @@ module: attended
 short_description: Packages and services that nothing replaces or restarts behind the admins' back
 description:
   - Tells unattended-upgrades and needrestart to leave them alone, whether they are installed or not, and asks
-    apt whether another of its files says otherwise.
+    apt and needrestart's own configuration whether another file says otherwise.
 options:
   packages:
     description: Patterns for the beginning of names of packages; none means that the files are removed.
@@ -36,7 +44,7 @@ deploy_manages:
   type: dict
   returned: always
 deploy_pending:
-  description: What another file of apt's takes back.
+  description: What another file of apt's or needrestart's takes back.
   type: list
   returned: always
 """
@@ -44,6 +52,43 @@ deploy_pending:
 # Read last, each.
 _APT = Path("/etc/apt/apt.conf.d/99deploy-attended")
 _NEEDRESTART = Path("/etc/needrestart/conf.d/zz-deploy.conf")
+_CONFIGURATION = Path("/etc/needrestart/needrestart.conf")
+_UNITS = (Path("/etc/systemd/system"), Path("/usr/lib/systemd/system"), Path("/lib/systemd/system"))
+_SECONDS = "10"
+
+
+def needrestart_objections(
+    module: AnsibleModule, services: list[str], configuration: Path = _CONFIGURATION
+) -> Iterator[str]:
+    """What needrestart's files say otherwise, each of which may take back what another says.
+
+    They are programs, which needrestart itself runs as root; here only those that root alone can write are.
+    """
+    perl = module.get_bin_path("perl")
+    if not services or perl is None or not configuration.exists():
+        return
+    parts = [configuration, configuration.parent / "conf.d", *configuration.parent.glob("conf.d/*.conf")]
+    if loose := [str(path) for path in parts if path.exists() and not _is_roots(path)]:
+        yield f"needrestart's settings are not judged: others than root may write {', '.join(loose)}"
+        return
+    units = [path.name for place in _UNITS for path in place.glob("*.service")]
+    names = attended(services, units)
+    command = ["timeout", _SECONDS, perl, "-e", NEEDRESTART_RESTARTS, str(configuration), *names]
+    code, out, problem = module.run_command(command, environ_update={"LC_ALL": "C"})
+    if code:
+        reason = " ".join(problem.split()) or f"exit code {code}"
+        yield f"needrestart's settings cannot be read from {configuration}: {reason}"
+    elif out.split():
+        yield (
+            f"needrestart may restart {', '.join(out.split())} behind deploy's back; {configuration} or a "
+            f"file in {configuration.parent / 'conf.d'} says so"
+        )
+
+
+def _is_roots(path: Path) -> bool:
+    """Whether root alone may write it."""
+    found = path.stat()
+    return found.st_uid == 0 and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 def main() -> None:
@@ -73,6 +118,7 @@ def main() -> None:
             f"unattended-upgrades may act behind deploy's back: {what}; a later file in {_APT.parent} says so"
             for what in objections(dump, packages)
         ]
+        pending += needrestart_objections(module, services)
     module.exit_json(
         changed=changed,
         deploy_manages={"files": [str(path) for path, text in wanted.items() if text]},
