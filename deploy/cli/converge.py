@@ -19,6 +19,7 @@ from deploy.errors import DeployError, ExitCode, Finding, error
 from deploy.judge.departed import Departed, left_over_events
 from deploy.judge.findings import findings_of, is_refused, with_findings
 from deploy.judge.forecast import Forecast, forecast_of
+from deploy.judge.moved_controller import moved_controller, with_move
 from deploy.judge.served import is_new_cluster
 from deploy.judge.unfinished import Phases
 from deploy.judge.version_skew import version_skew
@@ -383,12 +384,15 @@ class ClusterRun:
             asked = meanwhile.submit(self._verify, hosts, meanwhile)
             contract, _ = self._contract(told.append, cancellation, keeps=False)
             work = self._work(contract, asked, told.append, cancellation)
+            before = forecast = forecast_of(told)
             if work.plan.steps and not _broke(told):
-                _, events = self._foretell(self.options, work, variable_files, display, cancellation)
+                forecast, events = self._foretell(self.options, work, variable_files, display, cancellation)
+                failures = (*before.failures, *forecast.failures)
+                forecast = replace(forecast, drift=before.drift, failures=failures)
                 told += events
             departed = work.looked.departed.result()
             told += left_over_events(work.left, departed, shown_path(self.site.inventory))
-        return forecast_of(told), summarize(told, hosts, started=started)
+        return forecast, summarize(told, hosts, started=started)
 
     def _foretell(
         self,
@@ -410,7 +414,8 @@ class ClusterRun:
         self._apply("plan", work, on_event, cancellation, variable_files=variable_files, options=looking)
         self._refuse_skew(events)
         _refuse_unknown_secrets(events)
-        return forecast_of(events), events
+        forecast, moved = forecast_of(events), moved_controller(events, self.site)
+        return (with_move(forecast, moved, self._members.queue(moved)) if moved else forecast), events
 
     def _refuse_skew(self, events: list[Event]) -> None:
         """Raises DeployError when hosts have releases of Slurm that do not work together."""

@@ -8,6 +8,7 @@ from typing import Any
 from deploy.cli.options import Options
 from deploy.cli.records import login_of
 from deploy.judge.departed import Departed, departed_hosts, remembered
+from deploy.judge.moved_controller import Moved, Queue
 from deploy.run import on_departed, on_host
 from deploy.run.ssh import Unanswered, ask
 from deploy.site.inventory import Host, Site
@@ -66,6 +67,12 @@ class Members:
         without = {other: entry for other, entry in _together(known).items() if other != name}
         questions = {master: ("know", {"hosts": without}) for master in known}
         return ask(questions, self.site.hosts, login_of(self.options), self.options.forks, on_host)
+
+    def queue(self, moved: Moved) -> Queue:
+        """The jobs of the cluster whose controller moves; None where nobody can say which there are."""
+        answer = self.ask({moved.witness: ("queue", {"configuration": moved.file})}, self.site.hosts)
+        jobs: Queue | Unanswered = answer[moved.witness]
+        return None if isinstance(jobs, Unanswered) else jobs
 
     def leave(self, host: Host) -> Any:  # noqa: ANN401 - what on_departed.leave returns, or Unanswered
         """Takes from a host that left what makes it a member."""

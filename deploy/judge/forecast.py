@@ -108,7 +108,12 @@ def asked_slurm(events: Iterable[Event]) -> Mapping[str, Any]:
 def _jobs(slurm: Mapping[str, Any]) -> tuple[Job, ...] | None:
     if not slurm or (slurm["configured"] and not slurm["answers"]):
         return None
-    return tuple(map(_job, slurm["jobs"]))
+    return jobs_of(slurm["jobs"])
+
+
+def jobs_of(listed: Iterable[Mapping[str, str]]) -> tuple[Job, ...]:
+    """Jobs as the module slurm_jobs lists them."""
+    return tuple(map(_job, listed))
 
 
 def _job(job: Mapping[str, str]) -> Job:

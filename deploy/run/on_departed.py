@@ -26,6 +26,8 @@ _OURS = ("converged", "left.json", "hosts.json")
 # Slurm's own before munge, which they speak through to the last.
 _SERVICES = ("slurmd", "slurmctld", "slurmdbd", "sackd", "munge")
 _SECONDS = 90
+# By key of the module slurm_jobs the letter that squeue has for it.
+_JOB = {"id": "%i", "state": "%T", "user": "%u", "partition": "%P", "nodes": "%N"}
 
 
 def _run(*command: str) -> tuple[str, bool]:
@@ -124,8 +126,17 @@ def jobs(node: str) -> list[str]:
     return [line.strip() for line in said.splitlines() if line.strip()] if succeeded else [said.strip()]
 
 
+def queue(configuration: str) -> list[dict[str, str]] | None:
+    """The jobs of the cluster with this slurm.conf; None where its controller does not answer."""
+    # Without it squeue would try for minutes.
+    words = ("timeout", "15", "squeue", "--noheader", "--all", "--format", "|".join(_JOB.values()))
+    said, succeeded = _run("env", f"SLURM_CONF={configuration}", *words)
+    rows = (line.strip().split("|") for line in said.splitlines())
+    return [dict(zip(_JOB, row)) for row in rows if len(row) == len(_JOB)] if succeeded else None  # noqa: B905
+
+
 def main(verb: str, arguments: dict[str, Any]) -> None:
     """Does what it is asked for and prints the answer as one line."""
-    verbs: dict[str, Callable[..., Any]] = {"holds": holds, "leave": leave, "jobs": jobs}
+    verbs: dict[str, Callable[..., Any]] = {"holds": holds, "leave": leave, "jobs": jobs, "queue": queue}
     answer = verbs[verb](**arguments)
     sys.stdout.write("\ndeploy:" + json.dumps(answer) + "\n")

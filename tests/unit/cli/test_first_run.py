@@ -1,6 +1,7 @@
 """The first run of a site on machines that may serve a cluster already."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -54,3 +55,42 @@ def test_machines_that_the_discovery_did_not_check_are_planned_first(
         machines.run(inventory, never)
     assert machines.ran == ["discover", "plan"]
     assert not (tmp_path / "secrets.yml").exists()
+
+
+_OF_ANOTHER: dict[str, Any] = {
+    **NOTHING,
+    "cluster": {"file": "/run/slurm/conf/slurm.conf", "name": "cluster", "controllers": {"ctl0": "10.0.0.9"}},
+}
+_JOB = {"id": "7", "state": "RUNNING", "user": "alice", "partition": "gpu", "nodes": "node1"}
+
+
+class RefusedError(Exception):
+    """The admin said no."""
+
+
+def test_a_controller_on_another_machine_needs_consent_before_anything_changes(
+    machines: Machines, tmp_path: Path
+) -> None:
+    machines.serves = {"node1": _OF_ANOTHER, "node2": _OF_ANOTHER}
+    machines.queues = {"node1": [_JOB]}
+    inventory = write_site(tmp_path, files=_UNDISCOVERED)
+    asked: list[Forecast] = []
+
+    def refuse(forecast: Forecast, _: str) -> None:
+        asked.append(forecast)
+        raise RefusedError
+
+    with pytest.raises(RefusedError):
+        machines.run(inventory, refuse)
+    assert machines.ran == ["discover", "plan"]
+    assert machines.asked == ["node1"]
+    assert not (tmp_path / "secrets.yml").exists()
+    for forecast in (*asked, machines.plan(inventory)):
+        (loss,) = forecast.losses
+        assert (loss.before, loss.after, [job.id for job in loss.jobs]) == ("ctl0", "ctl1", ["7"])
+
+
+def test_whoever_agrees_gets_the_new_controller(machines: Machines, tmp_path: Path) -> None:
+    machines.serves = {"node1": _OF_ANOTHER}
+    machines.run(write_site(tmp_path, files=_UNDISCOVERED), lambda *_: None)
+    assert machines.ran == ["discover", "plan", "cluster"]

@@ -82,3 +82,30 @@ def test_nobody_leaves_while_jobs_run(machine: Machine) -> None:
 def test_what_cannot_be_stopped_is_told(machine: Machine) -> None:
     machine.stays = {"munge"}
     assert on_departed.leave(_KEY)["holds"] == ["running munge"]
+
+
+@pytest.mark.parametrize(
+    ("said", "jobs"),
+    [
+        ("", []),
+        (
+            "7|RUNNING|alice|gpu|node1\n",
+            [{"id": "7", "state": "RUNNING", "user": "alice", "partition": "gpu", "nodes": "node1"}],
+        ),
+        (None, None),
+    ],
+)
+def test_the_queue_of_a_cluster_by_its_own_configuration(
+    monkeypatch: pytest.MonkeyPatch, said: str | None, jobs: list[dict[str, str]] | None
+) -> None:
+    def run(*command: str) -> tuple[str, bool]:
+        assert command[:3] == ("env", "SLURM_CONF=/run/slurm/conf/slurm.conf", "timeout")
+        assert command[-1] == "%i|%T|%u|%P|%N"
+        return (
+            ("slurm_load_jobs error: Unable to contact slurm controller\n", False)
+            if said is None
+            else (said, True)
+        )
+
+    monkeypatch.setattr(on_departed, "_run", run)
+    assert on_departed.queue("/run/slurm/conf/slurm.conf") == jobs

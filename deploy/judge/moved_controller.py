@@ -1,0 +1,78 @@
+"""A cluster whose controller shall be a machine that has not its state: it would know none of the jobs."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from deploy.judge.forecast import Forecast, Loss, jobs_of
+from deploy.judge.served import Served, served
+from deploy.run.events import Event
+from deploy.site.inventory import Host, Site
+
+Queue = list[dict[str, str]] | None
+"""The jobs of a cluster, as ``slurm_jobs`` has them; None where its controller does not answer."""
+
+
+@dataclass(frozen=True)
+class Moved:
+    """``witness`` is of a cluster by its ``file``, whose controllers were ``before`` and shall be ``after``.
+
+    ``has_state``: a slurmctld ran by what ``after`` has, there or where it was copied from.
+    """
+
+    witness: str
+    file: str
+    before: str
+    after: str
+    has_state: bool
+
+    def loss(self, queue: Queue) -> Loss | None:
+        """What is lost; nothing where the state was copied from a slurmctld that is stopped since."""
+        if self.has_state and queue is None:
+            return None
+        what = (
+            f"slurmctld on {self.before} still runs, so what {self.after} has of the state is old"
+            if self.has_state
+            else f"{self.after} has not the state of this cluster"
+        )
+        why = (
+            f"{self.witness} is of the cluster of {self.before} ({self.file}); {what}, and knows none of its "
+            f"jobs: stop slurmctld on {self.before} and copy its StateSaveLocation to {self.after}, "
+            f"or put {self.before} back into [slurm-master]"
+        )
+        return Loss("SlurmctldHost", self.before, self.after, why, jobs_of(queue or ()))
+
+
+def moved_controller(events: Iterable[Event], site: Site) -> Moved | None:
+    """The move that machines tell of, whether or not jobs are lost by it; None where the controller stays."""
+    found = served(events)
+    first = site.masters[0]
+    if first.name not in found:
+        return None
+    own = found[first.name]
+    is_controller = _is_among(first, own)
+    for name, said in found.items():
+        cluster = said["cluster"]
+        if name == first.name or not cluster or (is_controller and _is_among(first, said)):
+            continue
+        # Controllers of one cluster share their state.
+        if own["state"] and any(_is_among(master, said) for master in site.masters):
+            continue
+        before = ", ".join(cluster["controllers"]) or "another controller"
+        return Moved(name, cluster["file"], before, first.name, own["state"])
+    return None
+
+
+def with_move(forecast: Forecast, moved: Moved, queue: Queue) -> Forecast:
+    """The forecast with what is lost by a move; the jobs are those of the controller that was."""
+    loss = moved.loss(queue)
+    if loss is None:
+        return forecast
+    jobs = None if queue is None else loss.jobs
+    return replace(forecast, losses=(loss, *forecast.losses), jobs=jobs)
+
+
+def _is_among(host: Host, said: Served) -> bool:
+    """Whether a host is one of the controllers that a configuration names, by its name or its address."""
+    controllers: Mapping[str, Any] = (said["cluster"] or {}).get("controllers", {})
+    return host.name in controllers or host.cluster_address in controllers.values()
