@@ -46,7 +46,7 @@ class Moved:
 def moved_controller(events: Iterable[Event], site: Site) -> Moved | None:
     """The move that machines tell of, whether or not jobs are lost by it; None where the controller stays."""
     found = served(events)
-    first = site.masters[0]
+    first = site.controller
     if first.name not in found:
         return None
     own = found[first.name]
@@ -56,7 +56,7 @@ def moved_controller(events: Iterable[Event], site: Site) -> Moved | None:
         if name == first.name or not cluster or (is_controller and _is_among(first, said)):
             continue
         # Controllers of one cluster share their state.
-        if own["state"] and any(_is_among(master, said) for master in site.masters):
+        if own["state"] and any(_is_among(master, said) for master in site.controllers):
             continue
         before = ", ".join(cluster["controllers"]) or "another controller"
         return Moved(name, cluster["file"], before, first.name, own["state"])

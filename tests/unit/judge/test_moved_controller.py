@@ -71,7 +71,7 @@ def test_controllers_of_one_cluster_share_their_state(tmp_path: Path) -> None:
     """Another machine takes the first place, and finds what the old one wrote."""
     two = INVENTORY.replace("[slurm-master]\n", "[slurm-master]\nctl2\n").replace("[all]\n", "[all]\nctl2\n")
     site = read_site(write_site(tmp_path, two))
-    assert site.masters[0].name == "ctl2"
+    assert site.controller.name == "ctl2"
     assert moved_controller([checked("ctl2", state=True), checked("node1", OURS)], site) is None
     assert moved_controller([checked("ctl2"), checked("node1", OURS)], site)
 
