@@ -9,6 +9,14 @@ from dataclasses import dataclass
 _CONF = "/etc/slurm"
 _CACHE = "/var/spool/slurmd/conf-cache"
 _RECONFIGURE = "scontrol reconfigure; sleep 2"
+_STARTED = "until scontrol ping | grep -q 'is UP'; do sleep 0.5; done"
+"""A controller that was started answers."""
+_REGISTERED = (
+    "until scontrol show node $(hostname) | grep State= | grep -vqE 'NOT_RESPONDING|[*]'; do sleep 0.5; done"
+)
+"""A node that was started is known to the controller."""
+_ACCOUNTS = "until sacctmgr -n show cluster >/dev/null 2>&1; do sleep 0.5; done"
+"""A database daemon that was started answers."""
 _APART = (
     r"s/^NodeName=node\[1-2\] NodeAddr=([0-9.]*)\[([0-9]+)-([0-9]+)\] (.*)$"
     r"/NodeName=node1 NodeAddr=\1\2 \4\nNodeName=node2 NodeAddr=\1\3 \4/"
@@ -272,7 +280,7 @@ DATABASE = (
         ("ctl1",),
         "sacctmgr",
         ("ctl1: systemctl stop mariadb",),
-        ("ctl1: systemctl start mariadb; systemctl restart slurmdbd; sleep 2",),
+        (f"ctl1: systemctl start mariadb; systemctl restart slurmdbd; {_ACCOUNTS}",),
     ),
     Fault(
         "a daemon of a host is down",
@@ -291,7 +299,7 @@ ACCOUNTING = (
         ("ctl1",),
         "sacctmgr",
         ("ctl1: systemctl stop slurmdbd",),
-        ("ctl1: systemctl start slurmdbd; sleep 2",),
+        (f"ctl1: systemctl start slurmdbd; {_ACCOUNTS}",),
     ),
 )
 
@@ -302,7 +310,7 @@ CONTROLLER = (
         ("ctl1",),
         "is down",
         ("ctl1: systemctl stop slurmctld",),
-        ("ctl1: systemctl start slurmctld; sleep 3",),
+        (f"ctl1: systemctl start slurmctld; {_STARTED}",),
     ),
 )
 
@@ -343,14 +351,14 @@ CONSTRAINTS = (
             f"ctl1: sed -i 's/Constrain\\(.*\\)=yes/Constrain\\1=no/' {_CONF}/cgroup.conf",
             f"ctl1: sed -i -e 's,^TaskPlugin=.*,TaskPlugin=task/cgroup,' {_CONF}/slurm.conf",
             f"ctl1: sed -i /^JobContainerType/d {_CONF}/slurm.conf",
-            "ctl1: systemctl restart slurmctld; sleep 3",
-            "node1: systemctl restart slurmd; sleep 1",
-            "node2: systemctl restart slurmd; sleep 2",
+            f"ctl1: systemctl restart slurmctld; {_STARTED}",
+            f"node1: systemctl restart slurmd; {_REGISTERED}",
+            f"node2: systemctl restart slurmd; {_REGISTERED}",
         ),
         (
-            f"ctl1: mv /root/slurm.conf /root/cgroup.conf {_CONF}/; systemctl restart slurmctld; sleep 3",
-            "node1: systemctl restart slurmd; sleep 1",
-            "node2: systemctl restart slurmd; sleep 2",
+            f"ctl1: mv /root/slurm.conf /root/cgroup.conf {_CONF}/; systemctl restart slurmctld; {_STARTED}",
+            f"node1: systemctl restart slurmd; {_REGISTERED}",
+            f"node2: systemctl restart slurmd; {_REGISTERED}",
         ),
     ),
     Fault(

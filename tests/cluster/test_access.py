@@ -24,11 +24,13 @@ def test_ssh_to_a_node_needs_a_job_there_and_ends_with_it(cluster: Cluster) -> N
     assert f"/job_{job}/step_extern" in cluster.as_user("ssh node1 cat /proc/self/cgroup")
     assert "you have no active jobs" in cluster.as_user("ssh node2 hostname", expect=255)
     cluster.as_user("ssh node1 sleep 4711 > session 2>&1 & sleep 2")
-    assert cluster.on("node1", "pgrep", "--full", "^sleep 4711")
+
+    def is_in() -> bool:
+        return bool(cluster.on("node1", "pgrep", "--full", "^sleep 4711", expect=None))
+
+    wait_until("the session begins", is_in, 60)
     cluster.as_user(f"scancel {job}")
-    wait_until(
-        "the session ends", lambda: not cluster.on("node1", "pgrep", "-f", "^sleep 4711", expect=None), 20
-    )
+    wait_until("the session ends", lambda: not is_in(), 60)
     assert "closed by remote host" in cluster.as_user("cat session")
 
 
