@@ -9,7 +9,7 @@ from deploy.judge.departed import Departed
 from deploy.judge.drift import HostState
 from deploy.judge.host import Judge, Promise
 from deploy.judge.node_status import NodeStatus, Reach, Service, SlurmNode, answer_of, slurm_nodes
-from deploy.plan.questions import SERVICES_OF_SOME_RELEASES
+from deploy.plan.declarations import optional_units
 from deploy.run.events import HostResult
 from deploy.site.inventory import Site
 
@@ -100,7 +100,7 @@ def _promise(site: Site, name: str, inventory: str, *, is_node: bool) -> Promise
         foretell=f"deploy plan {inventory} --limit {name}",
         controller=site.controller.name,
         is_node=is_node,
-        optional=SERVICES_OF_SOME_RELEASES,
+        optional=optional_units(),
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from deploy.plan import requirements
+from deploy.plan.declarations import programs
 from deploy.plan.gpu_wiring import has_managed_gpus
 from deploy.plan.monitoring_wiring import listening_roles
 from deploy.plan.requirements import Room
@@ -24,19 +25,6 @@ Variables = dict[str, Any]
 _CHRONY_MUST_NOT_SET = "-x"
 _NODE_NAME_OPTION = "-N"
 _KERNEL_NAME = 15
-_PROGRAMS: Mapping[str, str] = {
-    "node_exporter": "prometheus-node-exporter",
-    "gpu_exporter": "nvitop-exporter",
-    "slurm_metrics": "python3",
-    "mysqld_exporter": "prometheus-mysqld-exporter",
-    "blackbox_exporter": "prometheus-blackbox-exporter",
-    "alertmanager": "prometheus-alertmanager",
-    "prometheus": "prometheus",
-    "grafana": "grafana",
-}
-"""The programs of the monitoring's roles that listen."""
-_OTHER_PROGRAMS: Mapping[str, tuple[str, ...]] = {"gpu_exporter": ("dcgm-exporter",)}
-"""Those that a role may run in the place of the first."""
 
 
 def site_expectations(site: Site, entries: list[Variables]) -> Variables:
@@ -175,9 +163,9 @@ class _Duties:
             cache = self.host.value("package_cache_port")
             yield from _ports("apt-cacher-ng", cache, setting="package_cache_port")
         for role in listening_roles(self.site, self.host, self.contract):
-            program, setting = _PROGRAMS[role], f"{role}_port"
+            (program, *others), setting = programs(role), f"{role}_port"
             # The kernel cuts the names of processes.
-            also = (program[:_KERNEL_NAME], *_OTHER_PROGRAMS.get(role, ()))
+            also = (program[:_KERNEL_NAME], *others)
             yield from _ports(program, self.host.value(setting), setting=setting, also=also)
 
     def packages(self) -> Iterator[str]:

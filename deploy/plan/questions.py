@@ -6,36 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from deploy.plan.catalog import PHASES
+from deploy.plan.declarations import service
 from deploy.site.hardware import Hardware, hardware_of
 from deploy.site.inventory import Site
-
-_SERVICES: Mapping[str, str] = {
-    "time_sync": "chrony",
-    "nfs_server": "nfs-server",
-    "log_server": "rsyslog",
-    "log_client": "rsyslog",
-    "package_cache": "apt-cacher-ng",
-    "munge": "munge",
-    "mariadb": "mariadb",
-    "slurmdbd": "slurmdbd",
-    "slurmctld": "slurmctld",
-    "slurmd": "slurmd",
-    "slurm_client": "sackd",
-    "container_toolkit": "deploy-nvidia-cdi",
-    "dcgm": "nvidia-dcgm",
-    "node_exporter": "prometheus-node-exporter",
-    "gpu_exporter": "gpu_exporter",
-    "slurm_metrics": "slurm_metrics",
-    "mysqld_exporter": "prometheus-mysqld-exporter",
-    "blackbox_exporter": "prometheus-blackbox-exporter",
-    "alertmanager": "prometheus-alertmanager",
-    "prometheus": "prometheus",
-    "grafana": "grafana-server",
-}
-"""The daemons that roles leave running."""
-
-SERVICES_OF_SOME_RELEASES = frozenset({"sackd"})
-"""Daemons that not every distribution has; where one is missing, its host works without."""
 
 
 def asked_hosts(site: Site, limit: Collection[str] | None = None) -> tuple[str, ...]:
@@ -50,7 +23,7 @@ def services_by_host(site: Site, contract: Mapping[str, Hardware]) -> dict[str, 
     """The daemons that each host of the cluster should run, in the order of the phases."""
     services: dict[str, tuple[str, ...]] = {host.name: () for host in site.cluster}
     for phase in PHASES:
-        own = tuple(_SERVICES[role] for role in phase.roles if role in _SERVICES)
+        own = tuple(found.unit for role in phase.roles if (found := service(role)))
         for host in phase.members(site, contract):
             services[host.name] = tuple(dict.fromkeys((*services[host.name], *own)))
     return services

@@ -6,7 +6,8 @@ import pytest
 
 from deploy.content import roles
 from deploy.plan.catalog import PHASES
-from deploy.plan.questions import _SERVICES, asked_hosts, services_by_host, write_questions
+from deploy.plan.declarations import service
+from deploy.plan.questions import asked_hosts, services_by_host, write_questions
 from deploy.site.inventory import Site, read_site
 from tests.unit.site.sites import write_site
 
@@ -40,7 +41,7 @@ def test_every_role_that_runs_a_daemon_is_known_by_it() -> None:
         "openmpi",
         "deploy_metrics",
     }  # that of slurmd, a timer
-    assert {role for role in used if _runs_a_daemon(role)} == _SERVICES.keys()
+    assert {role for role in used if _runs_a_daemon(role)} == {role for role in used if service(role)}
 
 
 def _runs_a_daemon(role: str) -> bool:
