@@ -174,6 +174,12 @@ def test_only_the_site_says_which_controller_speaks_for_all() -> None:
     assert found == []
 
 
+def test_the_changelog_says_nothing_twice() -> None:
+    entries = re.findall(r"^- .*$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    starts = [entry[:60] for entry in entries]
+    assert [start for start in {*starts} if starts.count(start) > 1] == []
+
+
 def test_no_two_roles_share_a_variable() -> None:
     names = [name for role in role_directories() for name in options(role)]
     assert sorted(names) == sorted(set(names))
