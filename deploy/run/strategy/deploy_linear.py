@@ -38,6 +38,16 @@ def _add_collections(invocation: Any) -> None:  # noqa: ANN401 - mitogen has no 
         invocation._extra_sys_paths.update(map(str, Path(root).glob("ansible_collections/*/*")))  # noqa: SLF001
 
 
+def _connection(name: str, *arguments: Any, **options: Any) -> Any:  # noqa: ANN401 - mitogen has no types
+    """Ansible's connection plugin, but for that of a collection, for which mitogen asks when its own are listed.
+
+    Ansible would warn in every later run that the collection is not there.
+    """
+    return (None, None) if name == "kubectl" else _ansibles_connection(name, *arguments, **options)
+
+
+_ansibles_connection = ansible_mitogen.loaders.connection_loader__get_with_context
+ansible_mitogen.loaders.connection_loader__get_with_context = _connection
 ansible_mitogen.affinity.policy = ansible_mitogen.affinity.Policy()
 ansible_mitogen.planner._load_collections = _add_collections  # noqa: SLF001
 join_hops(ansible_mitogen.services.ContextService)
