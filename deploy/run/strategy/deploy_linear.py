@@ -39,7 +39,7 @@ def _add_collections(invocation: Any) -> None:  # noqa: ANN401 - mitogen has no 
 
 
 def _connection(name: str, *arguments: Any, **options: Any) -> Any:  # noqa: ANN401 - mitogen has no types
-    """Ansible's connection plugin, but for that of a collection, for which mitogen asks when its own are listed.
+    """Ansible's connection plugin; not a collection's, for which mitogen asks when its own are listed.
 
     Ansible would warn in every later run that the collection is not there.
     """
