@@ -44,7 +44,7 @@ class Moved:
 
 
 def moved_controller(events: Iterable[Event], site: Site) -> Moved | None:
-    """The move that machines tell of, whether or not jobs are lost by it; None where the controller stays."""
+    """The move that machines report, whether or not jobs are lost by it; None where the controller stays."""
     found = served(events)
     first = site.controller
     if first.name not in found:

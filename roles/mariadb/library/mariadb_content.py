@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.mariadb_client import account as quoted_account
+from ansible.module_utils.mariadb_client import lines, text
 
 DOCUMENTATION = r"""
 module: mariadb_content
@@ -79,8 +81,6 @@ _NATIVE = re.compile(
     r" IDENTIFIED (?:BY PASSWORD|VIA mysql_native_password USING) '(\*[0-9A-F]{40})'(?! OR\b)"
 )
 _SOCKET = re.compile(r" IDENTIFIED VIA unix_socket(?! OR\b)")
-# Then a quote is doubled and nothing else has a meaning inside quotes.
-_SESSION = "SET SESSION sql_mode = CONCAT(@@sql_mode, ',NO_BACKSLASH_ESCAPES');"
 
 
 class Account(NamedTuple):
@@ -91,7 +91,7 @@ class Account(NamedTuple):
 
     def __str__(self) -> str:
         """As in statements."""
-        return f"{_text(self.name)}@{_text(self.host)}"
+        return quoted_account(*self)
 
 
 class Change(NamedTuple):
@@ -101,18 +101,18 @@ class Change(NamedTuple):
     shown: str
 
 
-def privileges(text: str) -> frozenset[str]:
+def privileges(said: str) -> frozenset[str]:
     """The names in a list of privileges as the server shows them, with their columns."""
-    return frozenset(_named(match[0]) for match in _PRIVILEGE.finditer(text) if match[0].strip()) - {"USAGE"}
+    return frozenset(_named(match[0]) for match in _PRIVILEGE.finditer(said) if match[0].strip()) - {"USAGE"}
 
 
-def declared(text: str) -> Grants:
+def declared(said: str) -> Grants:
     """Privileges as in ``db.*:SELECT,INSERT/other.*:ALL``.
 
     Raises ValueError, with what is wrong, where it is something else.
     """
     grants: Grants = {}
-    for part in text.split("/"):
+    for part in said.split("/"):
         place, colon, names = part.strip().rpartition(":")
         if not colon or not _PLACE.fullmatch(place):
             message = f"{part!r}: want DATABASE.TABLE:PRIVILEGE,... as in slurm_acct_db.*:ALL"
@@ -163,9 +163,9 @@ def _quoted_place(place: str) -> str:
     return kind + space + ".".join(name if name == "*" else _identifier(name) for name in names.split(".", 1))
 
 
-def _named(text: str) -> str:
+def _named(said: str) -> str:
     """``select (`b`, a)`` as ``SELECT(a,b)``."""
-    name, _, columns = text.strip().partition("(")
+    name, _, columns = said.strip().partition("(")
     name = " ".join(name.upper().split())
     listed = sorted(column.strip(" `") for column in columns.rstrip(") ").split(",")) if columns else []
     return _ALIASES.get(name, name) + (f"({','.join(listed)})" if listed else "")
@@ -175,10 +175,6 @@ def _hash(password: str) -> str:
     """What mysql_native_password stores of a password: SHA-1 of its SHA-1."""
     once = hashlib.sha1(password.encode(), usedforsecurity=False).digest()
     return "*" + hashlib.sha1(once, usedforsecurity=False).hexdigest().upper()
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"
 
 
 def _identifier(name: str) -> str:
@@ -193,11 +189,7 @@ class Server:
 
     def lines(self, statement: str) -> list[str]:
         """What it answers to statements, a line per row; one that it refuses ends the module."""
-        command = ["mariadb", "--batch", "--raw", "--skip-column-names", "--binary-mode"]
-        code, out, err = self._module.run_command(command, data=f"{_SESSION}\n{statement};\n")
-        if code != 0:
-            self._module.fail_json(msg=f"MariaDB: {(err or out).strip()}")
-        return list(out.splitlines())
+        return list(lines(self._module, statement))
 
     def accounts(self) -> frozenset[Account]:
         """All that there are."""
@@ -223,7 +215,7 @@ class Server:
     def _account_changes(self, user: Mapping[str, Any], accounts: frozenset[Account]) -> Iterator[Change]:
         account = Account(user["name"], user["host"].lower())
         password = user["password"]
-        way = f"IDENTIFIED BY {_text(password)}" if password else "IDENTIFIED VIA unix_socket"
+        way = f"IDENTIFIED BY {text(password)}" if password else "IDENTIFIED VIA unix_socket"
         shown = "IDENTIFIED BY its password" if password else way
         now: Grants = {}
         if account not in accounts:

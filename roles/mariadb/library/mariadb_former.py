@@ -7,6 +7,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.given import given, remember
+from ansible.module_utils.mariadb_client import lines
 from ansible.module_utils.mariadb_former import Known, Server, noted, remaining, statements, stays
 
 DOCUMENTATION = r"""
@@ -51,15 +52,6 @@ _ACCOUNTS = "SELECT user, host FROM mysql.user"
 _DATABASES = "SELECT schema_name FROM information_schema.schemata"
 
 
-def _asked(module: AnsibleModule, statement: str) -> list[list[str]]:
-    """The rows of an answer; the machine's root is the server's."""
-    command = ["mariadb", "--batch", "--skip-column-names"]
-    code, out, err = module.run_command(command, data=statement)
-    if code != 0:
-        module.fail_json(msg=f"MariaDB: {(err or out).strip()} ({statement})")
-    return [line.split("\t") for line in out.splitlines()]
-
-
 def main() -> None:
     """Ask, compare, take away."""
     arguments: dict[str, Any] = {
@@ -69,7 +61,8 @@ def main() -> None:
     }
     module = AnsibleModule(argument_spec=arguments, supports_check_mode=True)
     declared = Server.of(module.params["accounts"], module.params["databases"])
-    present = Server.of(_asked(module, _ACCOUNTS), [row[0] for row in _asked(module, _DATABASES)])
+    accounts = (line.split("\t") for line in lines(module, _ACCOUNTS))
+    present = Server.of(accounts, lines(module, _DATABASES))
     before = Known.from_data(given(_REMEMBERED))
     revokes = module.params["revokes"]
     known = before if revokes else noted(before, declared, present)
@@ -77,7 +70,7 @@ def main() -> None:
     pending = list(stays(known, declared, present)) if revokes else []
     if not module.check_mode:
         for statement in due:
-            _asked(module, statement)
+            lines(module, statement)
         remember(_REMEMBERED, (remaining(known, declared, present) if revokes else known).as_data())
     module.exit_json(
         changed=bool(due),

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from ansible.module_utils.mariadb_client import account as quoted
+from ansible.module_utils.mariadb_client import text
+
 Account = tuple[str, str]
 """A name and where it connects from, in small letters: MariaDB does not tell hosts apart by case."""
 
@@ -74,20 +77,20 @@ def statements(known: Known, declared: Server, present: Server) -> Iterator[str]
     """Accounts that were made are dropped, with their connections; others lose what they were given."""
     former = _removable(known.made.accounts - declared.accounts, present)
     for account in sorted(former):
-        yield f"DROP USER {_quoted(account)}"
+        yield f"DROP USER {quoted(*account)}"
     others = {name for name, _ in present.accounts - former}
     for name in sorted({name for name, _ in former} - others):
-        yield f"KILL USER {_text(name)}"
+        yield f"KILL USER {text(name)}"
     for account in sorted(_staying(known, declared, present) - known.stripped):
-        yield f"REVOKE ALL PRIVILEGES, GRANT OPTION FROM {_quoted(account)}"
+        yield f"REVOKE ALL PRIVILEGES, GRANT OPTION FROM {quoted(*account)}"
 
 
 def stays(known: Known, declared: Server, present: Server) -> Iterator[str]:
     """What is declared no more and is not for deploy to remove, and what to do about it."""
     for account in sorted(_staying(known, declared, present)):
         yield (
-            f"the database account {_quoted(account)} is declared no more; it was there before, lost its "
-            f'privileges and stays. To remove it: mariadb -e "DROP USER {_quoted(account)}"'
+            f"the database account {quoted(*account)} is declared no more; it was there before, lost its "
+            f'privileges and stays. To remove it: mariadb -e "DROP USER {quoted(*account)}"'
         )
     for name in sorted((known.made.databases - declared.databases) & present.databases):
         yield (
@@ -102,12 +105,3 @@ def _staying(known: Known, declared: Server, present: Server) -> frozenset[Accou
 
 def _removable(accounts: frozenset[Account], present: Server) -> frozenset[Account]:
     return frozenset(account for account in accounts & present.accounts if account[0] not in _SYSTEM)
-
-
-def _quoted(account: Account) -> str:
-    return "@".join(map(_text, account))
-
-
-def _text(text: str) -> str:
-    """A string of SQL's."""
-    return "'" + text.replace("\\", "\\\\").replace("'", "''") + "'"
