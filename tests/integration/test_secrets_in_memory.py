@@ -1,15 +1,17 @@
-"""Planted secrets: while Ansible runs they are in no file on a disk, and afterwards in none at all."""
+"""Planted secrets: while Ansible runs no file on this machine's disk has them, afterwards no file at all."""
 
+import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from deploy.in_memory import is_in_memory
-from deploy.run.events import Event
 from deploy.run.execute import RunRequest, execute
 from deploy.run.settings import ansible_environment
 from deploy.site.inventory import read_site
@@ -20,8 +22,35 @@ _SHARED = Path("/dev/shm")
 
 
 def _holders(places: Iterable[Path]) -> list[Path]:
-    files = [path for place in places for path in place.rglob("*") if path.is_file()]
-    return [path for path in files if _PLANTED.encode() in path.read_bytes()]
+    found = [Path(at, name) for place in places for at, _, names in os.walk(place) for name in names]
+    return [path for path in found if _PLANTED.encode() in _content(path)]
+
+
+@contextmanager
+def _watched(*places: Path) -> Iterator[set[Path]]:
+    """The files with the secret that are seen below these places while this lasts."""
+    seen: set[Path] = set()
+    ended = threading.Event()
+
+    def look() -> None:
+        while not ended.wait(0.01):
+            seen.update(_holders(places))
+
+    watcher = threading.Thread(target=look)
+    watcher.start()
+    try:
+        yield seen
+    finally:
+        ended.set()
+        watcher.join()
+
+
+def _content(path: Path) -> bytes:
+    """What a file holds, nothing where it is gone again or is none, as a socket."""
+    try:
+        return path.read_bytes() if path.is_file() else b""
+    except FileNotFoundError:
+        return b""
 
 
 @pytest.fixture
@@ -48,29 +77,26 @@ def disk(encrypted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
 
 
 def test_a_run_has_its_secrets_in_memory(
-    site: LocalSite, encrypted: Path, disk: Path, monkeypatch: pytest.MonkeyPatch
+    site: LocalSite, encrypted: Path, disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with tempfile.TemporaryDirectory(prefix="t-", dir=_SHARED) as name:
         monkeypatch.setenv("XDG_RUNTIME_DIR", name)
         memory = Path(name)
         target = f"{memory}/copy-{{{{ inventory_hostname }}}}"
         site.write(f"- ansible.builtin.copy:\n    src: {encrypted}\n    dest: {target}\n  no_log: true")
-        seen: list[tuple[list[Path], list[Path]]] = []
-
-        def on_event(_: Event) -> None:
-            seen.append((_holders([memory]), _holders([disk])))
-
         request = RunRequest(
             playbook=site.playbook,
             inventories=(site.inventory,),
             arguments=("--vault-password-file", str(encrypted.with_name("password"))),
-            environment=ansible_environment(site.settings),
+            # What is on its way to its place on a host is that host's, which is this machine here.
+            environment=ansible_environment(site.settings) | {"ANSIBLE_REMOTE_TMP": str(tmp_path / "host")},
             connection_password=_PLANTED,
             become_password=_PLANTED,
         )
-        assert execute(request, on_event).came_to_its_end
-        assert any(path.name.startswith("password-") for in_memory, _ in seen for path in in_memory)
-        assert [on_disk for _, on_disk in seen if on_disk] == []
+        with _watched(memory, disk) as seen:
+            assert execute(request, lambda _: None).came_to_its_end
+        assert any(path.name.startswith("password-") for path in seen)
+        assert [path for path in seen if not path.is_relative_to(memory)] == []
         assert {path.name.partition("-")[0] for path in memory.iterdir()} == {"copy"}
     assert _holders([disk]) == []
 
