@@ -1,5 +1,6 @@
 """What went wrong, in the four parts an admin needs: what, where, why, what to type next."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 
@@ -14,6 +15,18 @@ class ExitCode(IntEnum):
     UNREACHABLE = 4
     INTERNAL = 70
     INTERRUPTED = 130
+
+
+MEANINGS: Mapping[ExitCode, str] = {
+    ExitCode.OK: "done: converged, nothing to complain about, nothing to do",
+    ExitCode.FAILED: "a task or a check failed on a host; what succeeded on others stays",
+    ExitCode.BAD_INPUT: "the site, an option or the command line is wrong; nothing was changed",
+    ExitCode.CHANGES_PENDING: "a run would change something",
+    ExitCode.UNREACHABLE: "a host could not be reached, or its host key is not the known one",
+    ExitCode.INTERNAL: "a fault of deploy itself",
+    ExitCode.INTERRUPTED: "interrupted",
+}
+"""What they say, for --help and docs/cli.md."""
 
 
 class Severity(StrEnum):

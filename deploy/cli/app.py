@@ -10,9 +10,8 @@ import typer
 from typer.core import TyperGroup
 
 from deploy import __version__
-from deploy.cli.exit_codes import MEANINGS
 from deploy.cli.verbs import Verb, plain_typer
-from deploy.errors import DeployError, ExitCode, internal_error
+from deploy.errors import MEANINGS, DeployError, ExitCode, internal_error
 
 VERBS = (
     Verb("init", "deploy.cli.init:init", "Make a new site."),

@@ -19,8 +19,10 @@ from deploy.errors import DeployError, ExitCode, Finding, error
 from deploy.judge.departed import Departed, left_over_events
 from deploy.judge.findings import findings_of, is_refused, with_findings
 from deploy.judge.forecast import Forecast, forecast_of
+from deploy.judge.foretold import Foretold
 from deploy.judge.moved_controller import moved_controller, with_move
 from deploy.judge.served import is_new_cluster
+from deploy.judge.summary import Outcome, Summary, summarize
 from deploy.judge.unfinished import Phases
 from deploy.judge.version_skew import version_skew
 from deploy.place import private_place
@@ -45,7 +47,6 @@ from deploy.run.journal import Journal, last_run, state_directory
 from deploy.run.lock import site_lock
 from deploy.run.settings import Settings
 from deploy.show.display import Display
-from deploy.show.summary import Outcome, Summary, summarize
 from deploy.site.hardware import keep, read_contract, undiscovered
 from deploy.site.inventory import Site, site_directory
 from deploy.site.node_lists import all_but, fold
@@ -67,7 +68,7 @@ def deploy_cluster(inventory: Path, options: Options, display: Display, agree: A
         return run.converge(display, agree)
 
 
-def plan_cluster(inventory: Path, options: Options, display: Display) -> tuple[Forecast, Summary]:
+def plan_cluster(inventory: Path, options: Options, display: Display) -> Foretold:
     """What ``deploy_cluster`` would do; changes nothing, neither on hosts nor in the site."""
     with _site_run(inventory, options) as run:
         return run.foretell(display)
@@ -373,7 +374,7 @@ class ClusterRun:
         display.start(self._command, hosts)
         return [], replace(self.options, extra=(*self.options.extra, _AGREED))
 
-    def foretell(self, display: Display) -> tuple[Forecast, Summary]:
+    def foretell(self, display: Display) -> Foretold:
         """What ``converge`` would do."""
         started = time.time()
         variable_files = self._borrowed_secrets()
@@ -392,7 +393,7 @@ class ClusterRun:
                 told += events
             departed = work.looked.departed.result()
             told += left_over_events(work.left, departed, shown_path(self.site.inventory))
-        return forecast, summarize(told, hosts, started=started)
+        return Foretold(forecast, summarize(told, hosts, started=started))
 
     def _foretell(
         self,

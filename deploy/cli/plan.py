@@ -23,13 +23,9 @@ from deploy.cli.parameters import (
     User,
     VaultPasswordFile,
 )
-from deploy.errors import ExitCode
-from deploy.judge.forecast import Forecast
 from deploy.show.display import Display
-from deploy.show.forecast import as_json, change_lines, drift_lines, failure_texts, loss_lines, verdict
+from deploy.show.foretold import foretold_json, foretold_lines
 from deploy.show.plain import PlainDisplay
-from deploy.show.summary import Outcome, Summary
-from deploy.show.text import unfinished_lines
 
 
 def plan(
@@ -72,15 +68,12 @@ def plan(
         connection_password=ask_password("SSH", is_wanted=ask_pass),
         become_password=ask_password("sudo", is_wanted=ask_become_pass),
     )
-    forecast, summary = plan_cluster(inventory, options, _display(options, as_data=as_data))
+    foretold = plan_cluster(inventory, options, _display(options, as_data=as_data))
     if as_data:
-        came_to = summary.to_json()
-        more = ("outcome", "trouble", "not_run", "left_over")
-        data = as_json(forecast) | {name: came_to[name] for name in more}
-        typer.echo(json.dumps(data, indent=1))
+        typer.echo(json.dumps(foretold_json(foretold), indent=1))
     else:
-        _show(forecast, summary)
-    raise typer.Exit(_exit_code(forecast, summary))
+        typer.echo("\n".join(foretold_lines(foretold)))
+    raise typer.Exit(foretold.exit_code)
 
 
 def _display(options: Options, *, as_data: bool) -> Display:
@@ -88,23 +81,3 @@ def _display(options: Options, *, as_data: bool) -> Display:
     if sys.stdout.isatty() and not as_data:
         return choose_display(Output.LIVE, options)
     return PlainDisplay(lambda _: None)
-
-
-def _show(forecast: Forecast, summary: Summary) -> None:
-    for lines in (
-        drift_lines(forecast),
-        change_lines(forecast),
-        failure_texts(forecast),
-        list(summary.trouble),
-        unfinished_lines(summary),
-        loss_lines(forecast),
-    ):
-        if lines:
-            typer.echo("\n".join(lines) + "\n")
-    typer.echo("plan: not known, because Ansible broke" if summary.trouble else verdict(forecast))
-
-
-def _exit_code(forecast: Forecast, summary: Summary) -> ExitCode:
-    if summary.outcome is not Outcome.CONVERGED:
-        return summary.exit_code
-    return ExitCode.CHANGES_PENDING if forecast.changes else ExitCode.OK

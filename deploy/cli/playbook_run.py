@@ -10,11 +10,11 @@ from pathlib import Path
 from deploy.cli.options import Options
 from deploy.content import playbook
 from deploy.errors import ExitCode, Finding, error
+from deploy.judge.summary import Outcome, summarize
 from deploy.run.cancellation import signals_cancel
 from deploy.run.events import Event, HostResult
 from deploy.run.execute import EarlyStart, RunRequest, execute
 from deploy.run.settings import Settings, ansible_environment
-from deploy.show.summary import Outcome, summarize
 from deploy.site.checks import check_site
 from deploy.site.inventory import Site, existing_inventory, read_site
 from deploy.site.node_lists import unfold

@@ -127,6 +127,11 @@ class HostResult:
     phase: str = ""
 
     @property
+    def title(self) -> str:
+        """``role : task``."""
+        return f"{self.role} : {self.task}" if self.role else self.task
+
+    @property
     def is_trouble(self) -> bool:
         """Whether this is a failure that the playbook does not handle itself."""
         return self.status in {Status.FAILED, Status.UNREACHABLE} and not (self.ignored or self.rescued)

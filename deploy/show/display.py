@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from deploy.judge.forecast import Forecast
+from deploy.judge.summary import Summary
 from deploy.run.events import Event, PlayStarted, TaskStarted
-from deploy.show.summary import Summary
 
 
 class Display(Protocol):

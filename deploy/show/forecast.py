@@ -5,7 +5,6 @@ from typing import Any
 
 from deploy.judge.forecast import Change, Forecast, Job, Loss
 from deploy.plan.impact import Impact
-from deploy.show.summary import task_title
 from deploy.show.text import diff_lines, failure_lines, message_lines
 from deploy.site.node_lists import fold
 
@@ -72,7 +71,7 @@ def change_lines(forecast: Forecast, *, is_disturbing_only: bool = False) -> lis
         if is_disturbing_only and change.impact is Impact.NONE:
             continue
         result = change.result
-        key = (result.path, task_title(result), change.impact, change.service, change.reasons, result.diff)
+        key = (result.path, result.title, change.impact, change.service, change.reasons, result.diff)
         groups.setdefault((*key, result.message), []).append(change)
     return [line for changes in groups.values() for line in _group(changes, short=is_disturbing_only)]
 
@@ -80,7 +79,7 @@ def change_lines(forecast: Forecast, *, is_disturbing_only: bool = False) -> lis
 def _group(changes: list[Change], *, short: bool) -> Iterator[str]:
     first = changes[0]
     hosts = fold({change.result.host for change in changes})
-    yield f"{_disturbed(first):<24} {hosts}: {task_title(first.result)}"
+    yield f"{_disturbed(first):<24} {hosts}: {first.result.title}"
     if first.reasons:
         yield f"    because of {', '.join(_reasons(first.reasons))}"
     jobs = {job.id: job for change in changes for job in change.jobs}

@@ -4,9 +4,10 @@ import json
 from collections.abc import Callable, Sequence
 
 from deploy.judge.forecast import Forecast
+from deploy.judge.summary import Summary
 from deploy.run.events import Event, PlayStarted, TaskStarted, to_json
 from deploy.show.forecast import as_json
-from deploy.show.summary import Summary
+from deploy.show.summary import summary_json
 
 
 class JsonlDisplay:
@@ -32,7 +33,7 @@ class JsonlDisplay:
 
     def finish(self, summary: Summary, hint: str) -> None:
         """The figures, and what to type next."""
-        self._write(json.dumps({"event": "summary", **summary.to_json(), "hint": hint}))
+        self._write(json.dumps({"event": "summary", **summary_json(summary), "hint": hint}))
 
     def close(self) -> None:
         """Nothing to give back."""

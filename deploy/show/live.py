@@ -12,9 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from deploy.judge.forecast import Forecast
+from deploy.judge.summary import HostSummary, Outcome, Summary
 from deploy.run.events import Event, HostResult, Level, Notice, PlayStarted, Retry, Status, TaskStarted
 from deploy.show.forecast import plan_lines
-from deploy.show.summary import HostSummary, Outcome, Summary, task_title
 from deploy.show.text import (
     diff_lines,
     failure_lines,
@@ -200,7 +200,7 @@ def _state_row(name: str, state: _HostState) -> Iterable[Text]:
     if last:
         is_quiet = last.status in {Status.OK, Status.SKIPPED}
         word = Text.assemble(
-            (f"{last.verdict} ", _STYLES[last.verdict]), (task_title(last), "dim" if is_quiet else "")
+            (f"{last.verdict} ", _STYLES[last.verdict]), (last.title, "dim" if is_quiet else "")
         )
     return (Text(name, style=style), *_cells(ok, counts["changed"], counts["skipped"], bad), word)
 

@@ -4,7 +4,6 @@ from deploy.run.journal import RecordedRun
 from deploy.show import timeline
 from deploy.show.html import render
 from deploy.show.report import command_of, started_at, summary_of
-from deploy.show.summary import task_title
 from deploy.show.text import EXPLANATIONS, duration
 
 
@@ -19,7 +18,6 @@ def as_html(run: RecordedRun) -> str:
         command=command_of(run),
         started=started_at(summary),
         duration=duration,
-        task_title=task_title,
         lanes=timeline.lanes(summary),
         ticks=timeline.ticks(summary),
         phases=timeline.phases(summary),

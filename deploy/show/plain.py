@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 
 from deploy.judge.forecast import Forecast
+from deploy.judge.summary import Summary
 from deploy.run.events import (
     Event,
     HostResult,
@@ -15,7 +16,6 @@ from deploy.run.events import (
     TaskStarted,
 )
 from deploy.show.forecast import plan_lines
-from deploy.show.summary import Summary
 from deploy.show.text import (
     diff_lines,
     failure_lines,

@@ -3,8 +3,9 @@
 from datetime import UTC, datetime
 from typing import Any
 
+from deploy.judge.summary import Summary, summarize
 from deploy.run.journal import RecordedRun
-from deploy.show.summary import Summary, summarize
+from deploy.show.summary import summary_json
 from deploy.show.text import duration, failure_lines, host_lines, unfinished_lines, verdict_line
 
 
@@ -15,7 +16,7 @@ def summary_of(run: RecordedRun) -> Summary:
 
 def as_json(run: RecordedRun) -> dict[str, Any]:
     """The report for programs."""
-    return {**summary_of(run).to_json(), "run": {"id": run.id, **run.metadata}}
+    return {**summary_json(summary_of(run)), "run": {"id": run.id, **run.metadata}}
 
 
 def as_text(run: RecordedRun) -> str:

@@ -4,8 +4,8 @@ import difflib
 from collections.abc import Mapping
 
 from deploy.judge.findings import findings_of
+from deploy.judge.summary import HostSummary, Outcome, Summary
 from deploy.run.events import HostResult
-from deploy.show.summary import HostSummary, Outcome, Summary, task_title
 from deploy.site.node_lists import fold
 
 EXPLANATIONS: Mapping[Outcome, str] = {
@@ -20,14 +20,14 @@ _HOUR = 3600
 
 def result_line(result: HostResult) -> str:
     """Verdict, host and task on one line."""
-    return f"{result.verdict:<8} {result.host}: {task_title(result)}"
+    return f"{result.verdict:<8} {result.host}: {result.title}"
 
 
 def failure_lines(result: HostResult) -> list[str]:
     """What, where and why of a task that failed or a host that was not reached."""
     if found := finding_lines(result):
         return found
-    lines = [f"{result.verdict.upper()} {result.host}: {task_title(result)}"]
+    lines = [f"{result.verdict.upper()} {result.host}: {result.title}"]
     lines += [f"    {line}" for line in result.message.splitlines()]
     return [*lines, f"    at {result.path}"] if result.path else lines
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from deploy.judge.summary import Summary
 from deploy.run.events import HostResult
-from deploy.show.summary import Summary, task_title
 
 WIDTH = 1000.0
 _SHORTEST_BAR = 0.8
@@ -80,7 +80,7 @@ def _bars(summary: Summary, results: list[HostResult]) -> Iterator[Bar]:
             _scaled(summary, begin),
             max(_SHORTEST_BAR, round(result.seconds / max(summary.seconds, 0.001) * WIDTH, 2)),
             result.verdict,
-            f"{task_title(result)}: {result.verdict}, {result.seconds:.1f} s",
+            f"{result.title}: {result.verdict}, {result.seconds:.1f} s",
         )
         if pending and pending.verdict == bar.verdict and bar.x + bar.width <= pending.x + 2 * _SHORTEST_BAR:
             count += 1

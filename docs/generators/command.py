@@ -9,8 +9,8 @@ from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 from typer.main import get_command
 
 from deploy.cli.app import app
-from deploy.cli.exit_codes import MEANINGS
 from deploy.cli.verbs import Verb
+from deploy.errors import MEANINGS
 
 Command = TyperCommand | TyperGroup
 Context = Any  # Typer's own class is private

@@ -12,9 +12,8 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 from typer.main import get_command
 
 from deploy.cli.app import VERBS, app
-from deploy.cli.exit_codes import MEANINGS
 from deploy.cli.verbs import Verb
-from deploy.errors import ExitCode
+from deploy.errors import MEANINGS, ExitCode
 from tests.contract.content import ROOT
 
 Command = TyperCommand | TyperGroup

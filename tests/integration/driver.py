@@ -8,6 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 from deploy.errors import DeployError
+from deploy.judge.summary import Summary, summarize
 from deploy.run.cancellation import signals_cancel
 from deploy.run.events import Event
 from deploy.run.execute import RunRequest, execute
@@ -15,7 +16,6 @@ from deploy.run.journal import Journal, state_directory
 from deploy.run.lock import site_lock
 from deploy.run.settings import Settings, ansible_environment
 from deploy.show.plain import PlainDisplay
-from deploy.show.summary import Summary, summarize
 
 HOSTS = ("node1", "node2")
 

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import TypeVar
 
 from deploy.in_memory import place_for_secrets
+from deploy.judge.summary import Summary, summarize
 from deploy.run.events import Event, HostResult
 from deploy.run.execute import Execution, RunRequest, execute
 from deploy.run.journal import Journal, RecordedRun, last_run
 from deploy.run.settings import Settings, ansible_environment
-from deploy.show.summary import Summary, summarize
 from tests.integration.driver import HOSTS
 
 _INVENTORY = "[all:vars]\nansible_connection=local\nansible_python_interpreter=/usr/bin/python3\n[all]\n"

@@ -3,8 +3,8 @@ import time
 from pathlib import Path
 
 from deploy.errors import ExitCode
+from deploy.judge.summary import Outcome
 from deploy.show.report import summary_of
-from deploy.show.summary import Outcome
 from tests.integration.sites import LocalSite, eventually
 
 LONG = """

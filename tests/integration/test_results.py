@@ -5,12 +5,13 @@ from pathlib import Path
 import pytest
 
 from deploy.errors import ExitCode
+from deploy.judge.summary import Outcome
 from deploy.run.events import Ending, Level, Notice, PhaseEnded, Retry, RunEnded, Stats, Status, TaskStarted
 from deploy.run.execute import RunRequest, execute
 from deploy.run.settings import ansible_environment
 from deploy.show.page import as_html
 from deploy.show.report import as_json, as_text
-from deploy.show.summary import Outcome
+from deploy.show.summary import summary_json
 from tests.integration.sites import LocalSite, eventually
 
 SECRET = "xyzzy-31415-plugh"  # noqa: S105 - looked for, nowhere found
@@ -413,7 +414,7 @@ def test_the_same_journal_gives_the_same_report(site: LocalSite) -> None:
     assert [type(event) for event in site.recorded().events()] == [type(event) for event in run.events]
     assert list(site.recorded().events()) == run.events
     assert any(isinstance(event, Stats) for event in run.events)
-    assert as_json(site.recorded())["hosts"] == run.summary.to_json()["hosts"]
+    assert as_json(site.recorded())["hosts"] == summary_json(run.summary)["hosts"]
     assert as_html(site.recorded()) == as_html(site.recorded())
     assert oct(run.journal.stat().st_mode)[-3:] == "700"
     assert os.stat(run.journal / "events.jsonl").st_mode & 0o077 == 0  # noqa: PTH116

@@ -11,11 +11,11 @@ import pytest
 from deploy.cli import converge, members, records
 from deploy.cli.converge import Agree, ClusterRun
 from deploy.cli.options import Options
+from deploy.judge.summary import Summary
 from deploy.run.events import Ending, Event, HostStats, Status
 from deploy.run.execute import EarlyStart, Execution, RunRequest
 from deploy.run.ssh import Unanswered
 from deploy.show.plain import PlainDisplay
-from deploy.show.summary import Summary
 from deploy.site.inventory import read_site
 from tests.unit.show.runs import ended, result, stats
 
@@ -42,7 +42,7 @@ class Machines:
 
     def plan(self, inventory: Path) -> Any:  # noqa: ANN401 - the forecast
         """What ``deploy plan`` foretells."""
-        return self._site_run(inventory).foretell(self._display())[0]
+        return self._site_run(inventory).foretell(self._display()).forecast
 
     @staticmethod
     def _display() -> PlainDisplay:

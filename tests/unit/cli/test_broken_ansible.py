@@ -8,15 +8,16 @@ import pytest
 
 from deploy.cli.converge import ClusterRun, Looked, Work
 from deploy.cli.options import Options
-from deploy.cli.plan import _exit_code, _show
 from deploy.errors import ExitCode
 from deploy.judge.forecast import Forecast, forecast_of
+from deploy.judge.foretold import Foretold
+from deploy.judge.summary import summarize
 from deploy.plan.build import Plan
 from deploy.run.cancellation import Cancellation
 from deploy.run.events import Event, HostStats, Status
 from deploy.run.execute import EarlyStart
+from deploy.show.foretold import foretold_lines
 from deploy.show.plain import PlainDisplay
-from deploy.show.summary import summarize
 from deploy.site.inventory import Site
 from tests.unit.show.runs import ended, result, stats
 
@@ -61,8 +62,7 @@ def test_after_a_look_that_came_to_its_end_the_run_follows(
     assert any(line.startswith("plan: 1 change on node1") for line in said)
 
 
-def test_a_plan_that_broke_is_not_called_known(capsys: pytest.CaptureFixture[str]) -> None:
-    forecast, summary = forecast_of(BROKE[1:]), summarize(BROKE[1:], ["node1"])
-    _show(forecast, summary)
-    assert capsys.readouterr().out.splitlines()[-1] == "plan: not known, because Ansible broke"
-    assert _exit_code(forecast, summary) == ExitCode.BAD_INPUT
+def test_a_plan_that_broke_is_not_called_known() -> None:
+    foretold = Foretold(forecast_of(BROKE[1:]), summarize(BROKE[1:], ["node1"]))
+    assert foretold_lines(foretold)[-1] == "plan: not known, because Ansible broke"
+    assert foretold.exit_code == ExitCode.BAD_INPUT

@@ -6,9 +6,9 @@ import pytest
 
 from deploy.cli.converge import ClusterRun
 from deploy.cli.options import Options
+from deploy.judge.summary import summarize
 from deploy.run.events import HostStats
 from deploy.run.execute import EarlyStart
-from deploy.show.summary import summarize
 from deploy.site.inventory import Site
 from tests.unit.show.runs import ended, stats
 

@@ -12,11 +12,11 @@ from deploy.cli import records
 from deploy.cli.options import Options
 from deploy.cli.recording import Recording, Written
 from deploy.cli.records import Records
+from deploy.judge.summary import summarize
 from deploy.plan.build import Plan, Step
 from deploy.plan.catalog import PHASES
 from deploy.run.events import Event, Status
 from deploy.run.ssh import Unanswered
-from deploy.show.summary import summarize
 from deploy.show.text import unfinished_lines
 from deploy.site.inventory import Site
 from tests.unit.show.runs import ended, phase_ended, result

@@ -10,8 +10,8 @@ import pytest
 from deploy.cli import rehearse
 from deploy.cli.try_commands import Trial
 from deploy.errors import ExitCode
+from deploy.judge.summary import Summary, summarize
 from deploy.judge.user_outcome import Outcome, Verdict
-from deploy.show.summary import Summary, summarize
 from deploy.site.inventory import Site
 from deploy.validate.catalog import CHECKS
 from deploy.validate.verdict import Judged, Validation, failed, passed

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
+from deploy.judge.summary import Summary, summarize
 from deploy.judge.unfinished import Phases
 from deploy.run.events import Ending, Event, Planned, PlannedPhase, Status
-from deploy.show.summary import Summary, summarize
 from deploy.show.text import unfinished_lines
 from tests.unit.show.runs import ended, phase_ended, planned, result, stats
 

@@ -5,13 +5,13 @@ from collections.abc import Callable
 import pytest
 from rich.console import Console
 
+from deploy.judge.summary import summarize
 from deploy.run.diffs import Diff
 from deploy.run.events import Event, HostResult, Level, Notice, Retry, Status, from_json
 from deploy.show.display import Display
 from deploy.show.jsonl import JsonlDisplay
 from deploy.show.live import LiveDisplay
 from deploy.show.plain import PlainDisplay
-from deploy.show.summary import summarize
 from tests.unit.show.runs import START, WITH_FAILURE, ended, result, task
 
 HOSTS = ("node1", "node2")

@@ -1,8 +1,8 @@
 import pytest
 
 from deploy.errors import ExitCode
+from deploy.judge.summary import Outcome, Phase, SlowTask, Summary, summarize
 from deploy.run.events import Ending, Event, HostResult, HostStats, Level, Notice, Status
-from deploy.show.summary import Outcome, Phase, SlowTask, Summary, summarize
 from tests.unit.show.runs import START, WITH_FAILURE, ended, play, result, stats
 
 
