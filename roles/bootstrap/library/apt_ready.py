@@ -102,12 +102,18 @@ def set_right(module: AnsibleModule, host: AptHost) -> dict[str, Any]:
     paths = [path for path in module.params["put_aside"] if os.path.lexists(path)]
     named = [name.removesuffix(".service") for name in [*services_of(paths), *module.params["restart"]]]
     services = [name for name in dict.fromkeys(named) if runs(module, name)]
-    commands = [["systemctl", "daemon-reload"]] if are_units(paths) else []
-    commands += [["systemctl", "try-restart", *services]] if services else []
     host.actions.extend([f"{path} put aside" for path in paths] if module.check_mode else put_aside(paths))
-    host.actions.extend(" ".join(command) for command in commands)
-    for command in [] if module.check_mode else commands:
-        module.run_command(command, check_rc=True)
+    if are_units(paths):
+        host.actions.append("systemctl daemon-reload")
+        if not module.check_mode:
+            module.run_command(["systemctl", "daemon-reload"], check_rc=True)
+    if services:
+        host.actions.append(f"systemctl try-restart {' '.join(services)}")
+        if not module.check_mode:
+            # What does not come up may need what a later phase brings, as slurmd its controller: the phase
+            # of the service itself starts it, or says why it does not.
+            module.run_command(["systemctl", "try-restart", *services])
+            host.actions += [f"{name} is not up yet" for name in services if not runs(module, name)]
     return {"kind": "restart" if services else "none", "service": ", ".join(services), "reasons": paths}
 
 
