@@ -27,7 +27,7 @@ ATTRIBUTES = {
 OWN_FILES = {"echo '# drifted' >> {}": "{} differs", "rm {}": "{} is missing", **ATTRIBUTES}
 LINKS = {"rm {}": "{} is missing", "ln -sfn /nowhere {}": "{} has target /nowhere"}
 SHARED_FILES = {
-    "/etc/hosts": "s/ ctl1$/ ctl7/",
+    "/etc/hosts": "/^# BEGIN/,/^# END/ s/ ctl1$/ ctl7/",
     "/etc/environment": "s/^BASH_ENV=.*/BASH_ENV=drifted/",
     "/etc/bash.bashrc": "/modules.bash/d",
     # On nodes, and where only admins get in.
