@@ -157,7 +157,7 @@ def validate_site(
             events.append(event)
             if isinstance(event, TaskStarted):
                 _say(event.task)
-                if event.task == JOBS and LOAD in kinds:
+                if event.step == JOBS and LOAD in kinds:
                     told = gathered(events).told([host.name for host in site.controllers], "nodes")
                     for line in announced(site, str((told or {}).get("out", "")), burn_in_hours):
                         typer.echo(line, err=True)
@@ -190,8 +190,8 @@ def validate_site(
 
 def _refuse_second(evidence: Evidence) -> None:
     """Two at once would cancel each other's jobs. The other one is of another copy of the site."""
-    for (task, host), why in evidence.silent.items():
-        if task == JOBS and AT_WORK in why:
+    for (step, host), why in evidence.silent.items():
+        if step == JOBS and AT_WORK in why:
             raise error(
                 "validation-at-work",
                 "another validation of this cluster is at work; two at once would cancel each other's jobs",

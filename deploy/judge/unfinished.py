@@ -95,10 +95,10 @@ class Phases:
         return causes
 
     def _last(self) -> str:
-        """The play that ended the run: Ansible goes on with the next one only where some host is left."""
+        """The phase that ended the run: Ansible goes on with the next one only where some host is left."""
         if not self._failures:
             return "the run ended before"
-        return _told([it for it in self._failures if it.play == self._failures[-1].play])
+        return _told([it for it in self._failures if it.phase == self._failures[-1].phase])
 
 
 def _told(failures: Iterable[HostResult]) -> str:

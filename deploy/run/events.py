@@ -85,7 +85,7 @@ class PhaseEnded:
 
 @dataclass(frozen=True, slots=True)
 class TaskStarted:
-    """A task begins on the hosts of its play."""
+    """A task begins on the hosts of its play; ``step`` is its id, where it has one."""
 
     at: float
     play: str
@@ -93,6 +93,7 @@ class TaskStarted:
     task: str
     path: str
     handler: bool = False
+    step: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,7 @@ class HostResult:
     to what runs (``deploy_impact``: kind, service, reasons, guarded); ``manages``, what the task keeps as it
     should be, by kind, and how it left it; ``pending``, what a module could not do and did not fail for, so
     that it is left to a later run (``deploy_pending``); ``phase``, the id of the phase that it belongs to,
-    empty for other plays.
+    empty for other plays; ``step``, the id of the task, where it has one.
     """
 
     at: float
@@ -125,6 +126,7 @@ class HostResult:
     manages: Managed = field(default_factory=dict)
     pending: tuple[str, ...] = ()
     phase: str = ""
+    step: str = ""
 
     @property
     def title(self) -> str:
@@ -295,7 +297,9 @@ def _of_playbook(kind: str, at: float, data: RawMapping) -> Event | None:
             phase = _phase(data.get("play_pattern"))
             return PhaseEnded(at, phase, tuple(map(one_line, data["hosts"]))) if phase else None
         case "playbook_on_task_start":
-            return TaskStarted(at, *_place(data), handler=data.get("is_conditional") is True)
+            return TaskStarted(
+                at, *_place(data), handler=data.get("is_conditional") is True, step=_step(data)
+            )
         case "runner_retry":
             result = data.get("res") or {}
             _, role, task, _ = _place(data)
@@ -331,6 +335,7 @@ def _host_result(status: Status, at: float, data: RawMapping) -> HostResult:
         manages=managed(str(data.get("task_action") or ""), result) if status in _DONE else {},
         pending=tuple(map(one_line, result.get("deploy_pending") or ())) if status in _DONE else (),
         phase=_phase(data.get("play_pattern")),
+        step=_step(data),
     )
 
 
@@ -353,6 +358,11 @@ def _phase(pattern: object) -> str:
     """The id of a phase from what its play names as its hosts (see ``plan.catalog.Phase.group``)."""
     _, is_phase, name = one_line(str(pattern or "")).partition("phase_")
     return name if is_phase else ""
+
+
+def _step(data: RawMapping) -> str:
+    """The id of a task, where it has one (see ``callback/deploy_events.py``)."""
+    return one_line(str(data.get("deploy_step") or ""))
 
 
 def _stats(at: float, data: RawMapping) -> Stats:

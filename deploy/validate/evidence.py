@@ -8,24 +8,24 @@ from deploy.run.events import Event, HostResult
 
 Answer = Mapping[str, Any]
 
-STATE = "Ask the hosts for their state"
-LOOK = "Look at the hosts"
-SURROUNDINGS = "Look at what users meet there"
-PACKETS = "Measure what packets between hosts meet"
-CREDENTIALS = "Decode everybody's credential"
-JOBS = "Run the validation's jobs"
-LEFTOVERS = "Look for what jobs left"
-ADMINS = "Ask PAM about admins"
-MONITORING = "Ask the monitoring"
-COMPLAINTS = "Look for what the hardware complained of"
-"""The tasks of playbooks/validate.yml."""
+STATE = "state"
+LOOK = "look"
+SURROUNDINGS = "surroundings"
+PACKETS = "packets"
+CREDENTIALS = "credentials"
+JOBS = "jobs"
+LEFTOVERS = "leftovers"
+ADMINS = "admins"
+MONITORING = "monitoring"
+COMPLAINTS = "complaints"
+"""The steps of playbooks/validate.yml, which its tasks name as ``deploy_step``."""
 
 
 @dataclass(frozen=True)
 class Evidence:
     """By host: the results of node_status, and the answers of deploy/validate/programs.
 
-    ``silent`` says of a task and a host why there is no answer.
+    ``silent`` says of a step and a host why there is no answer.
     """
 
     states: Mapping[str, HostResult] = field(default_factory=dict)
@@ -57,15 +57,15 @@ class Evidence:
 def gathered(events: Iterable[Event]) -> Evidence:
     """The evidence in the events of a run."""
     results = [event for event in events if isinstance(event, HostResult)]
-    by_task: dict[str, dict[str, HostResult]] = {}
+    by_step: dict[str, dict[str, HostResult]] = {}
     for result in results:
-        by_task.setdefault(result.task, {})[result.host] = result
+        by_step.setdefault(result.step, {})[result.host] = result
 
-    def answers(task: str) -> dict[str, Answer]:
-        return {h: r.answer for h, r in by_task.get(task, {}).items() if r.answer is not None}
+    def answers(step: str) -> dict[str, Answer]:
+        return {h: r.answer for h, r in by_step.get(step, {}).items() if r.answer is not None}
 
     return Evidence(
-        states=by_task.get(STATE, {}),
+        states=by_step.get(STATE, {}),
         looks=answers(LOOK),
         credentials=answers(CREDENTIALS),
         jobs=next(iter(answers(JOBS).values()), None),
@@ -75,5 +75,5 @@ def gathered(events: Iterable[Event]) -> Evidence:
         complaints=answers(COMPLAINTS),
         surroundings=answers(SURROUNDINGS),
         packets=answers(PACKETS),
-        silent={(r.task, r.host): r.message for r in results if r.answer is None and r.is_trouble},
+        silent={(r.step, r.host): r.message for r in results if r.answer is None and r.is_trouble},
     )

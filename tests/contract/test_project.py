@@ -1,5 +1,6 @@
 """What holds for the project as a whole."""
 
+import ast
 import re
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from deploy.plan.catalog import PHASES
+from deploy.validate import evidence
 from tests.contract.content import ROOT, options, read_yaml, role_directories, strings, tasks
 from tests.tracked import tracked
 
@@ -109,7 +111,8 @@ def test_playbooks_set_only_variables_of_roles() -> None:
     unknown = [
         place
         for place in _play_variables()
-        if place[1] not in known and not place[1].startswith(("ansible_", "__"))
+        # A task's id is for whoever reads the events.
+        if place[1] not in {*known, "deploy_step"} and not place[1].startswith(("ansible_", "__"))
     ]
     assert unknown == []
 
@@ -172,6 +175,38 @@ def test_only_the_site_says_which_controller_speaks_for_all() -> None:
         if chosen.search(line)
     ]
     assert found == []
+
+
+def _names(tasks: object) -> Iterator[str]:
+    """The names of plays and tasks, however deep they stand in blocks."""
+    for task in tasks if isinstance(tasks, list) else []:
+        yield task.get("name", "")
+        for section in ("tasks", "block", "rescue", "always"):
+            yield from _names(task.get(section))
+
+
+def _texts_of_code(path: Path) -> Iterator[str]:
+    """Every text that a program works with."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+def test_plays_and_tasks_are_known_by_ids() -> None:
+    """Their names are for people: nothing looks for one."""
+    files = [*ROOT.glob("playbooks/*.yml"), *ROOT.glob("roles/*/tasks/*.yml")]
+    names = {name for file in files for name in _names(read_yaml(file)) if " " in name}
+    assert len(names) > 100
+    # The titles of phases are those of their plays, and shown.
+    code = [path for path in ROOT.glob("deploy/**/*.py") if path != ROOT / "deploy/plan/catalog.py"]
+    assert [(path, text) for path in code for text in _texts_of_code(path) if text in names] == []
+
+
+def test_the_steps_of_a_validation_are_those_of_its_playbook() -> None:
+    known = {name: value for name, value in vars(evidence).items() if name.isupper()}
+    plays = read_yaml(ROOT / "playbooks/validate.yml")
+    steps = [task["vars"]["deploy_step"] for play in plays for task in play["tasks"]]
+    assert sorted(steps) == sorted(known.values())
 
 
 def test_the_changelog_says_nothing_twice() -> None:

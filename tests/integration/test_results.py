@@ -33,6 +33,26 @@ def test_a_run_that_changes_nothing_converges(either_site: LocalSite) -> None:
     assert not either_site.processes()
 
 
+def test_a_task_has_the_id_that_it_names(either_site: LocalSite) -> None:
+    either_site.write("""
+- name: Look
+  ansible.builtin.stat:
+    path: /
+  vars:
+    deploy_step: look
+- name: Fail
+  ansible.builtin.fail:
+  vars:
+    deploy_step: fail
+""")
+    run = either_site.run()
+    assert [event.step for event in run.events if isinstance(event, TaskStarted)] == ["look", "fail"]
+    assert [(result.step, result.status) for result in run.results()] == [
+        ("look", Status.OK),
+        ("fail", Status.FAILED),
+    ]
+
+
 _PHASES = """
 [phase_first]
 node1

@@ -18,6 +18,7 @@ DOCUMENTATION = """
         - What ansible-runner's awx_display does, without an event per started host and per loop item.
         - Each result says whether it changed something, was ignored or will be rescued,
           also where its content is censored.
+        - A task has an id where its variable deploy_step says one; its name is for people.
         - The end of a play names the hosts on which its last task ended.
     extends_documentation_fragment:
         - default_callback
@@ -58,6 +59,8 @@ class CallbackModule(_RunnerCallback):  # type: ignore[misc]
         """Leave out what nobody reads; add what would be lost."""
         if event == "runner_on_start":
             return nullcontext()
+        if step := getattr(data.get("task"), "vars", {}).get("deploy_step"):
+            data["deploy_step"] = str(step)
         if event in {"runner_on_ok", "runner_on_failed", "runner_on_unreachable"}:
             task, result = data["task"], data["res"]
             data["deploy_changed"] = bool(result.get("changed"))

@@ -50,11 +50,11 @@ def test_why_a_program_failed(finished: dict[str, object], words: str) -> None:
     assert last_line(finished) == words
 
 
-def result(task: str, host: str, status: Status = Status.OK, **more: object) -> HostResult:
-    return HostResult(1.0, host, "Validation", "", task, "", status, 1.0, **more)  # type: ignore[arg-type]
+def result(step: str, host: str, status: Status = Status.OK, **more: object) -> HostResult:
+    return HostResult(1.0, host, "Validation", "", "A task", "", status, 1.0, step=step, **more)  # type: ignore[arg-type]
 
 
-def test_evidence_by_task_and_host() -> None:
+def test_evidence_by_step_and_host() -> None:
     found = gathered(
         [
             result(STATE, "ctl1", answer={"services": []}),

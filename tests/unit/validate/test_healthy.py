@@ -3,6 +3,7 @@
 import pytest
 
 from deploy.validate.catalog import CHECKS, chosen
+from deploy.validate.evidence import JOBS
 from deploy.validate.verdict import Outcome
 from tests.unit.judge.statuses import answered, slurm_node
 from tests.unit.validate.clusters import (
@@ -38,7 +39,7 @@ def test_a_cluster_that_nobody_reached_proves_nothing() -> None:
         jobs=None,
         monitoring=None,
     )
-    lost.silent["Run the validation's jobs", "login1"] = "No route to host"
+    lost.silent[JOBS, "login1"] = "No route to host"
     found = dict(outcomes(lost))
     assert {name for name, outcome in found.items() if outcome is Outcome.FAILED} == {
         "reachable",
@@ -65,7 +66,7 @@ def test_a_cluster_before_its_first_deployment_gets_clear_verdicts() -> None:
             "out": "",
             "why": "scontrol: No such file or directory",
         }
-    bare.silent["Run the validation's jobs", "login1"] = "runuser: user deploy-validate does not exist"
+    bare.silent[JOBS, "login1"] = "runuser: user deploy-validate does not exist"
     found = dict(outcomes(bare))
     assert {name for name, outcome in found.items() if outcome is Outcome.FAILED} >= {
         "configuration",

@@ -2,6 +2,7 @@
 
 import pytest
 
+from deploy.validate.evidence import MONITORING
 from deploy.validate.programs.monitoring import ask
 from deploy.validate.thresholds import Thresholds
 from deploy.validate.verdict import Outcome
@@ -275,7 +276,7 @@ def test_a_site_without_grafana() -> None:
 @pytest.mark.parametrize("name", [*CHECKS, "portals"])
 def test_a_host_that_could_not_be_asked(name: str) -> None:
     lost = Cluster(monitoring=None)
-    lost.silent["Ask the monitoring", "ctl1"] = "'site_word' is undefined"
+    lost.silent[MONITORING, "ctl1"] = "'site_word' is undefined"
     assert by_outcome(lost.verdicts(name), Outcome.NOT_MEASURED) == {
         "ctl1": "its host could not be asked: 'site_word' is undefined"
     }
