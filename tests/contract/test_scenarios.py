@@ -7,7 +7,7 @@ import pytest
 
 from deploy.plan.build import build_plan
 from deploy.site.inventory import read_site
-from tests.contract.content import ROOT, role_directories
+from tests.contract.content import ROOT, read_yaml, role_directories
 from tests.contract.scenarios import toothless
 
 PLAIN = """
@@ -36,6 +36,16 @@ def test_role_has_a_scenario(role: Path) -> None:
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
 def test_scenario_can_fail(scenario: Path) -> None:
     assert list(toothless(scenario)) == []
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
+def test_scenario_runs_with_the_connection_that_is_installed(scenario: Path) -> None:
+    # Only mitogen brings a connection to containers; another strategy looks for a collection, which
+    # nothing installs.
+    for playbook in ("prepare.yml", "converge.yml", "verify.yml"):
+        path = scenario / playbook
+        plays = read_yaml(path) if path.exists() else []
+        assert not [play["name"] for play in plays if "strategy" in play]
 
 
 @pytest.mark.parametrize(
