@@ -1,8 +1,10 @@
 """What went wrong, in the four parts an admin needs: what, where, why, what to type next."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
+from pathlib import Path
 
 
 class ExitCode(IntEnum):
@@ -86,3 +88,9 @@ def internal_error(traceback_file: str) -> DeployError:
         hint=f"running again is safe; report it with {traceback_file}",
         exit_code=ExitCode.INTERNAL,
     )
+
+
+def shown_path(path: Path) -> str:
+    """A path as one would type it here."""
+    relative = os.path.relpath(path)
+    return str(path) if relative.startswith("..") else relative

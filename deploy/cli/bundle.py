@@ -8,11 +8,10 @@ import typer
 
 from deploy.bundle.contents import contents_of
 from deploy.bundle.make import VARIABLES, Release, make_bundle
-from deploy.cli.options import Options
 from deploy.cli.parameters import ExtraVariables, Inventory, VaultPasswordFile
-from deploy.cli.playbook_run import open_site, shown_path
-from deploy.errors import error
-from deploy.run.settings import Settings
+from deploy.engine.options import Options
+from deploy.engine.run import opened
+from deploy.errors import error, shown_path
 from deploy.site.hardware import read_contract
 
 _MEGABYTE = 1_000_000
@@ -53,8 +52,8 @@ def bundle(
             hint="--url http://10.0.0.5:8000",
         )
     options = Options(extra=tuple(extra or ()), vault_password_file=vault_password_file)
-    with open_site(inventory, options, Settings(), needs_ansible=False) as opened:
-        contents = contents_of(opened.site, read_contract(opened.site))
+    with opened(inventory, options, needs_ansible=False) as run:
+        contents = contents_of(run.site, read_contract(run.site))
     made = make_bundle(
         directory,
         contents,

@@ -1,11 +1,9 @@
 """``deploy check``: whether a site and its machines are fit, before anything is changed."""
 
 import json
-from pathlib import Path
 
 import typer
 
-from deploy.cli.options import Options, ask_password
 from deploy.cli.parameters import (
     AsData,
     AskBecomePass,
@@ -17,16 +15,13 @@ from deploy.cli.parameters import (
     PrivateKey,
     User,
     VaultPasswordFile,
+    ask_password,
 )
-from deploy.cli.playbook_run import answers, limited, open_site, run_request, shown_path
-from deploy.errors import DeployError, ExitCode
-from deploy.judge.site_check import SiteCheck, check_hosts
-from deploy.place import private_place
-from deploy.plan.build import build_plan
-from deploy.plan.wiring import write_wiring
-from deploy.run.settings import Settings
+from deploy.engine.check import check as check_machines
+from deploy.engine.check import check_as_data
+from deploy.engine.options import Options
+from deploy.errors import shown_path
 from deploy.show.check import as_json, lines
-from deploy.site.hardware import read_contract
 
 
 def check(
@@ -64,7 +59,7 @@ def check(
         connection_password=ask_password("SSH", is_wanted=ask_pass),
         become_password=ask_password("sudo", is_wanted=ask_become_pass),
     )
-    found = _check(inventory, options, as_data=as_data)
+    found = (check_as_data if as_data else check_machines)(inventory, options)
     if as_data:
         typer.echo(json.dumps(as_json(found), indent=1))
     else:
@@ -73,30 +68,3 @@ def check(
         again = f"deploy check {shown_path(inventory)}   (when this is mended)"
         typer.echo(f"next: {again if found.exit_code else f'deploy cluster {shown_path(inventory)}'}")
     raise typer.Exit(found.exit_code)
-
-
-def _check(inventory: Path, options: Options, *, as_data: bool) -> SiteCheck:
-    try:
-        return _check_all(inventory, options)
-    except DeployError as problem:
-        # Programs get what is wrong with the site in the same form as what is wrong with hosts.
-        if as_data and problem.exit_code is ExitCode.BAD_INPUT:
-            return SiteCheck((), problem.findings)
-        raise
-
-
-def _check_all(inventory: Path, options: Options) -> SiteCheck:
-    settings = Settings(forks=options.forks)
-    with (
-        open_site(inventory, options, settings) as opened,
-        private_place() as place,
-    ):
-        site = opened.site
-        plan = build_plan(site, limit=limited(site, options))
-        controllers = [master.name for master in site.controllers]
-        asked = {name: site.hosts[name].address for name in plan.hosts}
-        wiring = place / "wiring.json"
-        write_wiring(wiring, site, plan, read_contract(site))
-        request = run_request("check", wiring, site=site, options=options, settings=settings)
-        results = answers(request, asked, site, opened.ansible)
-    return SiteCheck(check_hosts(results, asked, controllers), opened.warnings)

@@ -5,9 +5,7 @@ from typing import Annotated
 import typer
 
 from deploy.cli.consent import ask_to_go_on, go_on
-from deploy.cli.converge import deploy_cluster
 from deploy.cli.displays import Output, choose_display
-from deploy.cli.options import Options, ask_password
 from deploy.cli.parameters import (
     AskBecomePass,
     AskPass,
@@ -21,8 +19,12 @@ from deploy.cli.parameters import (
     Tags,
     User,
     VaultPasswordFile,
+    ask_password,
+    say,
 )
 from deploy.cli.quick_validation import validate_quickly
+from deploy.engine.cluster import deploy_cluster
+from deploy.engine.options import Options
 from deploy.errors import ExitCode
 
 
@@ -97,7 +99,7 @@ def cluster(
         become_password=ask_password("sudo", is_wanted=ask_become_pass),
     )
     display = choose_display(output, options)
-    summary = deploy_cluster(inventory, options, display, go_on if yes else ask_to_go_on)
+    summary = deploy_cluster(inventory, options, display, go_on if yes else ask_to_go_on, say)
     code = summary.exit_code
     if validates and code is ExitCode.OK and summary.changed and options.is_whole and not (limit or check):
         code = validate_quickly(inventory, options, as_data=output is Output.JSONL).exit_code

@@ -8,9 +8,10 @@ from typing import Annotated
 import typer
 
 from deploy.cli.consent import ask_to_go_on
-from deploy.cli.converge import deploy_cluster
 from deploy.cli.displays import choose_display
-from deploy.cli.options import Options
+from deploy.cli.parameters import say
+from deploy.engine.cluster import deploy_cluster
+from deploy.engine.options import Options
 from deploy.errors import ExitCode, error
 from deploy.lab.enter import exec_command
 from deploy.lab.state import container_name
@@ -40,7 +41,7 @@ def demo(
     began = time.monotonic()
     outcome = bring_up(Wish(_NAME, directory.resolve(), nodes=2, gpus=2, release=release), typer.echo)
     options = Options()
-    summary = deploy_cluster(outcome.inventory, options, choose_display(None, options), ask_to_go_on)
+    summary = deploy_cluster(outcome.inventory, options, choose_display(None, options), ask_to_go_on, say)
     if summary.exit_code is not ExitCode.OK:
         raise typer.Exit(summary.exit_code)
     job = f"demo-{int(time.time())}"

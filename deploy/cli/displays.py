@@ -3,8 +3,8 @@
 import sys
 from enum import StrEnum
 
-from deploy.cli.options import Options
-from deploy.show.display import Display
+from deploy.engine.display import Display
+from deploy.engine.options import Options
 from deploy.show.jsonl import JsonlDisplay
 from deploy.show.plain import PlainDisplay
 

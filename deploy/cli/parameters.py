@@ -1,5 +1,6 @@
 """Parameters that several verbs have, each declared once."""
 
+import getpass
 from pathlib import Path
 from typing import Annotated
 
@@ -33,3 +34,13 @@ VaultPasswordFile = Annotated[
     Path | None,
     typer.Option(exists=True, dir_okay=False, help="Password of vaulted variables and of secrets.yml."),
 ]
+
+
+def ask_password(what: str, *, is_wanted: bool) -> str | None:
+    """Asks on the terminal, where it is wanted."""
+    return getpass.getpass(f"{what} password: ") if is_wanted else None
+
+
+def say(line: str) -> None:
+    """Something beside what was asked for, as whoever typed the command should see it."""
+    typer.echo(f"deploy: {line}", err=True)

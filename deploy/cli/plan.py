@@ -5,9 +5,7 @@ import sys
 
 import typer
 
-from deploy.cli.converge import plan_cluster
 from deploy.cli.displays import Output, choose_display
-from deploy.cli.options import Options, ask_password
 from deploy.cli.parameters import (
     AsData,
     AskBecomePass,
@@ -22,8 +20,12 @@ from deploy.cli.parameters import (
     Tags,
     User,
     VaultPasswordFile,
+    ask_password,
+    say,
 )
-from deploy.show.display import Display
+from deploy.engine.cluster import plan_cluster
+from deploy.engine.display import Display
+from deploy.engine.options import Options
 from deploy.show.foretold import foretold_json, foretold_lines
 from deploy.show.plain import PlainDisplay
 
@@ -68,7 +70,7 @@ def plan(
         connection_password=ask_password("SSH", is_wanted=ask_pass),
         become_password=ask_password("sudo", is_wanted=ask_become_pass),
     )
-    foretold = plan_cluster(inventory, options, _display(options, as_data=as_data))
+    foretold = plan_cluster(inventory, options, _display(options, as_data=as_data), say)
     if as_data:
         typer.echo(json.dumps(foretold_json(foretold), indent=1))
     else:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from deploy.cli.options import Options
+from deploy.engine.options import Options
 
 if TYPE_CHECKING:
     from deploy.validate.verdict import Validation
@@ -18,11 +18,13 @@ def validate_quickly(
 ) -> "Validation":
     """Whether what was deployed works, by all checks but some; raises DeployError when it cannot be asked."""
     # A run that finds nothing to do is over in a second, of which these imports would be a part.
-    from deploy.cli.validate import show, validate_site  # noqa: PLC0415
+    from deploy.cli.validate import progress, show  # noqa: PLC0415
+    from deploy.engine.validation import validate_site  # noqa: PLC0415
     from deploy.show.validation import as_json  # noqa: PLC0415
     from deploy.validate.catalog import chosen, ordinary  # noqa: PLC0415
 
-    found = validate_site(inventory, options, ordinary(chosen([], without)), is_quick=True)
+    checks = ordinary(chosen([], without))
+    found = validate_site(inventory, options, checks, is_quick=True, progress=progress)
     if as_data:
         typer.echo(json.dumps({"event": "validation", **as_json(found)}))
     else:

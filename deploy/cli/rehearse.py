@@ -1,10 +1,6 @@
 """``deploy rehearse``: a site on local containers, validated, and what its users type there."""
 
-import re
-import signal
-import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,20 +8,17 @@ from typing import Annotated, Any
 import typer
 
 from deploy.cli.consent import go_on
-from deploy.cli.converge import deploy_cluster
 from deploy.cli.displays import Output, choose_display
-from deploy.cli.options import Options
-from deploy.cli.parameters import ExtraVariables, Inventory, VaultPasswordFile
-from deploy.cli.playbook_run import shown_path
+from deploy.cli.parameters import ExtraVariables, Inventory, VaultPasswordFile, say
 from deploy.cli.quick_validation import validate_quickly
-from deploy.cli.try_commands import CommandsFile, JsonFile, report, type_commands
-from deploy.errors import ExitCode
-from deploy.lab.down import take_down
-from deploy.lab.rehearsal import INVENTORY, set_up
+from deploy.cli.try_commands import CommandsFile, JsonFile, echo, report
+from deploy.engine.cluster import deploy_cluster
+from deploy.engine.options import Options
+from deploy.engine.trial import type_commands
+from deploy.errors import ExitCode, shown_path
 from deploy.lab.rehearsed_site import Rehearsed, rehearsed, vaulted
-from deploy.lab.state import find_lab
+from deploy.lab.stage import default_name, staged
 from deploy.lab.up import MOST_GPUS
-from deploy.run.cancellation import signals_cancel
 from deploy.show.validation import as_json
 from deploy.site.checks import check_site
 from deploy.site.inventory import Site, read_site
@@ -33,7 +26,6 @@ from deploy.site.node_lists import fold
 from deploy.site.user_commands import default_file, read_user_commands
 from deploy.site.variables import read_extra_variables
 
-_LONGEST_NAME = 30
 _NOT_OF_CONTAINERS = ("speed",)
 """Checks that say nothing of machines that share the CPUs of one."""
 
@@ -86,9 +78,9 @@ def rehearse(
     file = commands or default_file(site)
     content = read_user_commands(file) if commands or file.is_file() else {"shared": [], "commands": []}
     what = rehearsed(site, content["shared"], most=most, gpus=gpus, without=leave_out or ())
-    lab = name or _name(site)
+    lab = name or default_name(site)
     _announce(what, lab)
-    with _stage(what, lab, release, is_kept=keep) as stage:
+    with staged(what, lab, release, _say, is_kept=keep) as stage:
         exit_code = _perform(stage, site, content, output=output, json_file=json_file, seconds=seconds)
     raise typer.Exit(exit_code)
 
@@ -103,71 +95,30 @@ def _perform(
     seconds: float,
 ) -> ExitCode:
     options = Options()
-    summary = deploy_cluster(inventory, options, choose_display(output, options), go_on)
+    summary = deploy_cluster(inventory, options, choose_display(output, options), go_on, say)
     if summary.exit_code is not ExitCode.OK:
         return summary.exit_code
     found = validate_quickly(inventory, options, as_data=output is Output.JSONL, without=_NOT_OF_CONTAINERS)
-    with signals_cancel() as cancellation:
-        trial = type_commands(
-            read_site(inventory),
-            content["commands"],
-            options,
-            cancellation,
-            in_containers=True,
-            seconds=seconds,
-            say=typer.echo,
-        )
-    if cancellation.is_asked:
-        raise KeyboardInterrupt
+    trial = type_commands(
+        read_site(inventory),
+        content["commands"],
+        options,
+        in_containers=True,
+        seconds=seconds,
+        tell=echo,
+    )
     about = {"inventory": shown_path(site.inventory), "validation": as_json(found)}
     report(replace(trial, about=trial.about | about), json_file)
     return max(found.exit_code, trial.exit_code)
 
 
-@contextmanager
-def _stage(what: Rehearsed, lab: str, release: str, *, is_kept: bool) -> Iterator[Path]:
-    """The inventory of the rehearsal, on machines that are there meanwhile."""
-    before = {number: signal.signal(number, signal.default_int_handler) for number in _ENDINGS}
-    directory = Path(tempfile.mkdtemp(prefix="deploy-rehearsal-"))
-    is_ours = False
-    try:
-        is_ours = find_lab(lab) is None
-        stage = set_up(what, lab, directory, release, lambda line: typer.echo(line, err=True))
-        yield stage.site.inventory
-    finally:
-        with signals_cancel():  # what was begun is taken away whole
-            if is_kept and (directory / INVENTORY).exists():
-                _tell_of(lab, directory / INVENTORY)
-            elif is_ours and find_lab(lab):
-                take_down(lab, delete_directory=True)
-                typer.echo(f"lab {lab} is gone", err=True)
-            elif not any(directory.iterdir()):
-                directory.rmdir()
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-_ENDINGS = (signal.SIGTERM, signal.SIGHUP)
-
-
 def _announce(what: Rehearsed, lab: str) -> None:
-    typer.echo(
-        f"rehearsing {shown_path(what.site.inventory)} as lab {lab}: {len(what.hosts)} machines", err=True
-    )
+    _say(f"rehearsing {shown_path(what.site.inventory)} as lab {lab}: {len(what.hosts)} machines")
     if what.left_out:
-        typer.echo(f"not rehearsed (--nodes): {fold(what.left_out)}", err=True)
+        _say(f"not rehearsed (--nodes): {fold(what.left_out)}")
     if names := vaulted(what):
-        typer.echo(f"left out, being in the vault: {', '.join(names)}", err=True)
+        _say(f"left out, being in the vault: {', '.join(names)}")
 
 
-def _tell_of(lab: str, inventory: Path) -> None:
-    typer.echo(f"kept: {inventory}", err=True)
-    typer.echo(
-        f"look around: deploy lab list; remove it: deploy lab down --name {lab} --delete-dir", err=True
-    )
-
-
-def _name(site: Site) -> str:
-    """A lab's name after the site's directory."""
-    words = re.sub(r"[^a-z0-9]+", "-", site.directory.name.lower()).strip("-")
-    return f"rehearsal-{words}"[:_LONGEST_NAME].rstrip("-")
+def _say(line: str) -> None:
+    typer.echo(line, err=True)

@@ -7,11 +7,10 @@ from typing import Annotated
 import typer
 
 from deploy.durable import write_private
+from deploy.engine.reports import run_of, runs_of
 from deploy.errors import error
-from deploy.run.journal import RecordedRun, last_run_of_user, recorded_runs
 from deploy.show.page import as_html
 from deploy.show.report import as_json, as_list_line, as_text
-from deploy.site.inventory import existing_inventory, site_directory
 
 
 def report(
@@ -35,13 +34,11 @@ def report(
       deploy report inventory.ini --json
 
     """
-    last = None if inventory else _last_run()
-    site = last.path.parents[2] if last else site_directory(existing_inventory(inventory or Path()))
     if list_runs:
-        for recorded in recorded_runs(site):
+        for recorded in runs_of(inventory):
             typer.echo(as_list_line(recorded))
         return
-    chosen = last if last and run is None else _chosen(recorded_runs(site), run, site)
+    chosen = run_of(inventory, run)
     if html:
         _write(html, as_html(chosen))
         typer.echo(f"wrote {html}", err=as_data)
@@ -49,28 +46,6 @@ def report(
         typer.echo(json.dumps(as_json(chosen), indent=1))
     elif not html:
         typer.echo(as_text(chosen))
-
-
-def _last_run() -> RecordedRun:
-    last = last_run_of_user()
-    if last is None:
-        raise error(
-            "run-not-found",
-            "you have no recorded run",
-            hint="name an inventory: deploy report INVENTORY, or make a run: deploy cluster INVENTORY",
-        )
-    return last
-
-
-def _chosen(runs: list[RecordedRun], wanted: str | None, site: Path) -> RecordedRun:
-    matching = [run for run in runs if wanted is None or run.id.startswith(wanted) or run.id.endswith(wanted)]
-    if matching:
-        return matching[-1]
-    if runs:
-        message, hint = f"no recorded run is called {wanted}", "see the runs with: deploy report --list"
-    else:
-        message, hint = "no run is recorded for this site", "make one with: deploy cluster INVENTORY"
-    raise error("run-not-found", message, where=str(site), hint=hint)
 
 
 def _write(path: Path, page: str) -> None:

@@ -1,26 +1,18 @@
 """``deploy try``: what users of a site type, and whether it does what they expect."""
 
 import json
-import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from deploy import __version__
-from deploy.cli.options import Options
 from deploy.cli.parameters import ExtraVariables, Inventory, PrivateKey, User, VaultPasswordFile
-from deploy.cli.playbook_run import shown_path
-from deploy.cli.records import login_of
 from deploy.durable import write_private
-from deploy.errors import ExitCode, error
-from deploy.judge.user_outcome import Outcome, Verdict, changes, judge, left_out
-from deploy.run.cancellation import Cancellation, signals_cancel
-from deploy.run.user_session import Session
+from deploy.engine.options import Options
+from deploy.engine.trial import Outcome, Trial, type_commands
+from deploy.errors import error, shown_path
 from deploy.show.user_outcomes import as_json, changed, line, table
-from deploy.site.inventory import Site, read_site
+from deploy.site.inventory import read_site
 from deploy.site.user_commands import Command, default_file, read_user_commands
 from deploy.site.variables import read_extra_variables
 
@@ -31,20 +23,6 @@ CommandsFile = Annotated[
 JsonFile = Annotated[
     Path | None, typer.Option("--json", metavar="FILE", help="Write everything into a file, for programs.")
 ]
-
-
-@dataclass(frozen=True)
-class Trial:
-    """What came of a site's commands; ``about`` says of what and when."""
-
-    about: dict[str, Any]
-    outcomes: tuple[Outcome, ...]
-
-    @property
-    def exit_code(self) -> ExitCode:
-        """OK when all that was typed came out as expected."""
-        is_good = all(outcome.verdict is not Verdict.DIFFERENT for outcome in self.outcomes)
-        return ExitCode.OK if is_good else ExitCode.FAILED
 
 
 def try_commands(
@@ -90,79 +68,18 @@ def try_commands(
     site = read_site(inventory, vault_password_file=vault_password_file, extra_variables=variables)
     content = read_user_commands(commands or default_file(site))
     chosen = _chosen(content["commands"], only, commands or default_file(site))
-    with signals_cancel() as cancellation:
-        trial = type_commands(
-            site,
-            chosen,
-            options,
-            cancellation,
-            in_containers=containers,
-            seconds=seconds,
-            say=typer.echo,
-        )
-    if cancellation.is_asked:
-        raise KeyboardInterrupt
+    trial = type_commands(site, chosen, options, in_containers=containers, seconds=seconds, tell=echo)
     report(trial, json_file)
     if before is not None:
         after = as_json(trial.about, trial.outcomes)["commands"]
-        for text in changed(changes(before, {outcome["id"]: outcome for outcome in after})):
+        for text in changed(before, {outcome["id"]: outcome for outcome in after}):
             typer.echo(text)
     raise typer.Exit(trial.exit_code)
 
 
-def type_commands(
-    site: Site,
-    commands: Iterable[Command],
-    options: Options,
-    cancellation: Cancellation,
-    *,
-    in_containers: bool,
-    seconds: float,
-    say: Callable[[str], None],
-) -> Trial:
-    """Types commands on a site's first login node; ``say`` hears of each when it has come out.
-
-    Raises DeployError ``commands-not-typed``.
-    """
-    listed = {command["id"]: command for command in commands}
-    found: dict[str, Outcome] = {}
-    about: dict[str, Any] = {
-        "version": __version__,
-        "inventory": shown_path(site.inventory),
-        "at": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
-        "in_containers": in_containers,
-    }
-
-    def keep(outcome: Outcome) -> None:
-        found[outcome.id] = outcome
-        say(line(outcome))
-
-    def on_answer(answer: dict[str, Any]) -> None:
-        if "id" in answer:
-            keep(judge(listed[answer["id"]], answer))
-        about.update(answer.get("facts", {}))
-
-    for command in listed.values():
-        if in_containers and "cannot_run_here" in command:
-            keep(left_out(command, command["cannot_run_here"]))
-        elif "images" in command and not site.containers:
-            keep(left_out(command, "no host of this site has containers (group slurm-container)"))
-    to_type = [command for name, command in listed.items() if name not in found]
-    if to_type:
-        session = Session(site.logins[0], login_of(options), seconds)
-        session.type_commands(with_images(to_type, site, session), on_answer, cancellation)
-    return Trial(about, tuple(found[name] for name in listed if name in found))
-
-
-def with_images(commands: Iterable[Command], site: Site, session: Session) -> list[dict[str, Any]]:
-    """The commands with the content of their images, which a host makes that has containers."""
-    listed = [dict(command) for command in commands]
-    if not any("images" in command for command in listed):
-        return listed
-    image = Session(site.containers[0], session.login).make_image()
-    for command in listed:
-        command["images"] = dict.fromkeys(command.get("images", ()), image)
-    return listed
+def echo(outcome: Outcome) -> None:
+    """Shows a command that has come out."""
+    typer.echo(line(outcome))
 
 
 def report(trial: Trial, json_file: Path | None) -> None:

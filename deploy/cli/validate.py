@@ -3,14 +3,11 @@
 import json
 import os
 import sys
-import time
-from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from deploy.cli.options import Options, ask_password
 from deploy.cli.parameters import (
     AskBecomePass,
     AskPass,
@@ -20,35 +17,19 @@ from deploy.cli.parameters import (
     PrivateKey,
     User,
     VaultPasswordFile,
+    ask_password,
 )
-from deploy.cli.playbook_run import open_site, refuse_silence, run_request, shown_path
 from deploy.durable import write_private
-from deploy.errors import DeployError, ExitCode, error
-from deploy.judge.site_status import site_status
-from deploy.place import private_place
-from deploy.run.cancellation import signals_cancel
-from deploy.run.events import Event, TaskStarted
-from deploy.run.execute import execute
-from deploy.run.journal import state_directory
-from deploy.run.lock import site_lock
-from deploy.run.settings import Settings
+from deploy.engine.options import Options
+from deploy.engine.validation import validate_site
+from deploy.errors import DeployError, error
 from deploy.show.validation import as_json, as_junit, lines
 from deploy.show.validation_page import as_html
-from deploy.site.hardware import read_contract
-from deploy.site.secrets import secrets_file
 from deploy.site.values import suggestion
-from deploy.validate.baseline import keep_baseline, read_baseline, with_regressions
-from deploy.validate.case import Case
-from deploy.validate.catalog import CHECKS, LOAD, SLOW, Check, chosen, judged, ordinary
-from deploy.validate.evidence import JOBS, Evidence, gathered
-from deploy.validate.occupied import announced
-from deploy.validate.programs.user import AT_WORK
-from deploy.validate.questions import write_questions
-from deploy.validate.thresholds import read_thresholds
+from deploy.validate.catalog import CHECKS, LOAD, Check, chosen, ordinary
 from deploy.validate.verdict import Validation
 
-_LOCK = "validation"
-_HOUR, _MOST_HOURS = 3600, 168
+_MOST_HOURS = 168
 
 
 def validate(
@@ -110,7 +91,15 @@ def validate(
     checks = _chosen(only or [], skip or [], burn_in)
     for path in (as_json_file, junit, html):
         _refuse_unwritable(path)
-    found = validate_site(inventory, options, checks, is_quick=quick, burn_in_hours=burn_in or 0.0)
+    found = validate_site(
+        inventory,
+        options,
+        checks,
+        is_quick=quick,
+        burn_in_hours=burn_in or 0.0,
+        announce=lambda line: typer.echo(line, err=True),
+        progress=progress,
+    )
     if as_json_file is not None:
         _write(as_json_file, json.dumps(as_json(found), indent=1) + "\n")
     if junit is not None:
@@ -120,84 +109,6 @@ def validate(
     if as_json_file != Path("-"):
         show(found)
     raise typer.Exit(found.exit_code)
-
-
-def validate_site(
-    inventory: Path,
-    options: Options,
-    checks: Collection[Check],
-    *,
-    is_quick: bool,
-    burn_in_hours: float = 0.0,
-) -> Validation:
-    """Asks, runs the jobs, judges. Raises DeployError when the site is wrong or cannot be asked."""
-    settings = Settings(forks=options.forks)
-    began = time.time()
-    with (
-        open_site(inventory, options, settings) as opened,
-        site_lock(state_directory(opened.site.directory), _LOCK),
-        private_place() as place,
-    ):
-        site, contract = opened.site, read_contract(opened.site)
-        thresholds = read_thresholds(site.directory)
-        kinds = {kind for check in checks for kind in check.kinds} - (SLOW if is_quick else set())
-        source = place / "questions.json"
-        questions = write_questions(
-            source, site, contract, kinds, thresholds=thresholds, burn_in_seconds=burn_in_hours * _HOUR
-        )
-        # How Prometheus is asked may name a secret of the site's.
-        path = secrets_file(site)
-        secrets = (path,) if site.metrics and path.exists() else None
-        request = run_request(
-            "validate", source, site=site, options=options, settings=settings, variable_files=secrets
-        )
-        events: list[Event] = []
-
-        def take(event: Event) -> None:
-            events.append(event)
-            if isinstance(event, TaskStarted):
-                _say(event.task)
-                if event.step == JOBS and LOAD in kinds:
-                    told = gathered(events).told([host.name for host in site.controllers], "nodes")
-                    for line in announced(site, str((told or {}).get("out", "")), burn_in_hours):
-                        typer.echo(line, err=True)
-
-        with signals_cancel() as cancellation:
-            execute(request, take, cancellation, opened.ansible)
-        refuse_silence(events, [host.name for host in site.cluster], site, ExitCode.BAD_INPUT)
-        evidence = gathered(events)
-        _refuse_second(evidence)
-        status = site_status(
-            site,
-            evidence.states,
-            {},
-            {},
-            asked=[host.name for host in site.cluster],
-            limit=None,
-            inventory=shown_path(site.inventory),
-            at=time.time(),
-        )
-        case = Case(site, contract, questions, evidence, status, thresholds, shown_path(site.inventory))
-        found = judged(case, checks)
-        state = state_directory(site.directory)
-        found = with_regressions(found, read_baseline(state), thresholds)
-        name, lost = str(case.value("slurmctld_cluster_name")), [it.status.name for it in status.unreachable]
-        ended = Validation(name, began, time.time() - began, found, tuple(lost))
-        if not ended.failed:
-            keep_baseline(state, found)
-        return ended
-
-
-def _refuse_second(evidence: Evidence) -> None:
-    """Two at once would cancel each other's jobs. The other one is of another copy of the site."""
-    for (step, host), why in evidence.silent.items():
-        if step == JOBS and AT_WORK in why:
-            raise error(
-                "validation-at-work",
-                "another validation of this cluster is at work; two at once would cancel each other's jobs",
-                where=host,
-                hint="wait until it has ended, a few minutes at most, and type the command again",
-            )
 
 
 def _chosen(only: list[str], skip: list[str], hours: float | None = None) -> tuple[Check, ...]:
@@ -248,9 +159,10 @@ def _write(path: Path, text: str) -> None:
         raise _not_writable(path, problem.strerror or str(problem)) from None
 
 
-def _say(line: str) -> None:
+def progress(step: str) -> None:
+    """What is done next, for whoever waits at a terminal."""
     if sys.stderr.isatty():
-        typer.echo(f"{line} …", err=True)
+        typer.echo(f"{step} …", err=True)
 
 
 def show(found: Validation) -> None:

@@ -1,8 +1,9 @@
 """When each host was last made what its site says, and by which version: the journal's answer."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
+from deploy.judge.summary import Summary
 from deploy.run.journal import RecordedRun
 
 
@@ -24,3 +25,8 @@ def last_convergences(runs: Iterable[RecordedRun]) -> dict[str, Convergence]:
         end = Convergence(float(run.metadata["ended"]), str(run.metadata.get("version", "")), run.id)
         found |= dict.fromkeys(run.converged, end)
     return found
+
+
+def converged_hosts(summary: Summary, limit: Collection[str] | None) -> list[str]:
+    """The hosts on which every task of the whole cluster succeeded, in a run of whole phases."""
+    return [name for name, host in summary.hosts.items() if host.is_good and (limit is None or name in limit)]

@@ -122,6 +122,12 @@ class Summary:
         """Changes on all hosts together."""
         return sum(host.changed for host in self.hosts.values())
 
+    @property
+    def is_nothing_to_do(self) -> bool:
+        """Whether a run in check mode came to its end and would change nothing; hosts may be unreachable."""
+        is_whole = all(host.unreachable or not host.not_run for host in self.hosts.values())
+        return self.changed == 0 and is_whole and self.outcome in {Outcome.CONVERGED, Outcome.UNREACHABLE}
+
 
 def summarize(
     events: Iterable[Event],

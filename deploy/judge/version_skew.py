@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from deploy.errors import Finding
+from deploy.errors import DeployError, ExitCode, Finding
 from deploy.run.events import Event, HostResult
 
 Release = tuple[int, int]
@@ -57,6 +57,13 @@ def versions(events: Iterable[Event]) -> dict[str, str]:
 def version_skew(events: Iterable[Event], controllers: Iterable[str]) -> tuple[Finding, ...]:
     """Hosts that the controller would not understand, as far as a run's events tell."""
     return tuple(skew(versions(events), controllers))
+
+
+def refuse_skew(events: Iterable[Event], controllers: Iterable[str]) -> None:
+    """Raises DeployError ``slurm-version-skew``, as far as a run's events tell."""
+    found = version_skew(events, controllers)
+    if found:
+        raise DeployError(*found, exit_code=ExitCode.FAILED)
 
 
 def skew(found: Mapping[str, str], controllers: Iterable[str]) -> Iterator[Finding]:

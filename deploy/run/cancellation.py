@@ -34,9 +34,9 @@ class Cancellation:
 
 
 @contextmanager
-def signals_cancel() -> Iterator[Cancellation]:
+def signals_cancel(cancellation: Cancellation | None = None) -> Iterator[Cancellation]:
     """While this lasts, SIGINT, SIGTERM and SIGHUP ask for cancellation; main thread only."""
-    cancellation = Cancellation()
+    cancellation = cancellation or Cancellation()
 
     def on_signal(_number: int, _frame: FrameType | None) -> None:
         cancellation.ask()

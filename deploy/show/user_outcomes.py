@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from deploy.judge.user_outcome import Change, Outcome, Verdict
+from deploy.judge.user_outcome import Outcome, Verdict, changes
 
 _MARKS = {Verdict.AS_EXPECTED: "ok", Verdict.DIFFERENT: "DIFFERENT", Verdict.LEFT_OUT: "left out"}
 _HEADER = ("command", "user", "came out", "seen", "seconds")
@@ -41,11 +41,12 @@ def verdict(outcomes: Sequence[Outcome]) -> str:
     return f"{len(outcomes)} command{'s' * (len(outcomes) != 1)}: {said}"
 
 
-def changed(changes: Sequence[Change]) -> Iterator[str]:
-    """What changed since another time."""
-    if not changes:
+def changed(before: Mapping[str, Mapping[str, Any]], after: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """What changed since another time; both by command, as in the file for programs."""
+    found = changes(before, after)
+    if not found:
         yield "nothing came out in another way than before"
-    for change in changes:
+    for change in found:
         yield f"changed: {change.id}: before {change.before}; now {change.after}"
 
 

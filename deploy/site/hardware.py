@@ -28,6 +28,8 @@ _HEADER = """\
 Hardware = Mapping[str, Any]
 """Counts ``cpus``, ``sockets``, ``cores_per_socket``, ``threads_per_core``; ``memory_mb`` in MiB; ``gpus``, a
 list of ``type`` and ``count``."""
+Contract = Mapping[str, Hardware]
+"""The hardware of compute nodes, by name."""
 
 
 def read_contract(site: Site) -> dict[str, dict[str, Any]]:

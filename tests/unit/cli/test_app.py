@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from deploy.cli import app
 from deploy.cli.displays import Output, choose_display
-from deploy.cli.options import Options
+from deploy.engine.options import Options
 from deploy.show.live import LiveDisplay
 
 

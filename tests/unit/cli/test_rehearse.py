@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from deploy.cli import rehearse
-from deploy.cli.try_commands import Trial
+from deploy.engine.trial import Trial
 from deploy.errors import ExitCode
 from deploy.judge.summary import Summary, summarize
 from deploy.judge.user_outcome import Outcome, Verdict

@@ -5,10 +5,10 @@ from collections.abc import Callable
 import pytest
 from rich.console import Console
 
+from deploy.engine.display import Display
 from deploy.judge.summary import summarize
 from deploy.run.diffs import Diff
 from deploy.run.events import Event, HostResult, Level, Notice, Retry, Status, from_json
-from deploy.show.display import Display
 from deploy.show.jsonl import JsonlDisplay
 from deploy.show.live import LiveDisplay
 from deploy.show.plain import PlainDisplay

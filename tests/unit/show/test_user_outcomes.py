@@ -1,4 +1,6 @@
-from deploy.judge.user_outcome import Change, Outcome, Verdict
+from dataclasses import asdict, replace
+
+from deploy.judge.user_outcome import Outcome, Verdict
 from deploy.show.user_outcomes import as_json, changed, line, table
 
 GOOD = Outcome("sinfo", "alice", "sinfo", ("exit 0",), Verdict.AS_EXPECTED, exit=0, seconds=0.5)
@@ -26,10 +28,9 @@ def test_table() -> None:
 
 
 def test_changes() -> None:
-    assert list(changed([])) == ["nothing came out in another way than before"]
-    assert list(changed([Change("job", "left out", "different, exit 1")])) == [
-        "changed: job: before left out; now different, exit 1"
-    ]
+    before, after = ({"job": asdict(outcome)} for outcome in (replace(BAD, verdict=Verdict.LEFT_OUT), BAD))
+    assert list(changed(after, after)) == ["nothing came out in another way than before"]
+    assert list(changed(before, after)) == ["changed: job: before left out; now different, exit 1"]
 
 
 def test_data() -> None:

@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
-from deploy.cli.options import Options
+from deploy.engine.options import Options
 from deploy.errors import DeployError, ExitCode
-from deploy.judge.forecast import Forecast
-from tests.unit.cli.machines import NOTHING, Machines, machines
+from tests.unit.engine.machines import NOTHING, Machines, machines
 from tests.unit.site.sites import write_site
 
 __all__ = ["machines"]
@@ -17,9 +16,9 @@ _UNDISCOVERED = {"group_vars/slurm-node.yml": "slurmd_weight: 1\n"}
 _USED = {**NOTHING, "secrets": ["munge_key"]}
 
 
-def never(forecast: Forecast, command: str) -> None:
+def never() -> bool:
     """Nobody may be asked."""
-    raise AssertionError(command, forecast)
+    raise AssertionError
 
 
 def test_on_new_machines_nothing_is_planned_first(machines: Machines, tmp_path: Path) -> None:
@@ -64,33 +63,24 @@ _OF_ANOTHER: dict[str, Any] = {
 _JOB = {"id": "7", "state": "RUNNING", "user": "alice", "partition": "gpu", "nodes": "node1"}
 
 
-class RefusedError(Exception):
-    """The admin said no."""
-
-
 def test_a_controller_on_another_machine_needs_consent_before_anything_changes(
     machines: Machines, tmp_path: Path
 ) -> None:
     machines.serves = {"node1": _OF_ANOTHER, "node2": _OF_ANOTHER}
     machines.queues = {"node1": [_JOB]}
     inventory = write_site(tmp_path, files=_UNDISCOVERED)
-    asked: list[Forecast] = []
-
-    def refuse(forecast: Forecast, _: str) -> None:
-        asked.append(forecast)
-        raise RefusedError
-
-    with pytest.raises(RefusedError):
-        machines.run(inventory, refuse)
+    with pytest.raises(DeployError, match="job 7 of alice") as refused:
+        machines.run(inventory, lambda: False)
+    assert refused.value.exit_code is ExitCode.CHANGES_PENDING
     assert machines.ran == ["discover", "plan"]
     assert machines.asked == ["node1"]
     assert not (tmp_path / "secrets.yml").exists()
-    for forecast in (*asked, machines.plan(inventory)):
-        (loss,) = forecast.losses
-        assert (loss.before, loss.after, [job.id for job in loss.jobs]) == ("ctl0", "ctl1", ["7"])
+    assert machines.foretold == [machines.plan(inventory)]
+    (loss,) = machines.foretold[0].losses
+    assert (loss.before, loss.after, [job.id for job in loss.jobs]) == ("ctl0", "ctl1", ["7"])
 
 
 def test_whoever_agrees_gets_the_new_controller(machines: Machines, tmp_path: Path) -> None:
     machines.serves = {"node1": _OF_ANOTHER}
-    machines.run(write_site(tmp_path, files=_UNDISCOVERED), lambda *_: None)
+    machines.run(write_site(tmp_path, files=_UNDISCOVERED), lambda: True)
     assert machines.ran == ["discover", "plan", "cluster"]

@@ -5,8 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from deploy.cli.options import Options
-from deploy.cli.records import login_of
+from deploy.engine.options import Options
 from deploy.judge.departed import Departed, departed_hosts, remembered
 from deploy.judge.moved_controller import Moved, Queue
 from deploy.run import on_departed, on_host
@@ -60,13 +59,13 @@ class Members:
             **remembered(self.site.hosts[name] for name in sorted(here)),
         }
         changed = {name: ("know", {"hosts": wanted}) for name, entries in known.items() if entries != wanted}
-        ask(changed, self.site.hosts, login_of(self.options), self.options.forks, on_host)
+        ask(changed, self.site.hosts, self.options.login, self.options.forks, on_host)
 
     def forget(self, known: Mapping[str, Known], name: str) -> dict[str, Any]:
         """Has controllers forget a host; what they answer."""
         without = {other: entry for other, entry in _together(known).items() if other != name}
         questions = {master: ("know", {"hosts": without}) for master in known}
-        return ask(questions, self.site.hosts, login_of(self.options), self.options.forks, on_host)
+        return ask(questions, self.site.hosts, self.options.login, self.options.forks, on_host)
 
     def queue(self, moved: Moved) -> Queue:
         """The jobs of the cluster whose controller moves; None where nobody can say which there are."""
@@ -82,7 +81,7 @@ class Members:
         self, questions: Mapping[str, tuple[str, Mapping[str, Any]]], hosts: Mapping[str, Host]
     ) -> dict[str, Any]:
         """What hosts answer to verbs of ``run/on_departed.py``."""
-        return ask(questions, hosts, login_of(self.options), self.options.forks, on_departed)
+        return ask(questions, hosts, self.options.login, self.options.forks, on_departed)
 
     def _key(self) -> str | None:
         """The hash of the cluster's munge key; None where it is not known here."""

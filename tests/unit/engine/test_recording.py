@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from deploy.cli import records
-from deploy.cli.options import Options
-from deploy.cli.recording import Recording, Written
-from deploy.cli.records import Records
+from deploy.engine import records
+from deploy.engine.options import Options
+from deploy.engine.recording import Recording, Written
+from deploy.engine.records import Records
 from deploy.judge.summary import summarize
 from deploy.plan.build import Plan, Step
 from deploy.plan.catalog import PHASES

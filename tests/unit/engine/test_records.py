@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from deploy.cli import records
-from deploy.cli.options import Options
-from deploy.cli.records import Records
+from deploy.engine import records
+from deploy.engine.options import Options
+from deploy.engine.records import Records
 from deploy.plan.build import Plan, Step
 from deploy.plan.catalog import PHASES
 from deploy.site.inventory import Site

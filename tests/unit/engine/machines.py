@@ -8,15 +8,18 @@ from typing import Any
 
 import pytest
 
-from deploy.cli import converge, members, records
-from deploy.cli.converge import Agree, ClusterRun
-from deploy.cli.options import Options
+from deploy.engine import alone, apply, discover, members, records
+from deploy.engine.consent import Agrees
+from deploy.engine.converge import converge, look_ahead
+from deploy.engine.options import Options
+from deploy.engine.run import Run
+from deploy.judge.forecast import Forecast
 from deploy.judge.summary import Summary
 from deploy.run.events import Ending, Event, HostStats, Status
 from deploy.run.execute import EarlyStart, Execution, RunRequest
 from deploy.run.ssh import Unanswered
 from deploy.show.plain import PlainDisplay
-from deploy.site.inventory import read_site
+from deploy.site.inventory import Site, read_site
 from tests.unit.show.runs import ended, result, stats
 
 HARDWARE = {"cpus": 4, "memory_mb": 8000, "gpus": []}
@@ -35,25 +38,26 @@ class Machines:
     """The playbooks."""
     asked: list[str] = field(default_factory=list)
     """The hosts that were asked for jobs."""
+    foretold: list[Forecast] = field(default_factory=list)
+    """What was shown before anybody was asked."""
 
-    def run(self, inventory: Path, agree: Agree, options: Options | None = None) -> Summary:
+    def run(self, inventory: Path, agrees: Agrees, options: Options | None = None) -> Summary:
         """What ``deploy cluster`` comes to."""
-        return self._site_run(inventory, options).converge(self._display(), agree)
+        return converge(self._site_run(inventory, options), self._display(), agrees)
 
     def plan(self, inventory: Path) -> Any:  # noqa: ANN401 - the forecast
         """What ``deploy plan`` foretells."""
-        return self._site_run(inventory).foretell(self._display()).forecast
+        return look_ahead(self._site_run(inventory), PlainDisplay(lambda _: None)).forecast
+
+    def _display(self) -> PlainDisplay:
+        return _Quiet(self.foretold)
 
     @staticmethod
-    def _display() -> PlainDisplay:
-        return PlainDisplay(lambda _: None)
-
-    @staticmethod
-    def _site_run(inventory: Path, options: Options | None = None) -> ClusterRun:
+    def _site_run(inventory: Path, options: Options | None = None) -> Run:
         site = read_site(inventory)
         place = inventory.parent / "place"
         place.mkdir(exist_ok=True)
-        return ClusterRun(site, options or Options(), place, None, EarlyStart({}, site.inventory))
+        return run_on(site, options, place=place)
 
     def execute(self, request: RunRequest, on_event: Callable[[Event], None], *_: object) -> Execution:
         name = request.playbook.stem
@@ -94,6 +98,21 @@ class Machines:
         return answers
 
 
+def run_on(site: Site, options: Options | None = None, *, place: Path) -> Run:
+    """A run that nothing was started for."""
+    options = options or Options()
+    return Run(site, options, options.settings, place, None, EarlyStart({}, site.inventory))
+
+
+class _Quiet(PlainDisplay):
+    def __init__(self, foretold: list[Forecast]) -> None:
+        super().__init__(lambda _: None)
+        self._foretold = foretold
+
+    def plan(self, forecast: Forecast) -> None:
+        self._foretold.append(forecast)
+
+
 @contextmanager
 def _free(*_: object) -> Iterator[list[str]]:
     yield []
@@ -104,8 +123,9 @@ def machines(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Machines:
     """Those of a small site."""
     made = Machines()
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setattr(converge, "execute", made.execute)
-    monkeypatch.setattr(converge, "cluster_lock", _free)
+    for step in (apply, discover):
+        monkeypatch.setattr(step, "execute", made.execute)
+    monkeypatch.setattr(alone, "cluster_lock", _free)
     monkeypatch.setattr(records, "ask", made.ask)
     monkeypatch.setattr(members, "ask", made.ask)
     return made

@@ -12,12 +12,15 @@ from functools import cached_property
 from typing import Any, Self
 
 from deploy import __version__
-from deploy.cli.records import Records
+from deploy.engine.records import Records
+from deploy.engine.run import Run
+from deploy.engine.work import Work
 from deploy.judge.drift import Drift, left_over
 from deploy.plan.build import Plan
 from deploy.plan.catalog import Phase
 from deploy.plan.probes import files, probes
 from deploy.run.events import Event, HostResult, Level, Notice, PhaseEnded
+from deploy.run.journal import last_run
 from deploy.run.managed import State, later
 from deploy.run.ssh import Unanswered
 from deploy.site.hardware import Hardware
@@ -165,6 +168,17 @@ class Recording:
             for name in step.hosts:
                 phases[name].add(step.phase.name)
         return dict(phases)
+
+
+def known_records(run: Run, work: Work, *, renews: bool) -> dict[str, str]:
+    """By host what is known of its records: a digest of all of them, as this site wrote them last.
+
+    Of hosts whose records the work ``renews`` nothing is known.
+    """
+    last = last_run(run.site.directory)
+    without = work.plan.hosts if renews else ()
+    known = last.recorded if last else {}
+    return {name: of for name, of in known.items() if name in run.site.hosts and name not in without}
 
 
 def _meanwhile(answers: Mapping[str, Any]) -> Iterator[Notice]:

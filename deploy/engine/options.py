@@ -1,8 +1,12 @@
 """What the admin typed behind a verb, and what of it Ansible is told."""
 
-import getpass
+import os
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from deploy.run.settings import Settings
+from deploy.run.ssh import Login
 
 
 @dataclass(frozen=True)
@@ -24,11 +28,33 @@ class Options:
     vault_password_file: Path | None = None
     connection_password: str | None = field(default=None, repr=False)
     become_password: str | None = field(default=None, repr=False)
+    line: tuple[str, ...] = field(default_factory=lambda: tuple(sys.argv[1:]), repr=False, compare=False)
+    """The command line itself, to be recorded."""
 
     @property
     def is_whole(self) -> bool:
         """Whether all tasks of a phase are run, so that it can be called converged."""
         return not (self.tags or self.skip_tags)
+
+    @property
+    def converges(self) -> bool:
+        """Whether what runs is whole phases, really done, so that hosts may keep records of them."""
+        return self.is_whole and not self.check
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of Ansible."""
+        return Settings(forks=self.forks)
+
+    @property
+    def login(self) -> Login:
+        """How plain ssh logs in."""
+        return Login(
+            user=self.user,
+            private_key=str(self.private_key) if self.private_key else None,
+            asks_for_passwords=bool(self.connection_password or self.become_password),
+            environment=os.environ,
+        )
 
     def connection(self) -> list[str]:
         """The options of ansible-playbook that say how hosts are reached."""
@@ -50,8 +76,3 @@ class Options:
                 given += [option, value]
         given += ["--check"] * self.check + ["--diff"] * self.diff
         return given + ["-" + "v" * self.verbose] * bool(self.verbose)
-
-
-def ask_password(what: str, *, is_wanted: bool) -> str | None:
-    """Asks on the terminal, where it is wanted."""
-    return getpass.getpass(f"{what} password: ") if is_wanted else None

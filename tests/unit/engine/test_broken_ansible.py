@@ -2,54 +2,50 @@
 
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from deploy.cli.converge import ClusterRun, Looked, Work
-from deploy.cli.options import Options
+from deploy.engine import consent
+from deploy.engine.preview import Preview
+from deploy.engine.story import Story
+from deploy.engine.verify import Looked
+from deploy.engine.work import Work
 from deploy.errors import ExitCode
-from deploy.judge.forecast import Forecast, forecast_of
+from deploy.judge.forecast import forecast_of
 from deploy.judge.foretold import Foretold
 from deploy.judge.summary import summarize
 from deploy.plan.build import Plan
-from deploy.run.cancellation import Cancellation
 from deploy.run.events import Event, HostStats, Status
-from deploy.run.execute import EarlyStart
 from deploy.show.foretold import foretold_lines
 from deploy.show.plain import PlainDisplay
 from deploy.site.inventory import Site
+from tests.unit.engine.machines import run_on
 from tests.unit.show.runs import ended, result, stats
 
 BROKE: list[Event] = [result("node1", Status.CHANGED), ended(rc=1)]
 
 
-def never(forecast: Forecast, command: str) -> None:
+def never() -> bool:
     """Nobody may be asked."""
-    raise AssertionError(command, forecast)
+    raise AssertionError
 
 
 def looked(
     place: Path, events: list[Event], monkeypatch: pytest.MonkeyPatch
-) -> tuple[list[Event], list[str]]:
+) -> tuple[tuple[Event, ...], list[str]]:
     """What ``deploy cluster`` takes for its whole run after such a look, and what it said."""
-
-    def foretell(*_: Any) -> tuple[Forecast, list[Event]]:  # noqa: ANN401 - whatever it is told
-        return forecast_of(events), events
-
-    monkeypatch.setattr(ClusterRun, "_foretell", foretell)
-    monkeypatch.setattr(ClusterRun, "_borrowed_secrets", lambda _: ())
-    site = Site(place / "inventory.ini", {}, {})
-    run = ClusterRun(site, Options(), place, None, EarlyStart({}, site.inventory))
+    story = Story()
+    story.keep(*events)
+    monkeypatch.setattr(consent, "preview", lambda *_: Preview(forecast_of(events), story))
+    run = run_on(Site(place / "inventory.ini", {}, {}), place=place)
     said: list[str] = []
-    work = Work(Plan(()), {}, place, {}, {}, {}, {}, Looked({}, {}, Future()))
-    passed, _ = run._plan_first(work, PlainDisplay(said.append), never, Cancellation())
-    return passed, said
+    work = Work(Plan(()), {}, place, {}, {}, Looked({}, {}, Future()))
+    return consent.permission(run, work, PlainDisplay(said.append), never).passed, said
 
 
 def test_nothing_is_run_after_a_look_that_broke(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     passed, said = looked(tmp_path, BROKE, monkeypatch)
-    assert passed == BROKE
+    assert passed == tuple(BROKE)
     assert not any("plan:" in line for line in said)
 
 
@@ -58,7 +54,7 @@ def test_after_a_look_that_came_to_its_end_the_run_follows(
 ) -> None:
     events = [BROKE[0], stats(node1=HostStats(ok=1, changed=1)), ended()]
     passed, said = looked(tmp_path, events, monkeypatch)
-    assert passed == []
+    assert passed == ()
     assert any(line.startswith("plan: 1 change on node1") for line in said)
 
 

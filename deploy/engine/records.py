@@ -1,20 +1,19 @@
 """The records that hosts keep of what was converged there, asked and taken away before a run."""
 
-import os
 import time
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from deploy.cli.options import Options
+from deploy.engine.options import Options
 from deploy.judge.drift import HostState, host_state, left_over
 from deploy.plan.build import Plan
 from deploy.plan.catalog import PHASES
 from deploy.plan.fingerprint import fingerprints
 from deploy.plan.wiring import wired_variables
 from deploy.run.events import Event, HostVerified, Level, Notice
-from deploy.run.ssh import Login, Unanswered, ask
+from deploy.run.ssh import Unanswered, ask
 from deploy.site.hardware import Hardware
 from deploy.site.inventory import Site
 from deploy.site.node_lists import fold
@@ -72,7 +71,7 @@ class Records:
 
     def ask(self, questions: Mapping[str, tuple[str, Mapping[str, Any]]]) -> dict[str, Any]:
         """What hosts answer; by host name a verb of ``run/on_host.py`` and its arguments."""
-        return ask(questions, self.site.hosts, login_of(self.options), self.options.forks)
+        return ask(questions, self.site.hosts, self.options.login, self.options.forks)
 
     def expected(self, contract: Mapping[str, Hardware]) -> dict[str, dict[str, str]]:
         """By host and phase the fingerprint that a record should have."""
@@ -80,16 +79,6 @@ class Records:
         # As for all hosts: what a run on some of them leaves to a later one, it says (``deploy_pending``).
         wired = wired_variables(self.site.resolved, contract)
         return fingerprints(self.site, contract, wired, secrets)
-
-
-def login_of(options: Options) -> Login:
-    """How plain ssh logs in, by what the admin typed."""
-    return Login(
-        user=options.user,
-        private_key=str(options.private_key) if options.private_key else None,
-        asks_for_passwords=bool(options.connection_password or options.become_password),
-        environment=os.environ,
-    )
 
 
 def _phases_by_host(plan: Plan) -> dict[str, list[str]]:

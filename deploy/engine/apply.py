@@ -1,0 +1,57 @@
+"""Step: the phases of a plan, by one playbook."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from deploy.engine.options import Options
+from deploy.engine.run import Run
+from deploy.engine.work import Work
+from deploy.judge.unfinished import Phases
+from deploy.plan.build import Plan
+from deploy.plan.catalog import prerequisites
+from deploy.plan.wiring import write_wiring
+from deploy.run.events import Event, Planned, PlannedPhase
+from deploy.run.execute import execute
+
+
+def apply(
+    run: Run,
+    playbook: str,
+    work: Work,
+    tell: Callable[[Event], None],
+    *,
+    secrets: tuple[Path, ...],
+    options: Options,
+) -> None:
+    """Runs the plan's phases; after a failure, also those that it does not stand in the way of.
+
+    Ansible leaves hosts out of all plays after one that failed there, and ends the playbook when a play
+    failed on all of its hosts.
+    """
+    phases = Phases()
+
+    def on_event(event: Event) -> None:
+        phases.take(event)
+        tell(event)
+
+    on_event(_planned(work.plan))
+    wiring = work.wiring
+    left: dict[str, tuple[str, ...]] = {}
+    while True:
+        request = run.request(playbook, wiring, secrets, options)
+        execution = execute(request, on_event, run.cancellation, run.ansible)
+        before, left = left, phases.open()
+        if not left or left == before or phases.is_refused or not execution.came_to_its_end:
+            return
+        wiring = run.place / "left.json"
+        write_wiring(wiring, run.site, work.plan.only(left), work.contract, work.repairs)
+
+
+def _planned(plan: Plan) -> Planned:
+    phases = (
+        PlannedPhase(phase.name, phase.title, step.hosts, prerequisites(phase.name), phase.after_everywhere)
+        for step in plan.steps
+        for phase in (step.phase,)
+    )
+    return Planned(time.time(), tuple(phases))

@@ -1,0 +1,72 @@
+"""Step: whether a run may begin, by what it would do."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from deploy.engine.display import Display
+from deploy.engine.options import Options
+from deploy.engine.preview import preview
+from deploy.engine.run import Run
+from deploy.engine.work import Work
+from deploy.errors import DeployError, ExitCode, error
+from deploy.judge.findings import with_findings
+from deploy.judge.forecast import Forecast
+from deploy.judge.summary import summarize
+from deploy.run.events import Event
+
+Agrees = Callable[[], bool]
+"""Whether whoever may decide wants to go on although jobs would be lost."""
+
+# In a preview of what is about to be carried out, what check mode needs may be put in place already.
+_PREPARES = '{"bootstrap_check_mode_prepares": true}'
+# Without it the role itself refuses, whoever runs it and whatever the preview could not see.
+_AGREED = '{"slurmctld_may_lose_jobs": true}'
+
+
+@dataclass(frozen=True)
+class Permission:
+    """What to go on with; ``passed`` is what happened, where the preview is the whole run already."""
+
+    options: Options
+    passed: tuple[Event, ...] = ()
+
+
+def permission(run: Run, work: Work, display: Display, agrees: Agrees) -> Permission:
+    """Previews the work, and asks where jobs would be lost. Raises DeployError ``would-lose-jobs``."""
+    options = run.options
+    seen = preview(run, work, replace(options, extra=(*options.extra, _PREPARES)), display.progress)
+    summary = summarize(seen.story.events, work.plan.hosts)
+    is_over = seen.story.is_refused or bool(summary.trouble) or run.cancellation.is_asked
+    if is_over or summary.is_nothing_to_do:
+        for result in with_findings(seen.story.events):
+            display.event(result)
+        return Permission(options, tuple(seen.story.events))
+    display.plan(seen.forecast)
+    if not seen.forecast.needs_consent:
+        return Permission(options)
+    display.close()
+    if not agrees():
+        raise _refusal(seen.forecast, run.command("cluster"))
+    display.start(run.command("cluster"), work.plan.hosts)
+    return Permission(replace(options, extra=(*options.extra, _AGREED)))
+
+
+def _refusal(forecast: Forecast, command: str) -> DeployError:
+    return error(
+        "would-lose-jobs",
+        "nothing was changed: " + "; ".join(_reasons(forecast)),
+        hint=f"wait until they are done (squeue), or go on with: {command} --yes",
+        exit_code=ExitCode.CHANGES_PENDING,
+    )
+
+
+def _reasons(forecast: Forecast) -> list[str]:
+    if forecast.jobs is None:
+        parameters = ", ".join(loss.parameter for loss in forecast.losses)
+        return [f"a change of {parameters} loses jobs, and Slurm does not answer which there are"]
+    return [
+        f"a change of {loss.parameter} ({loss.before} -> {loss.after or 'removed'}) would lose "
+        + ", ".join(f"job {job.id} of {job.user}" for job in loss.jobs)
+        for loss in forecast.losses
+        if loss.jobs
+    ]

@@ -1,0 +1,82 @@
+"""What ``deploy cluster`` and ``deploy plan`` do: sequences of the steps beside this file."""
+
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from dataclasses import replace
+
+from deploy.engine.alone import alone
+from deploy.engine.carry_out import carry_out
+from deploy.engine.consent import Agrees, Permission, permission
+from deploy.engine.discover import discover
+from deploy.engine.display import Display
+from deploy.engine.journal import journalled
+from deploy.engine.left_over import tell_left_over
+from deploy.engine.next_command import next_command
+from deploy.engine.preview import preview
+from deploy.engine.recording import Written, known_records
+from deploy.engine.run import Run
+from deploy.engine.story import Story
+from deploy.engine.verify import verify
+from deploy.engine.work import work_of
+from deploy.judge.convergence import converged_hosts
+from deploy.judge.departed import left_over_events
+from deploy.judge.forecast import forecast_of
+from deploy.judge.foretold import Foretold
+from deploy.judge.summary import Summary, summarize
+from deploy.judge.unknown_secrets import refuse_unknown_secrets
+from deploy.judge.version_skew import refuse_skew
+from deploy.run.cancellation import signals_cancel
+
+
+def converge(run: Run, display: Display, agrees: Agrees) -> Summary:
+    """Makes of a site's machines the cluster that it says; raises DeployError before anything changes."""
+    started, story = time.time(), Story(display.event)
+    with _under_way(run, "cluster", display) as meanwhile:
+        asked = meanwhile.submit(verify, run, meanwhile)
+        machines = discover(run, story.tell)
+        refuse_skew(story.events, run.controllers)
+        work = work_of(run, machines, asked.result(), story.tell)
+        is_to_run = bool(work.plan.steps) and not (story.is_refused or story.is_broken)
+        changes = is_to_run and not run.options.check
+        with alone(run, story.tell, is_needed=changes):
+            # Where nothing is yet, there are no jobs that could be lost, and no secrets that hosts go by.
+            is_asked = changes and not machines.are_new
+            given = permission(run, work, display, agrees) if is_asked else Permission(run.options)
+            story.keep(*given.passed)
+            known = known_records(run, work, renews=changes and not (given.passed and run.options.full))
+            with journalled(run, work, story, started) as journal:
+                written = carry_out(run, work, given, story, known) if is_to_run else Written()
+                tell_left_over(run, work, written.left, story)
+                summary = summarize(story.events, run.hosts, started=started)
+                converged = converged_hosts(summary, run.limit) if run.options.converges else ()
+                journal.finish(converged=converged, recorded={**known, **written.digests})
+                display.finish(summary, next_command(run, summary, is_refused=story.is_refused))
+    refuse_unknown_secrets(story.events)
+    return summary
+
+
+def look_ahead(run: Run, display: Display) -> Foretold:
+    """What ``converge`` would do; changes nothing, neither on hosts nor in the site."""
+    started, story = time.time(), Story()
+    with _under_way(run, "plan", display) as meanwhile:
+        asked = meanwhile.submit(verify, run, meanwhile)
+        machines = discover(run, story.tell, keeps=False)
+        work = work_of(run, machines, asked.result(), story.tell)
+        before = forecast = forecast_of(story.events)
+        if work.plan.steps and not story.is_broken:
+            seen = preview(run, work, run.options, display.progress)
+            failures = (*before.failures, *seen.forecast.failures)
+            forecast = replace(seen.forecast, drift=before.drift, failures=failures)
+            story.keep(*seen.story.events)
+        story.keep(*left_over_events(work.left, work.looked.departed.result(), run.inventory))
+    return Foretold(forecast, summarize(story.events, run.hosts, started=started))
+
+
+@contextmanager
+def _under_way(run: Run, verb: str, display: Display) -> Iterator[ThreadPoolExecutor]:
+    """A run that can be interrupted and is shown; what is asked beside it, a thread does."""
+    with signals_cancel(run.cancellation), closing(display), ThreadPoolExecutor(1) as meanwhile:
+        display.start(run.command(verb), run.hosts)
+        yield meanwhile

@@ -1,0 +1,22 @@
+"""What to type after a run."""
+
+from deploy.engine.run import Run
+from deploy.judge.summary import Outcome, Summary
+from deploy.site.node_lists import all_but, fold
+
+
+def next_command(run: Run, summary: Summary, *, is_refused: bool) -> str:
+    """The next thing to type after ``deploy cluster``."""
+    if is_refused:
+        unfit = [name for name, host in summary.hosts.items() if host.failed]
+        without = f"{run.command('cluster')} --limit '{all_but(unfit)}'"
+        return f"{run.command('check')}   (when this is mended; to go on without: {without})"
+    again = run.command("cluster") + " --new-secrets" * run.options.new_secrets
+    match summary.outcome:
+        case Outcome.CONVERGED:
+            return again if run.options.check else run.command("report")
+        case Outcome.UNREACHABLE:
+            lost = [name for name, host in summary.hosts.items() if host.unreachable]
+            return f"{again} --limit '{fold(lost)}'   (when they answer again)"
+        case Outcome.FAILED | Outcome.INTERRUPTED:
+            return f"{again}   (run it again; what happened: {run.command('report')})"

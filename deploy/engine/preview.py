@@ -1,0 +1,45 @@
+"""Step: what a run would do, by the same plays in check mode."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from deploy.engine.apply import apply
+from deploy.engine.options import Options
+from deploy.engine.run import Run
+from deploy.engine.secrets import borrowed_secrets
+from deploy.engine.story import Story
+from deploy.engine.work import Work
+from deploy.judge.forecast import Forecast, forecast_of
+from deploy.judge.moved_controller import moved_controller, with_move
+from deploy.judge.unknown_secrets import refuse_unknown_secrets
+from deploy.judge.version_skew import refuse_skew
+from deploy.run.events import Event, PlayStarted, TaskStarted
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What a run would do, and what was told meanwhile."""
+
+    forecast: Forecast
+    story: Story
+
+
+def preview(
+    run: Run, work: Work, options: Options, progress: Callable[[PlayStarted | TaskStarted], None]
+) -> Preview:
+    """Changes nothing; of what happens only the ``progress`` is shown.
+
+    Raises DeployError ``slurm-version-skew`` and ``unknown-secret``.
+    """
+
+    def show(event: Event) -> None:
+        if isinstance(event, TaskStarted | PlayStarted):
+            progress(event)
+
+    story = Story(show)
+    looking = replace(options, check=True, diff=True)
+    apply(run, "plan", work, story.tell, secrets=borrowed_secrets(run), options=looking)
+    refuse_skew(story.events, run.controllers)
+    refuse_unknown_secrets(story.events)
+    forecast, moved = forecast_of(story.events), moved_controller(story.events, run.site)
+    return Preview(with_move(forecast, moved, run.members.queue(moved)) if moved else forecast, story)

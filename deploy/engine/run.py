@@ -1,0 +1,160 @@
+"""A site that was read and found right, and what every step of a run on it goes by."""
+
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from deploy.content import playbook
+from deploy.engine.members import Members
+from deploy.engine.options import Options
+from deploy.engine.records import Records
+from deploy.errors import ExitCode, Finding, error, shown_path
+from deploy.judge.summary import Outcome, summarize
+from deploy.place import private_place
+from deploy.plan.build import build_plan
+from deploy.run.cancellation import Cancellation, signals_cancel
+from deploy.run.events import Event, HostResult
+from deploy.run.execute import EarlyStart, RunRequest, execute
+from deploy.run.settings import Settings, ansible_environment
+from deploy.site.checks import check_site
+from deploy.site.inventory import Site, existing_inventory, read_site
+from deploy.site.node_lists import unfold
+from deploy.site.schema import options as options_of_roles
+from deploy.site.variables import read_extra_variables
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run on a site; ``place`` is a private directory that vanishes with it.
+
+    ``limit`` are the hosts that --limit names, None without it; ``ansible`` was started while the site was
+    read; ``warnings`` are what the offline checks said.
+    """
+
+    site: Site
+    options: Options
+    settings: Settings
+    place: Path
+    limit: frozenset[str] | None
+    ansible: EarlyStart
+    warnings: tuple[Finding, ...] = ()
+    say: Callable[[str], None] = lambda _: None
+    """Gets what there is to say beside the run itself, in lines."""
+    cancellation: Cancellation = field(default_factory=Cancellation)
+
+    @cached_property
+    def hosts(self) -> tuple[str, ...]:
+        """The hosts that take part, in the order in which the inventory names them."""
+        return build_plan(self.site, limit=self.limit).hosts
+
+    @property
+    def inventory(self) -> str:
+        """The inventory as one would type it."""
+        return shown_path(self.site.inventory)
+
+    def command(self, verb: str) -> str:
+        """What was typed, to be typed again."""
+        return f"deploy {verb} {self.inventory}"
+
+    @property
+    def controllers(self) -> list[str]:
+        """The names of the site's controllers."""
+        return [host.name for host in self.site.controllers]
+
+    @property
+    def records(self) -> Records:
+        """The records on its hosts."""
+        return Records(self.site, self.options)
+
+    @property
+    def members(self) -> Members:
+        """Its hosts of then and now."""
+        return Members(self.site, self.options)
+
+    def request(
+        self,
+        name: str,
+        generated: Path,
+        variable_files: tuple[Path, ...] | None = None,
+        options: Options | None = None,
+    ) -> RunRequest:
+        """What has ``playbooks/<name>.yml`` run; without variable files it looks, and never changes."""
+        options = options or self.options
+        arguments = options.connection()
+        if variable_files is not None:
+            arguments += options.playbook()
+        for text in options.extra:
+            absolute = f"@{Path(text[1:]).resolve()}" if text.startswith("@") else text
+            arguments += ["--extra-vars", absolute]
+        return RunRequest(
+            playbook=playbook(name),
+            inventories=(self.site.inventory, generated),
+            variable_files=variable_files or (),
+            arguments=tuple(arguments),
+            environment=ansible_environment(self.settings),
+            connection_password=options.connection_password,
+            become_password=options.become_password,
+        )
+
+    def answers(self, request: RunRequest, asked: Iterable[str]) -> dict[str, HostResult]:
+        """The result of every host in a playbook of one task that only looks; nothing is shown or recorded.
+
+        Raises DeployError ``hosts-not-asked`` when Ansible itself cannot run it.
+        """
+        events: list[Event] = []
+        with signals_cancel(self.cancellation):
+            execute(request, events.append, self.cancellation, self.ansible)
+        self.refuse_silence(events, asked)
+        return {event.host: event for event in events if isinstance(event, HostResult)}
+
+    def refuse_silence(
+        self, events: Iterable[Event], asked: Iterable[str], exit_code: ExitCode | None = None
+    ) -> None:
+        """Raises KeyboardInterrupt when the asking was interrupted, else DeployError ``hosts-not-asked``.
+
+        That is when Ansible itself could not run; a host that gives no answer is no such thing. ``exit_code``
+        is that of the run where none is given.
+        """
+        summary = summarize(events, asked)
+        if summary.outcome is Outcome.INTERRUPTED:
+            raise KeyboardInterrupt
+        if summary.trouble:
+            raise error(
+                "hosts-not-asked",
+                "Ansible could not ask the hosts: " + " ".join(summary.trouble),
+                where=str(self.site.inventory),
+                hint=f"ansible -i {self.inventory} all -m ping",
+                exit_code=exit_code or summary.exit_code,
+            )
+
+
+@contextmanager
+def opened(
+    inventory: Path, options: Options, settings: Settings | None = None, *, needs_ansible: bool = True
+) -> Iterator[Run]:
+    """Reads and checks a site. Raises DeployError when it is wrong, before the first connection."""
+    settings = settings or options.settings
+    variables = read_extra_variables(options.extra)
+    environment = ansible_environment(settings)
+    with (
+        EarlyStart(environment, existing_inventory(inventory), at_once=needs_ansible) as ansible,
+        private_place() as place,
+    ):
+        # While Ansible reads the inventory there is time for the roles' variables.
+        threading.Thread(target=options_of_roles, daemon=True).start()
+        vault = options.vault_password_file
+        site = read_site(inventory, vault_password_file=vault, extra_variables=variables)
+        warnings = tuple(check_site(site, vault))
+        yield Run(site, options, settings, place, _limited(site, options), ansible, warnings)
+
+
+def _limited(site: Site, options: Options) -> frozenset[str] | None:
+    """The hosts that ``--limit`` names. Raises DeployError ``limit-matches-nothing``."""
+    if options.limit is None:
+        return None
+    limit = unfold(options.limit, site.hosts)
+    chosen = read_site(site.inventory, limit=limit, vault_password_file=options.vault_password_file)
+    return frozenset(chosen.hosts)

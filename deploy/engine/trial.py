@@ -1,0 +1,88 @@
+"""What ``deploy try`` does: users' commands are typed, and judged by what they expect."""
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from deploy import __version__
+from deploy.engine.options import Options
+from deploy.errors import ExitCode, shown_path
+from deploy.judge.user_outcome import Outcome, Verdict, judge, left_out
+from deploy.run.cancellation import signals_cancel
+from deploy.run.user_session import Session
+from deploy.site.inventory import Site
+from deploy.site.user_commands import Command
+
+__all__ = ["Outcome", "Trial", "type_commands"]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What came of a site's commands; ``about`` says of what and when."""
+
+    about: dict[str, Any]
+    outcomes: tuple[Outcome, ...]
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """OK when all that was typed came out as expected."""
+        is_good = all(outcome.verdict is not Verdict.DIFFERENT for outcome in self.outcomes)
+        return ExitCode.OK if is_good else ExitCode.FAILED
+
+
+def type_commands(
+    site: Site,
+    commands: Iterable[Command],
+    options: Options,
+    *,
+    in_containers: bool,
+    seconds: float,
+    tell: Callable[[Outcome], None],
+) -> Trial:
+    """Types commands on a site's first login node; ``tell`` gets each that has come out.
+
+    Raises DeployError ``commands-not-typed``, and KeyboardInterrupt when it was interrupted.
+    """
+    listed = {command["id"]: command for command in commands}
+    found: dict[str, Outcome] = {}
+    about: dict[str, Any] = {
+        "version": __version__,
+        "inventory": shown_path(site.inventory),
+        "at": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+        "in_containers": in_containers,
+    }
+
+    def keep(outcome: Outcome) -> None:
+        found[outcome.id] = outcome
+        tell(outcome)
+
+    def on_answer(answer: dict[str, Any]) -> None:
+        if "id" in answer:
+            keep(judge(listed[answer["id"]], answer))
+        about.update(answer.get("facts", {}))
+
+    for command in listed.values():
+        if in_containers and "cannot_run_here" in command:
+            keep(left_out(command, command["cannot_run_here"]))
+        elif "images" in command and not site.containers:
+            keep(left_out(command, "no host of this site has containers (group slurm-container)"))
+    to_type = [command for name, command in listed.items() if name not in found]
+    if to_type:
+        session = Session(site.logins[0], options.login, seconds)
+        with signals_cancel() as cancellation:
+            session.type_commands(with_images(to_type, site, session), on_answer, cancellation)
+        if cancellation.is_asked:
+            raise KeyboardInterrupt
+    return Trial(about, tuple(found[name] for name in listed if name in found))
+
+
+def with_images(commands: Iterable[Command], site: Site, session: Session) -> list[dict[str, Any]]:
+    """The commands with the content of their images, which a host makes that has containers."""
+    listed = [dict(command) for command in commands]
+    if not any("images" in command for command in listed):
+        return listed
+    image = Session(site.containers[0], session.login).make_image()
+    for command in listed:
+        command["images"] = dict.fromkeys(command.get("images", ()), image)
+    return listed

@@ -1,0 +1,123 @@
+"""What ``deploy validate`` does: asks, has jobs run, judges."""
+
+import time
+from collections.abc import Callable, Collection
+from pathlib import Path
+
+from deploy.engine.options import Options
+from deploy.engine.run import Run, opened
+from deploy.errors import ExitCode, error
+from deploy.judge.site_status import SiteStatus, site_status
+from deploy.run.cancellation import signals_cancel
+from deploy.run.events import Event, TaskStarted
+from deploy.run.execute import RunRequest, execute
+from deploy.run.journal import state_directory
+from deploy.run.lock import site_lock
+from deploy.site.hardware import read_contract
+from deploy.site.inventory import Site
+from deploy.site.secrets import secrets_file
+from deploy.validate.baseline import keep_baseline, read_baseline, with_regressions
+from deploy.validate.case import Case
+from deploy.validate.catalog import LOAD, SLOW, Check, judged
+from deploy.validate.evidence import JOBS, Evidence, gathered
+from deploy.validate.occupied import announced
+from deploy.validate.programs.user import AT_WORK
+from deploy.validate.questions import write_questions
+from deploy.validate.thresholds import read_thresholds
+from deploy.validate.verdict import Validation
+
+_LOCK = "validation"
+_HOUR = 3600
+
+Say = Callable[[str], None]
+"""Gets lines."""
+
+
+def validate_site(
+    inventory: Path,
+    options: Options,
+    checks: Collection[Check],
+    *,
+    is_quick: bool,
+    burn_in_hours: float = 0.0,
+    announce: Say = lambda _: None,
+    progress: Say = lambda _: None,
+) -> Validation:
+    """Asks, runs the jobs, judges. Raises DeployError when the site is wrong or cannot be asked.
+
+    ``announce`` hears of load that is put on nodes, ``progress`` what is done next.
+    """
+    began = time.time()
+    with opened(inventory, options) as run, site_lock(state_directory(run.site.directory), _LOCK):
+        site, contract = run.site, read_contract(run.site)
+        thresholds = read_thresholds(site.directory)
+        kinds = {kind for check in checks for kind in check.kinds} - (SLOW if is_quick else set())
+        source = run.place / "questions.json"
+        questions = write_questions(
+            source, site, contract, kinds, thresholds=thresholds, burn_in_seconds=burn_in_hours * _HOUR
+        )
+        hours = burn_in_hours if LOAD in kinds else None
+        evidence = _ask(run, run.request("validate", source, _secrets(site)), hours, announce, progress)
+        status = _status(run, evidence)
+        case = Case(site, contract, questions, evidence, status, thresholds, run.inventory)
+        state = state_directory(site.directory)
+        found = with_regressions(judged(case, checks), read_baseline(state), thresholds)
+        name, lost = str(case.value("slurmctld_cluster_name")), [it.status.name for it in status.unreachable]
+        ended = Validation(name, began, time.time() - began, found, tuple(lost))
+        if not ended.failed:
+            keep_baseline(state, found)
+        return ended
+
+
+def _secrets(site: Site) -> tuple[Path, ...] | None:
+    """How Prometheus is asked may name a secret of the site's."""
+    path = secrets_file(site)
+    return (path,) if site.metrics and path.exists() else None
+
+
+def _ask(
+    run: Run, request: RunRequest, burn_in_hours: float | None, announce: Say, progress: Say
+) -> Evidence:
+    """What hosts answered and jobs said; whom a burn-in will load is announced before."""
+    events: list[Event] = []
+
+    def take(event: Event) -> None:
+        events.append(event)
+        if isinstance(event, TaskStarted):
+            progress(event.task)
+            if event.step == JOBS and burn_in_hours is not None:
+                told = gathered(events).told(run.controllers, "nodes")
+                for line in announced(run.site, str((told or {}).get("out", "")), burn_in_hours):
+                    announce(line)
+
+    with signals_cancel(run.cancellation):
+        execute(request, take, run.cancellation, run.ansible)
+    run.refuse_silence(events, [host.name for host in run.site.cluster], ExitCode.BAD_INPUT)
+    evidence = gathered(events)
+    refuse_second(evidence)
+    return evidence
+
+
+def _status(run: Run, evidence: Evidence) -> SiteStatus:
+    return site_status(
+        run.site,
+        evidence.states,
+        {},
+        {},
+        asked=[host.name for host in run.site.cluster],
+        limit=None,
+        inventory=run.inventory,
+        at=time.time(),
+    )
+
+
+def refuse_second(evidence: Evidence) -> None:
+    """Two at once would cancel each other's jobs. The other one is of another copy of the site."""
+    for (step, host), why in evidence.silent.items():
+        if step == JOBS and AT_WORK in why:
+            raise error(
+                "validation-at-work",
+                "another validation of this cluster is at work; two at once would cancel each other's jobs",
+                where=host,
+                hint="wait until it has ended, a few minutes at most, and type the command again",
+            )

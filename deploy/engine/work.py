@@ -1,0 +1,70 @@
+"""Step: what is to be done: everything, but for what hosts were found to be converged to."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from deploy.engine.discover import Machines
+from deploy.engine.run import Run
+from deploy.engine.verify import Looked, goes_by_records
+from deploy.judge.drift import HostState
+from deploy.plan.build import Plan, build_plan
+from deploy.plan.known_secrets import known_secrets, new_secrets
+from deploy.plan.wiring import write_wiring
+from deploy.run.events import Event
+from deploy.site.hardware import Contract
+
+
+@dataclass(frozen=True)
+class Work:
+    """What is to be done, by the contract it was planned with, and the inventory source that says so."""
+
+    plan: Plan
+    contract: Contract
+    wiring: Path
+    repairs: dict[str, dict[str, Any]]
+    """By host variables for this run alone."""
+    states: Mapping[str, HostState]
+    """What hosts said of their records; empty where the run does not go by them."""
+    looked: Looked
+
+    @property
+    def held(self) -> dict[str, frozenset[str]]:
+        """Phases of which hosts said that they are as recorded."""
+        return {name: state.converged for name, state in self.states.items()}
+
+    @property
+    def unrecorded(self) -> dict[str, tuple[str, ...]]:
+        """Phases of which hosts said that they have no record."""
+        return {name: state.unrecorded for name, state in self.states.items() if not state.why}
+
+    @property
+    def left(self) -> dict[str, tuple[str, ...]]:
+        """What hosts have, in words, that was managed once and is managed no more."""
+        return {name: state.left for name, state in self.states.items() if not state.why}
+
+
+def work_of(run: Run, machines: Machines, looked: Looked, tell: Callable[[Event], None]) -> Work:
+    """Holds what hosts said against the site, and writes the inventory source of what is left to do."""
+    contract = machines.contract
+    states: Mapping[str, HostState] = {}
+    if goes_by_records(run) and not run.cancellation.is_asked:
+        states, events = run.records.states(contract, looked.said)
+        for event in events:
+            tell(event)
+    done = {name: state.converged for name, state in states.items()}
+    plan = build_plan(run.site, contract, limit=run.limit, converged=done)
+    repairs = _repairs(run, contract, states)
+    wiring = run.place / "wiring.json"
+    write_wiring(wiring, run.site, plan, contract, repairs)
+    return Work(plan, contract, wiring, repairs, states, looked)
+
+
+def _repairs(run: Run, contract: Contract, states: Mapping[str, HostState]) -> dict[str, dict[str, Any]]:
+    """By host what roles are told to put right, and which secrets hosts are held against."""
+    current = {name: state.current for name, state in states.items()}
+    replaces = run.options.new_secrets
+    secrets = new_secrets(run.site) if replaces else known_secrets(run.site, contract, current)
+    repairs = {name: state.repairs for name, state in states.items()}
+    return {name: {**repairs.get(name, {}), **secrets.get(name, {})} for name in run.site.hosts}
