@@ -213,6 +213,7 @@ def read_site(
             hint=f"name the machines below [{MASTER}] and [{NODE}]: ctl1 ansible_host=10.0.0.1",
         )
     extra = extra_variables or {}
+    on_connection = {name: value for name, value in extra.items() if name.startswith("ansible_")}
     memberships: defaultdict[str, set[str]] = defaultdict(set)
     for group, members in groups.items():
         for member in members:
@@ -223,7 +224,7 @@ def read_site(
             variables={**variables, **extra},
             groups=frozenset(memberships[name]) - _IMPLICIT_GROUPS,
             origins={**reading.origins[name], **dict.fromkeys(extra, "--extra-vars")},
-            connection={**reading.connections[name], **extra},
+            connection={**reading.connections[name], **on_connection},
             resolutions=reading.resolutions.get(name, {}),
         )
         for name, variables in reading.hosts.items()

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from deploy.errors import DeployError
+from deploy.run.ssh import Login, command
 from deploy.site.checks import check_site
 from deploy.site.inventory import read_site
 from tests.unit.site.sites import INVENTORY, write_site
@@ -107,3 +108,13 @@ def test_encrypted_variables(tmp_path: Path) -> None:
         read_site(path)
     assert problem.value.findings[0].reference == "inventory-invalid"
     assert "vault" in str(problem.value)
+
+
+def test_of_extra_variables_only_those_on_the_connection_say_how_a_host_is_reached(tmp_path: Path) -> None:
+    """A list or a mapping there would keep plain ssh, and with it the records and the lock, from the run."""
+    extra = {"ansible_port": 2222, "slurmctld_parameters": {"SelectTypeParameters": "CR_Core"}}
+    host = read_site(write_site(tmp_path), extra_variables=extra).controller
+    assert host.variables["slurmctld_parameters"] == extra["slurmctld_parameters"]
+    assert host.connection["ansible_port"] == 2222
+    assert "slurmctld_parameters" not in host.connection
+    assert command(host, Login())
