@@ -12,6 +12,7 @@ from deploy.cli.parameters import (
     Forks,
     Inventory,
     Limit,
+    PlainAnsible,
     PrivateKey,
     User,
     VaultPasswordFile,
@@ -34,6 +35,7 @@ def check(
     ask_pass: AskPass = False,
     ask_become_pass: AskBecomePass = False,
     forks: Forks = None,
+    plain_ansible: PlainAnsible = False,
     extra: ExtraVariables = None,
     vault_password_file: VaultPasswordFile = None,
 ) -> None:
@@ -54,6 +56,7 @@ def check(
         user=user,
         private_key=private_key,
         forks=forks,
+        plain_ansible=plain_ansible,
         extra=tuple(extra or ()),
         vault_password_file=vault_password_file,
         connection_password=ask_password("SSH", is_wanted=ask_pass),

@@ -23,6 +23,14 @@ PrivateKey = Annotated[
 AskPass = Annotated[bool, typer.Option("--ask-pass", "-k", help="Ask for the login password.")]
 AskBecomePass = Annotated[bool, typer.Option("--ask-become-pass", "-K", help="Ask for the sudo password.")]
 Forks = Annotated[int | None, typer.Option("--forks", "-f", min=1, help="Hosts at once.")]
+PlainAnsible = Annotated[
+    bool,
+    typer.Option(
+        "--plain-ansible",
+        help="Use ansible-playbook as it is, without mitogen and without deploy's changes to it; slower. "
+        "Also: DEPLOY_PLAIN_ANSIBLE=1 in the environment.",
+    ),
+]
 ExtraVariables = Annotated[
     list[str] | None, typer.Option("--extra-vars", "-e", help="name=value, JSON, or @file.")
 ]

@@ -15,6 +15,7 @@ from deploy.cli.parameters import (
     Inventory,
     LimitOfRun,
     NewSecrets,
+    PlainAnsible,
     PrivateKey,
     SkipTags,
     Tags,
@@ -43,6 +44,7 @@ def plan(
     ask_pass: AskPass = False,
     ask_become_pass: AskBecomePass = False,
     forks: Forks = None,
+    plain_ansible: PlainAnsible = False,
     extra: ExtraVariables = None,
     vault_password_file: VaultPasswordFile = None,
 ) -> None:
@@ -65,6 +67,7 @@ def plan(
         user=user,
         private_key=private_key,
         forks=forks,
+        plain_ansible=plain_ansible,
         extra=tuple(extra or ()),
         vault_password_file=vault_password_file,
         connection_password=ask_password("SSH", is_wanted=ask_pass),

@@ -12,6 +12,7 @@ from deploy.cli.parameters import (
     Forks,
     Inventory,
     Limit,
+    PlainAnsible,
     PrivateKey,
     User,
     VaultPasswordFile,
@@ -31,6 +32,7 @@ def status(
     private_key: PrivateKey = None,
     ask_pass: AskPass = False,
     forks: Forks = None,
+    plain_ansible: PlainAnsible = False,
     extra: ExtraVariables = None,
     vault_password_file: VaultPasswordFile = None,
 ) -> None:
@@ -49,6 +51,7 @@ def status(
         user=user,
         private_key=private_key,
         forks=forks,
+        plain_ansible=plain_ansible,
         extra=tuple(extra or ()),
         vault_password_file=vault_password_file,
         connection_password=ask_password("SSH", is_wanted=ask_pass),

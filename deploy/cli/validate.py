@@ -14,6 +14,7 @@ from deploy.cli.parameters import (
     ExtraVariables,
     Forks,
     Inventory,
+    PlainAnsible,
     PrivateKey,
     User,
     VaultPasswordFile,
@@ -61,6 +62,7 @@ def validate(
     ask_pass: AskPass = False,
     ask_become_pass: AskBecomePass = False,
     forks: Forks = None,
+    plain_ansible: PlainAnsible = False,
     extra: ExtraVariables = None,
     vault_password_file: VaultPasswordFile = None,
 ) -> None:
@@ -83,6 +85,7 @@ def validate(
         user=user,
         private_key=private_key,
         forks=forks,
+        plain_ansible=plain_ansible,
         extra=tuple(extra or ()),
         vault_password_file=vault_password_file,
         connection_password=ask_password("SSH", is_wanted=ask_pass),

@@ -5,7 +5,7 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from deploy.run.settings import Settings
+from deploy.run.settings import Settings, is_plain_wanted
 from deploy.run.ssh import Login
 
 
@@ -26,6 +26,7 @@ class Options:
     extra: tuple[str, ...] = ()
     verbose: int = 0
     vault_password_file: Path | None = None
+    plain_ansible: bool = False
     connection_password: str | None = field(default=None, repr=False)
     become_password: str | None = field(default=None, repr=False)
     line: tuple[str, ...] = field(default_factory=lambda: tuple(sys.argv[1:]), repr=False, compare=False)
@@ -44,7 +45,7 @@ class Options:
     @property
     def settings(self) -> Settings:
         """The settings of Ansible."""
-        return Settings(forks=self.forks)
+        return Settings(forks=self.forks, plain=self.plain_ansible or is_plain_wanted())
 
     @property
     def login(self) -> Login:

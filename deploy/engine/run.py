@@ -138,11 +138,13 @@ def opened(
     """Reads and checks a site. Raises DeployError when it is wrong, before the first connection."""
     settings = settings or options.settings
     variables = read_extra_variables(options.extra)
-    environment = ansible_environment(settings)
-    with (
-        EarlyStart(environment, existing_inventory(inventory), at_once=needs_ansible) as ansible,
-        private_place() as place,
-    ):
+    early = EarlyStart(
+        ansible_environment(settings),
+        existing_inventory(inventory),
+        at_once=needs_ansible,
+        is_served=not settings.plain,
+    )
+    with early as ansible, private_place() as place:
         # While Ansible reads the inventory there is time for the roles' variables.
         threading.Thread(target=options_of_roles, daemon=True).start()
         vault = options.vault_password_file

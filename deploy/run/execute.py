@@ -110,13 +110,22 @@ class EarlyStart:
     """Ansible, started while it is not known yet what to run: that hides most of the time its start takes.
 
     It serves one run after the other; each finds the imports and the connections of the one before. A context
-    manager; whoever leaves it ends what it started. Started at once, or with the first run.
+    manager; whoever leaves it ends what it started. Started at once, or with the first run; where it is not
+    ``is_served``, never: then each run is an ansible-playbook of its own.
     """
 
-    def __init__(self, environment: Mapping[str, str], inventory: Path, *, at_once: bool = True) -> None:
+    def __init__(
+        self,
+        environment: Mapping[str, str],
+        inventory: Path,
+        *,
+        at_once: bool = True,
+        is_served: bool = True,
+    ) -> None:
         self._environment = dict(environment)
         self._inventory = inventory
-        self._is_at_once = at_once
+        self._is_served = is_served
+        self._is_at_once = at_once and is_served
         self._stack = ExitStack()
         self._run: _Run | None = None
         self._gate = -1
@@ -139,7 +148,7 @@ class EarlyStart:
 
     def take(self, request: RunRequest) -> "_Run | None":
         """The run, set going with a request; None when it has another environment or came to no good end."""
-        if request.environment != self._environment:
+        if not self._is_served or request.environment != self._environment:
             return None
         run = self._run = self._run or self._start()
         if not run.is_waiting:

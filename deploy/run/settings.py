@@ -3,7 +3,7 @@
 import importlib.util
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -15,6 +15,7 @@ _MOST_FORKS = 50
 _FORKS_PER_CORE = 10
 # Cores that the mitogen we depend on was run with; with others its strategy may not load.
 _MITOGEN_CORES = frozenset({(2, 19)})
+_PLAIN = "DEPLOY_PLAIN_ANSIBLE"
 # Of the caller's own ANSIBLE_ variables only those on how to reach and unlock hosts are kept: the
 # others would make a run depend on the shell it is started from.
 _KEPT = (
@@ -30,6 +31,11 @@ _KEPT = (
 )
 
 
+def is_plain_wanted() -> bool:
+    """Whether the environment asks for Ansible as it is."""
+    return os.environ.get(_PLAIN, "0") not in {"", "0"}
+
+
 @dataclass(frozen=True)
 class Settings:
     """What of a run's settings can be chosen; ``None`` means the best for this machine."""
@@ -38,6 +44,8 @@ class Settings:
     forks: int | None = None
     mitogen: bool | None = None
     connection_seconds: int = _CONNECTION_SECONDS
+    plain: bool = field(default_factory=is_plain_wanted)
+    """Whether Ansible is left as it is: ansible-playbook itself, its own strategy, no mitogen."""
 
 
 def ansible_environment(
@@ -83,6 +91,8 @@ def default_forks(hosts: int | None) -> int:
 
 def wants_mitogen(settings: Settings) -> bool:
     """Whether a run uses mitogen: as chosen, else when it works with the installed ansible-core."""
+    if settings.plain:
+        return False
     return is_mitogen_supported() if settings.mitogen is None else settings.mitogen
 
 
@@ -97,18 +107,13 @@ def is_mitogen_supported() -> bool:
 
 def mitogen_environment() -> dict[str, str]:
     """What has Ansible use mitogen."""
-    return _strategy("deploy_linear")
-
-
-def _strategy(name: str) -> dict[str, str]:
     plugins = Path(__file__).with_name("strategy")
-    return {"ANSIBLE_STRATEGY": name, "ANSIBLE_STRATEGY_PLUGINS": str(plugins)}
+    return {"ANSIBLE_STRATEGY": "deploy_linear", "ANSIBLE_STRATEGY_PLUGINS": str(plugins)}
 
 
 def _openssh(environment: Mapping[str, str]) -> dict[str, str]:
     arguments = "-o ControlMaster=auto -o ControlPersist=60s -o ServerAliveInterval=30"
     return {
-        **_strategy("deploy_openssh"),
         "ANSIBLE_PIPELINING": "true",
         "ANSIBLE_SSH_ARGS": environment.get("ANSIBLE_SSH_ARGS", arguments),
     }

@@ -6,7 +6,8 @@ import pytest
 
 from deploy.run.events import Event, HostResult, Notice, RunEnded, Status
 from deploy.run.execute import EarlyStart, RunRequest, execute
-from deploy.run.settings import ansible_environment
+from deploy.run.settings import Settings, ansible_environment
+from tests.integration.driver import HOSTS
 from tests.integration.sites import LocalSite, eventually
 
 TASK = """
@@ -123,6 +124,17 @@ def test_another_environment_is_started_anew(site: LocalSite) -> None:
         assert execute(wanted, events.append, early=early).rc == 0
     assert statuses(events) == {Status.CHANGED, Status.OK}
     assert not site.processes()
+
+
+def test_plain_ansible_is_started_anew_for_every_run(site: LocalSite) -> None:
+    site.settings = Settings(hosts=len(HOSTS), plain=True)
+    wanted = request(site, "one")
+    with EarlyStart(wanted.environment, site.inventory, is_served=False) as early:
+        assert early.take(wanted) is None
+        assert not site.processes()
+        assert execute(wanted, lambda _: None, early=early).rc == 0
+        assert not site.processes()
+    assert (site.directory / "node1.txt").read_text() == "one"
 
 
 def test_the_list_of_processes_says_what_it_is_for(site: LocalSite) -> None:

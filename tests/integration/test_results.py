@@ -100,6 +100,48 @@ def test_who_is_taken_out_with_another_does_not_end_the_phase(either_site: Local
     ]
 
 
+def test_batches_of_hosts_end_the_phase_each_by_itself(either_site: LocalSite) -> None:
+    assert _phases(either_site, "phase_first\n  serial: 1", "phase_second") == [
+        ("first", ("node1",)),
+        ("first", ("node2",)),
+        ("second", ("node2",)),
+    ]
+
+
+def test_where_a_failure_is_fatal_for_all_nobody_ends_the_phase(either_site: LocalSite) -> None:
+    bad = "phase_first\n  vars: {bad: true}\n  any_errors_fatal: true"
+    assert _phases(either_site, bad, "phase_third") == [("first", ())]
+
+
+def test_what_is_rescued_or_ignored_ends_the_phase(either_site: LocalSite) -> None:
+    either_site.inventory.write_text(either_site.inventory.read_text(encoding="utf-8") + _PHASES)
+    either_site.playbook.write_text("""
+- hosts: phase_first
+  gather_facts: false
+  tasks:
+    - block:
+        - ansible.builtin.command: "false"
+      rescue:
+        - ansible.builtin.command: "true"
+    - ansible.builtin.command: "false"
+      ignore_errors: true
+- hosts: phase_third
+  gather_facts: false
+  tasks:
+    - block:
+        - ansible.builtin.command: "false"
+      rescue:
+        - ansible.builtin.command: "false"
+          when: inventory_hostname == 'node1'
+""")
+    ends = [(e.phase, e.hosts) for e in either_site.run().events if isinstance(e, PhaseEnded)]
+    assert ends == [("first", ("node1", "node2")), ("third", ("node2",))]
+
+
+def test_a_phase_of_nobody_has_no_end(either_site: LocalSite) -> None:
+    assert _phases(either_site, "phase_nobody", "phase_second") == [("second", ("node2",))]
+
+
 def test_a_phase_that_failed_on_all_of_its_hosts_is_the_last(either_site: LocalSite) -> None:
     assert _phases(either_site, "phase_second\n  vars: {bad: true}", "phase_third") == [("second", ())]
 

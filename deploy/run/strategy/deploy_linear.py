@@ -22,7 +22,6 @@ from ansible.plugins.loader import filter_loader, test_loader
 from ansible.utils.collection_loader import AnsibleCollectionConfig
 
 from deploy.run.one_hop import join_hops
-from deploy.run.play_end import TellsItsEnd
 
 DOCUMENTATION = """
     name: deploy_linear
@@ -55,7 +54,7 @@ join_hops(ansible_mitogen.services.ContextService)
 _Linear: Any = ansible_mitogen.loaders.strategy_loader.get("linear", class_only=True)
 
 
-class StrategyModule(TellsItsEnd, ansible_mitogen.strategy.StrategyMixin, _Linear):  # type: ignore[misc]
+class StrategyModule(ansible_mitogen.strategy.StrategyMixin, _Linear):  # type: ignore[misc]
     """Mitogen's linear strategy."""
 
     def run(self, *arguments: Any) -> Any:  # noqa: ANN401 - as in Ansible

@@ -17,16 +17,29 @@ def test_mitogen_where_it_works() -> None:
 def test_openssh_where_it_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settings, "version", lambda _: "2.99.1")
     environment = ansible_environment(base={})
-    assert environment["ANSIBLE_STRATEGY"] == "deploy_openssh"
+    assert not {"ANSIBLE_STRATEGY", "ANSIBLE_STRATEGY_PLUGINS"} & set(environment)
     assert environment["ANSIBLE_PIPELINING"] == "true"
     assert "ControlPersist" in environment["ANSIBLE_SSH_ARGS"]
 
 
 def test_the_choice_is_free() -> None:
     environment = ansible_environment(Settings(mitogen=False, forks=7, connection_seconds=3), base={})
-    assert environment["ANSIBLE_STRATEGY"] == "deploy_openssh"
+    assert not {"ANSIBLE_STRATEGY", "ANSIBLE_STRATEGY_PLUGINS"} & set(environment)
     assert environment["ANSIBLE_FORKS"] == "7"
     assert environment["ANSIBLE_TIMEOUT"] == "3"
+
+
+@pytest.mark.parametrize(("value", "expected"), [("1", True), ("yes", True), ("0", False), ("", False)])
+def test_the_environment_may_ask_for_ansible_as_it_is(
+    monkeypatch: pytest.MonkeyPatch, value: str, *, expected: bool
+) -> None:
+    monkeypatch.setenv("DEPLOY_PLAIN_ANSIBLE", value)
+    assert Settings().plain is expected
+    assert ("ANSIBLE_STRATEGY" in ansible_environment(base={})) is not expected
+
+
+def test_plain_ansible_has_no_mitogen_whatever_is_chosen() -> None:
+    assert "ANSIBLE_STRATEGY" not in ansible_environment(Settings(plain=True, mitogen=True), base={})
 
 
 def test_host_keys_are_checked_whatever_the_shell_says() -> None:
