@@ -1,5 +1,28 @@
-"""What a role says of itself to deploy, in its ``meta/deploy.yml``: the service that it leaves running."""
+"""What a role says of itself to deploy, in its ``meta/deploy.yml``: its service, and the phases it leads.
 
+::
+
+    service:
+      unit: prometheus-node-exporter     # without .service
+      optional: true                     # some distributions lack it, and a host works without
+    listens:                             # on the port that its variable <role>_port says
+      programs: [prometheus-node-exporter]
+      to: watchers                       # Prometheus; or cluster, or people: a page
+      asks_nobody: true                  # a page that shows and does everything for everybody
+      job: node                          # what Prometheus asks there, as a scrape job of this name
+    phases:
+      - name: node_exporter
+        title: Node exporter
+        hosts: watched                   # deploy/plan/selectors.py
+        tag: monitoring                  # of ansible-playbook, beside the roles' own names
+        after: [base]
+        steps:
+          - {role: node_exporter, title: Exporter of the host}
+
+Where a phase has its turn is in ``deploy/plan/catalog.py``.
+"""
+
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -7,6 +30,8 @@ from typing import Any
 import yaml
 
 from deploy.content import roles
+
+_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 @dataclass(frozen=True)
@@ -17,30 +42,101 @@ class Service:
     """Its systemd unit, without ``.service``."""
     optional: bool = False
     """Whether some distributions lack it, and a host works without."""
-    programs: tuple[str, ...] = ()
-    """The processes that listen on the role's port (``<role>_port``): the usual one, and others that may."""
 
 
-@cache
+@dataclass(frozen=True)
+class Listening:
+    """What listens on a role's port (``<role>_port``), on the hosts of its phases."""
+
+    programs: tuple[str, ...]
+    """The processes: the usual one, and others that may."""
+    to: str
+    """Who comes there: ``cluster`` for its hosts, ``watchers`` for Prometheus, ``people`` for those, too."""
+    asks_nobody: bool = False
+    """Whether it is a page that shows and does everything for everybody who reaches it."""
+    job: str = ""
+    """The scrape job in which Prometheus asks it; empty for none."""
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether it is part of the monitoring."""
+        return self.to in {"watchers", "people"}
+
+    @property
+    def is_page(self) -> bool:
+        """Whether people open it."""
+        return self.to == "people"
+
+
+@dataclass(frozen=True)
+class Step:
+    """A role in a phase, as a task of the phase's play."""
+
+    role: str
+    title: str
+    tasks_from: str = ""
+    tags: tuple[str, ...] = ()
+    """Instead of the phase's tag and the role's name."""
+    vars: tuple[tuple[str, str], ...] = ()
+    """Of that task alone: names and values."""
+
+
+@dataclass(frozen=True)
+class Declared:
+    """A phase as a role declares it; what the keys mean, ``catalog.Phase`` says."""
+
+    name: str
+    title: str
+    hosts: str
+    tag: str
+    steps: tuple[Step, ...]
+    after: tuple[str, ...] = ()
+    after_everywhere: tuple[str, ...] = ()
+    cluster_wide: bool = False
+    needs_contract: bool = False
+    needs_gpus: bool = False
+    is_list: bool = False
+    all_or_nobody: bool = False
+
+
 def service(role: str) -> Service | None:
     """The service of a role, None where it leaves none; TypeError at a key that Service has not."""
-    said = _declared(role).get("service")
-    return Service(**{**said, "programs": tuple(said.get("programs", ()))}) if said else None
+    said = _declarations().get(role, {}).get("service")
+    return Service(**said) if said else None
 
 
-def programs(role: str) -> tuple[str, ...]:
-    """The programs of a role that listen on its port, the usual one first."""
-    found = service(role)
-    return found.programs if found else ()
+def listening(role: str) -> Listening | None:
+    """What listens on a role's port, None where nothing does; TypeError at a key that Listening has not."""
+    said = _declarations().get(role, {}).get("listens")
+    return Listening(**{**said, "programs": tuple(said["programs"])}) if said else None
+
+
+def phases() -> Iterator[Declared]:
+    """The phases that roles lead, in no order; TypeError at a key that Declared has not."""
+    for said in _declarations().values():
+        for phase in said.get("phases", ()):
+            steps = tuple(
+                Step(**{**step, **_tuples(step, "tags"), "vars": tuple(step.get("vars", {}).items())})
+                for step in phase["steps"]
+            )
+            yield Declared(**{**phase, **_tuples(phase, "after", "after_everywhere"), "steps": steps})
 
 
 @cache
 def optional_units() -> frozenset[str]:
     """Units without which a host works, of all roles."""
-    declared = (service(path.name) for path in roles().iterdir())
+    declared = (service(role) for role in _declarations())
     return frozenset(one.unit for one in declared if one and one.optional)
 
 
-def _declared(role: str) -> dict[str, Any]:
-    path = roles() / role / "meta" / "deploy.yml"
-    return dict(yaml.safe_load(path.read_text(encoding="utf-8"))) if path.exists() else {}
+def _tuples(said: Mapping[str, Any], *names: str) -> dict[str, tuple[str, ...]]:
+    return {name: tuple(said[name]) for name in names if name in said}
+
+
+@cache
+def _declarations() -> Mapping[str, dict[str, Any]]:
+    """By role what it declares."""
+    return {
+        path.parents[1].name: yaml.load(path.read_bytes(), Loader=_Loader)  # noqa: S506 - a SafeLoader
+        for path in sorted(roles().glob("*/meta/deploy.yml"))
+    }

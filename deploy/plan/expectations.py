@@ -4,20 +4,19 @@ Pure: from the inventory, the roles' defaults and the hardware contract. The mod
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 from urllib.parse import urlsplit
 
 from deploy.plan import requirements
-from deploy.plan.declarations import programs
+from deploy.plan.declarations import listening
 from deploy.plan.gpu_wiring import has_managed_gpus
-from deploy.plan.monitoring_wiring import listening_roles
 from deploy.plan.requirements import Room
 from deploy.plan.slurm_ports import slurm_ports
 from deploy.site.hardware import Hardware, hardware_of
-from deploy.site.inventory import CACHE, LOGIN, MASTER, NODE, Host, Site
+from deploy.site.inventory import LOGIN, MASTER, NODE, Host, Site
 from deploy.site.slurm_parameters import slurm_parameter
 
 Variables = dict[str, Any]
@@ -38,9 +37,11 @@ def site_expectations(site: Site, entries: list[Variables]) -> Variables:
     return {"host_check_site": shared, "host_check_entries": entries}
 
 
-def host_expectations(site: Site, host: Host, contract: Mapping[str, Hardware]) -> Variables:
-    """What only this host is held against."""
-    duties = _Duties(site, host, contract)
+def host_expectations(
+    site: Site, host: Host, contract: Mapping[str, Hardware], listeners: Iterable[str] = ()
+) -> Variables:
+    """What only this host is held against; ``listeners`` are the roles that listen there on their port."""
+    duties = _Duties(site, host)
     own = {
         "name": host.name,
         "hostname": duties.hostname,
@@ -49,7 +50,7 @@ def host_expectations(site: Site, host: Host, contract: Mapping[str, Hardware]) 
         "disks": [{"path": path, **asdict(room)} for path, room in duties.rooms()],
         "scratch": duties.scratch,
         "memory_mb": asdict(requirements.CONTROLLER_MEMORY if duties.is_controller else requirements.MEMORY),
-        "ports": list(duties.ports()),
+        "ports": [*duties.ports(), *_declared_ports(host, listeners)],
         "packages": list(duties.packages()),
         "hardware": hardware_of(host, contract) if duties.is_node else {},
         "archive": host.value("bootstrap_archive"),
@@ -74,7 +75,7 @@ def _apt_options(host: Host) -> str:
 
 def expected_hostname(site: Site, host: Host) -> str:
     """What a machine has to call itself; empty where that does not matter."""
-    return _Duties(site, host, {}).hostname
+    return _Duties(site, host).hostname
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,6 @@ class _Duties:
 
     site: Site
     host: Host
-    contract: Mapping[str, Hardware]
 
     @property
     def is_controller(self) -> bool:
@@ -149,8 +149,6 @@ class _Duties:
         """Ports that daemons of this host listen on, and the variables that move them."""
         if self.is_controller:
             yield from self._slurm_ports("slurmctld", "SlurmctldPort")
-        if self.has_accounting:
-            yield from _ports("slurmdbd", self.host.value("slurmdbd_port"), setting="slurmdbd_port")
         if self.has_database:
             database = self.host.value("mariadb_parameters").get("port", 3306)
             yield from _ports("mariadbd", database, setting="mariadb_parameters: {port: …}")
@@ -159,14 +157,6 @@ class _Duties:
             yield from _ports("chronyd", 123, protocol="udp", also=("ntpd",))
         if self.is_node:
             yield from self._slurm_ports("slurmd", "SlurmdPort")
-        if CACHE in self.host.groups:
-            cache = self.host.value("package_cache_port")
-            yield from _ports("apt-cacher-ng", cache, setting="package_cache_port")
-        for role in listening_roles(self.site, self.host, self.contract):
-            (program, *others), setting = programs(role), f"{role}_port"
-            # The kernel cuts the names of processes.
-            also = (program[:_KERNEL_NAME], *others)
-            yield from _ports(program, self.host.value(setting), setting=setting, also=also)
 
     def packages(self) -> Iterator[str]:
         """The packages without which a run would have to install some; named alike in all distributions."""
@@ -193,6 +183,17 @@ class _Duties:
     def _slurm_ports(self, daemon: str, parameter: str) -> Iterator[Variables]:
         setting = f"slurmctld_parameters: {{{parameter}: …}}"
         yield from _ports(daemon, slurm_ports(self.site, parameter), setting=setting)
+
+
+def _declared_ports(host: Host, roles: Iterable[str]) -> Iterator[Variables]:
+    """Those of roles that say what listens on their port."""
+    for role in roles:
+        if said := listening(role):
+            (program, *others), setting = said.programs, f"{role}_port"
+            # The kernel cuts the names of processes.
+            also = dict.fromkeys([program[:_KERNEL_NAME], *others])
+            also.pop(program, None)
+            yield from _ports(program, host.value(setting), setting=setting, also=tuple(also))
 
 
 def _ports(

@@ -1,87 +1,48 @@
 """What the roles of the monitoring must know of the whole site: whom to ask, and where to listen."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from deploy.plan.access_wiring import ssh_port
-from deploy.plan.gpu_wiring import has_gpu_exporter
+from deploy.plan.declarations import Listening, listening
+from deploy.plan.listening import Members, jobs
 from deploy.plan.slurm_ports import first_slurm_port
 from deploy.site.addresses import is_ip
-from deploy.site.hardware import Hardware, has_gpus
 from deploy.site.inventory import Host, Site
 
 Variables = dict[str, Any]
-Members = Mapping[str, Collection[str]]
-"""The names of the hosts of every phase."""
-
-
-@dataclass(frozen=True)
-class _Job:
-    """A scrape job: the phase whose hosts are asked, and the role whose port that is."""
-
-    name: str
-    phase: str
-    role: str
-
 
 DATABASE_ACCOUNT: Variables = {"name": "prometheus", "privileges": "*.*:PROCESS,BINLOG MONITOR,SLAVE MONITOR"}
 """The exporter's account of the database: without a password, so by its socket alone; it sees no data."""
 
-_JOBS = (
-    _Job("node", "node_exporter", "node_exporter"),
-    _Job("gpu", "gpu_exporter", "gpu_exporter"),
-    _Job("slurm", "slurm_metrics", "slurm_metrics"),
-    _Job("mysqld", "mysqld_exporter", "mysqld_exporter"),
-    _Job("prometheus", "monitoring", "prometheus"),
-    _Job("alertmanager", "monitoring", "alertmanager"),
-)
-_PORTALS = ("alertmanager", "blackbox_exporter", "grafana", "prometheus")
-"""The roles of the host that watches whose daemons listen."""
-_PAGES = frozenset(_PORTALS) - {"blackbox_exporter"}
-"""Those that people open."""
-_OPEN_PAGES = frozenset({"alertmanager", "prometheus"})
-"""Those among them that show and do everything for everybody."""
+_PROBES = "blackbox"
+"""The job that asks other services through the blackbox exporter."""
 _LOOPBACK = "127.0.0.1"
 
 
-def listening_roles(site: Site, host: Host, contract: Mapping[str, Hardware]) -> list[str]:
-    """The roles of the monitoring whose daemons listen on a host; each has a variable with its port."""
-    if not site.metrics:
-        return []
-    roles = ["node_exporter"]
-    roles += ["gpu_exporter"] if has_gpu_exporter(site, host) and has_gpus(host, contract) else []
-    roles += ["slurm_metrics"] if host == site.controller else []
-    roles += ["mysqld_exporter"] if host in site.database_hosts else []
-    if host in site.metrics:
-        roles += _PORTALS if has_grafana(host) else [role for role in _PORTALS if role != "grafana"]
-    return roles
-
-
-def has_grafana(host: Host) -> bool:
-    """Whether a host that watches has Grafana, too."""
-    return bool(host.value("grafana_source") != "none")
-
-
-def monitoring_variables(site: Site, host: Host, contract: Mapping[str, Hardware], cluster: str) -> Variables:
-    """The variables of one host; ``cluster`` is the cluster's name."""
+def monitoring_variables(site: Site, host: Host, listeners: Iterable[str], cluster: str) -> Variables:
+    """The variables of one host, with the roles that listen there; ``cluster`` is the cluster's name."""
     if not site.metrics:
         return {}
-    listening = listening_roles(site, host, contract)
-    # A host that is known by name alone has its address from elsewhere.
-    address = host.cluster_address if is_ip(host.cluster_address) else ""
-    wired: Variables = {f"{role}_listen_address": address for role in listening}
-    wired |= {
-        f"{role}_listen_address": _page_address(host, role, address) for role in _OPEN_PAGES & {*listening}
+    watched = {role: said for role in listeners if (said := listening(role)) and said.is_watched}
+    wired: Variables = {
+        f"{role}_listen_address": _address(host, role, said) for role, said in watched.items()
     }
-    wired["firewall_guarded"] = [{"ports": _ports(host, listening), "from": _watching(site)}]
-    wired["firewall_pages"] = _ports(host, [role for role in listening if role in _PAGES])
+    wired["firewall_guarded"] = [{"ports": _ports(host, watched), "from": _watching(site)}]
+    wired["firewall_pages"] = _ports(host, [role for role, said in watched.items() if said.is_page])
     if host in site.metrics:
         wired["prometheus_alertmanagers"] = [_page(host, "alertmanager")]
         wired["grafana_prometheus_url"] = f"http://{_page(host, 'prometheus')}"
         wired["prometheus_cluster"] = cluster
+        wired["prometheus_jobs"] = sorted([*jobs(), _PROBES])
         wired |= {"prometheus_packages": []} if host.value("prometheus_release") else {}
     return wired
+
+
+def _address(host: Host, role: str, said: Listening) -> str:
+    # A host that is known by name alone has its address from elsewhere.
+    address = host.cluster_address if is_ip(host.cluster_address) else ""
+    return _page_address(host, role, address) if said.asks_nobody else address
 
 
 def _page_address(host: Host, role: str, address: str) -> str:
@@ -115,22 +76,23 @@ def _watching(site: Site) -> list[str]:
 def scrape_targets(site: Site, members: Members) -> Variables:
     """Whom Prometheus asks, by job, in the words of its file_sd_config; jobs without hosts are left out."""
     targets = {
-        job.name: [
+        job: [
             _target(host, place)
             for host in site.cluster
-            if host.name in members.get(job.phase, ()) and (place := _asked_at(site, host, job))
+            if host.name in members[phase] and (place := _asked_at(site, host, role))
         ]
-        for job in _JOBS
+        for job, (phase, role) in jobs().items()
     }
-    targets["blackbox"] = list(_probes(site, members))
+    targets[_PROBES] = list(_probes(site, members))
     return {"scrape_targets_jobs": {job: found for job, found in targets.items() if found}}
 
 
-def _asked_at(site: Site, host: Host, job: _Job) -> str:
+def _asked_at(site: Site, host: Host, role: str) -> str:
     """The place of a job's target; none of a page that only its own host reaches, where several hosts ask."""
-    if job.role not in _OPEN_PAGES:
-        return host.place(host.value(f"{job.role}_port"))
-    place = _page(host, job.role)
+    said = listening(role)
+    if not (said and said.asks_nobody):
+        return host.place(host.value(f"{role}_port"))
+    place = _page(host, role)
     return "" if place.startswith(_LOOPBACK) and len(site.metrics) > 1 else place
 
 

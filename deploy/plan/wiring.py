@@ -20,6 +20,7 @@ from deploy.plan.catalog import PHASES, Phase
 from deploy.plan.container_wiring import exchange, plugin_lines, task_prolog
 from deploy.plan.expectations import host_expectations, site_expectations
 from deploy.plan.gpu_wiring import gpu_variables, has_mig, slurm_gpus
+from deploy.plan.listening import listeners, members_of_phases
 from deploy.plan.logs_wiring import keeper_of_logs, senders_of_logs
 from deploy.plan.monitoring_wiring import DATABASE_ACCOUNT, monitoring_variables, scrape_targets
 from deploy.plan.motd_wiring import partitions_in_words
@@ -89,6 +90,7 @@ def wiring(
     """The generated inventory: ``{group: {hosts: {name: {variable: value}}}}``."""
     wired = wired_variables(site, contract, is_limited=plan.is_limited)
     controllers = [host.name for host in site.controllers]
+    listening = listeners(members_of_phases(site, contract))
     groups: dict[str, Any] = {
         group: {"hosts": dict.fromkeys(hosts), "vars": wired.shared.get(group, {})}
         for group, hosts in plan.groups.items()
@@ -96,7 +98,7 @@ def wiring(
     groups[CHECK_GROUP] = {
         "hosts": {
             name: wired.by_host[name]
-            | host_expectations(site, site.hosts[name], contract)
+            | host_expectations(site, site.hosts[name], contract, listening.get(name, ()))
             | (repairs or {}).get(name, {})
             for name in dict.fromkeys([*plan.checked, *controllers])
         },
@@ -152,7 +154,7 @@ def shared_variables(site: Site, contract: Mapping[str, Hardware]) -> Mapping[st
         "phase_proxy": {"proxy_direct": direct(site, _networks(site)), "proxy_package_caches": caches(site)},
         "phase_package_cache": {"package_cache_clients": _networks(site)},
         "phase_firewall": {"firewall_peers": peers(site)},
-        "phase_targets": scrape_targets(site, _members_of_phases(site, contract)),
+        "phase_targets": scrape_targets(site, members_of_phases(site, contract)),
         "phase_login": {"slurm_client_conf_servers": servers},
         "phase_plugin_build": exchange(site),
         "phase_plugin": exchange(site),
@@ -161,7 +163,8 @@ def shared_variables(site: Site, contract: Mapping[str, Hardware]) -> Mapping[st
 
 def _by_host(site: Site, contract: Mapping[str, Hardware], *, is_limited: bool) -> dict[str, Variables]:
     """Variables that differ between hosts."""
-    members = _members_of_phases(site, contract)
+    members = members_of_phases(site, contract)
+    listening = listeners(members)
     controllers = [host.cluster_address for host in site.controllers]
     networks = _networks(site)
     cluster = str(_value(site, "slurmctld_cluster_name"))
@@ -188,7 +191,7 @@ def _by_host(site: Site, contract: Mapping[str, Hardware], *, is_limited: bool) 
         wired |= software_variables(site, host, hardware_of(host, contract))
         wired |= host_storage(site, host)
         wired |= gpu_variables(site, host)
-        wired |= monitoring_variables(site, host, contract, cluster)
+        wired |= monitoring_variables(site, host, listening.get(host.name, ()), cluster)
         phases = [phase for phase in PHASES if host.name in members[phase.name]]
         wired |= downloads(host, {role for phase in phases for role in phase.roles})
         wired["bootstrap_packages"] = _packages(host, phases, wired)
@@ -197,10 +200,6 @@ def _by_host(site: Site, contract: Mapping[str, Hardware], *, is_limited: bool) 
         return chosen | _database(site, host) | plugin_lines(site, host, is_limited=is_limited)
 
     return {host.name: variables(host) for host in site.cluster}
-
-
-def _members_of_phases(site: Site, contract: Mapping[str, Hardware]) -> dict[str, frozenset[str]]:
-    return {phase.name: frozenset(host.name for host in phase.members(site, contract)) for phase in PHASES}
 
 
 def _packages(host: Host, phases: Iterable[Phase], wired: Variables) -> list[str]:

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from deploy.plan.access_wiring import ssh_port
-from deploy.plan.monitoring_wiring import has_grafana, listening_roles, monitoring_variables
+from deploy.plan.listening import listeners, members_of_phases
+from deploy.plan.monitoring_wiring import monitoring_variables
 from deploy.plan.wiring import shared_variables
 from deploy.site.hardware import Hardware
 from deploy.site.inventory import Host, Site
@@ -34,7 +35,8 @@ def monitoring_questions(site: Site, contract: Mapping[str, Hardware]) -> dict[s
     asked: dict[str, Any] = {"doors": doors}
     secrets: dict[str, Any] = {}
     if site.metrics:
-        wired = monitoring_variables(site, host, contract, "")
+        listening = listeners(members_of_phases(site, contract))[host.name]
+        wired = monitoring_variables(site, host, listening, "")
         jobs = shared_variables(site, contract)["phase_targets"]["scrape_targets_jobs"]
         for role in ("prometheus", "alertmanager"):
             asked[role] = {
@@ -47,7 +49,7 @@ def monitoring_questions(site: Site, contract: Mapping[str, Hardware]) -> dict[s
                 name: value for part in _settings(role, _SECRETS).values() for name, value in part.items()
             }
         asked["prometheus"]["promised"] = sum(map(len, jobs.values()))
-        if has_grafana(host) and "grafana" in listening_roles(site, host, contract):
+        if "grafana" in listening:
             is_below = "(grafana_settings | default({})).server.serve_from_sub_path | default(false)"
             asked["grafana"] = {
                 **_place(host, "grafana", str(wired["grafana_listen_address"])),

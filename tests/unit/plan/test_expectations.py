@@ -36,16 +36,16 @@ def test_a_controller(tmp_path: Path) -> None:
     controller = expected(tmp_path, "ctl1")
     assert ports(controller) == [
         ("slurmctld", 6817, "tcp"),
-        ("slurmdbd", 6819, "tcp"),
         ("mariadbd", 3306, "tcp"),
         ("chronyd", 123, "udp"),
+        ("slurmdbd", 6819, "tcp"),
         NUMBERS,
         ("python3", 9341, "tcp"),
         ("prometheus-mysqld-exporter", 9104, "tcp"),
-        ("prometheus-alertmanager", 9093, "tcp"),
         ("prometheus-blackbox-exporter", 9115, "tcp"),
-        ("grafana", 3000, "tcp"),
+        ("prometheus-alertmanager", 9093, "tcp"),
         ("prometheus", 9090, "tcp"),
+        ("grafana", 3000, "tcp"),
     ]
     exporter = next(port for port in controller["ports"] if port["port"] == 9100)
     assert exporter["programs"] == ["prometheus-node-exporter", "prometheus-node"]
@@ -96,7 +96,7 @@ slurmdbd_port: 7020
 mariadb_parameters: {port: 7030}
 """
     controller = expected(tmp_path, "ctl1", slurm_master=variables)
-    assert [port for _, port, _ in ports(controller)][:5] == [7000, 7001, 7020, 7030, 123]
+    assert [port for _, port, _ in ports(controller)][:5] == [7000, 7001, 7030, 123, 7020]
     assert (controller["cluster"], controller["state_location"]) == ("big", "/srv/state")
     node = expected(tmp_path, "node1", slurm_master=variables)
     assert ports(node) == [("slurmd", 7010, "tcp"), NUMBERS, NUMBERS_OF_GPUS]

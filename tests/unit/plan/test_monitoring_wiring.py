@@ -142,7 +142,7 @@ def test_only_who_watches_reaches_exporters_and_admins_the_pages(tmp_path: Path)
     hosts = groups(watched_by(tmp_path, "login1"))["phase_check"]["hosts"]
     assert hosts["node1"]["firewall_guarded"] == [{"ports": ["9100", "9400"], "from": ["10.0.0.2"]}]
     assert hosts["node1"]["firewall_pages"] == []
-    assert hosts["login1"]["firewall_pages"] == ["9093", "3000", "9090"]
+    assert hosts["login1"]["firewall_pages"] == ["9093", "9090", "3000"]
 
 
 def test_a_release_takes_the_place_of_the_package(tmp_path: Path) -> None:

@@ -1,0 +1,115 @@
+"""Who takes part in a phase: names that declarations use, and the hosts of a site that they mean.
+
+Hosts by what the inventory says, whatever their hardware.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+
+from deploy.plan.gpu_wiring import (
+    has_container_toolkit,
+    has_cuda,
+    has_dcgm,
+    has_gpu_exporter,
+    has_managed_gpus,
+    has_mig,
+)
+from deploy.site.inventory import CACHE, LOGS, NFS, RDMA, Host, Site
+from deploy.site.storage import hosts_with_quotas, nfs_clients
+
+Selector = Callable[[Site], Iterable[Host]]
+
+
+def slurm_hosts(site: Site) -> list[Host]:
+    """Controllers, compute nodes and login nodes."""
+    members = {host.name for hosts in (site.controllers, site.nodes, site.logins) for host in hosts}
+    return [host for host in site.cluster if host.name in members]
+
+
+def has_grafana(host: Host) -> bool:
+    """Whether a host that watches has Grafana, too."""
+    return bool(host.value("grafana_source") != "none")
+
+
+def _pure_logins(site: Site) -> list[Host]:
+    """Login nodes that have no slurm.conf of their own: neither controllers nor compute nodes."""
+    others = {host.name for host in (*site.controllers, *site.nodes)}
+    return [host for host in site.logins if host.name not in others]
+
+
+def _opened(site: Site) -> list[Host]:
+    """Hosts that are no login nodes, and that the site opens to everybody all the same.
+
+    People come to compute nodes for their jobs alone, and to others not at all.
+    """
+    logins = {host.name for host in site.logins}
+    closed = [host for host in site.cluster if host.name not in logins]
+    return [host for host in closed if host.variables.get("job_ssh_admits") == "everyone"]
+
+
+def _proxied(site: Site) -> list[Host]:
+    """Hosts with a proxy or a cache of packages, or with an empty one, which takes its settings away."""
+    if CACHE in site.groups:
+        return list(site.cluster)
+    return [host for host in site.cluster if {"proxy_http", "proxy_https"} & host.variables.keys()]
+
+
+def _declaring(variable: str) -> Selector:
+    """The hosts for which the inventory sets a variable, be it to nothing."""
+    return lambda site: [host for host in site.cluster if variable in host.variables]
+
+
+def _having(is_so: Callable[[Host], bool]) -> Selector:
+    return lambda site: [host for host in site.cluster if is_so(host)]
+
+
+def _of_users(variable: str) -> Selector:
+    """Where users work and the site sets a variable; the controller need not mount what they use."""
+
+    def select(site: Site) -> list[Host]:
+        users = {host.name for host in (*site.nodes, *site.logins)}
+        return [host for host in site.cluster if host.name in users and host.variables.get(variable)]
+
+    return select
+
+
+SELECTORS: Mapping[str, Selector] = {
+    "cluster": lambda site: site.cluster,
+    "controllers": lambda site: site.controllers,
+    "nodes": lambda site: site.nodes,
+    "logins": lambda site: site.logins,
+    "pure_logins": _pure_logins,
+    "slurm": slurm_hosts,
+    "accounting": lambda site: site.accounting_hosts,
+    "database": lambda site: site.database_hosts,
+    "containers": lambda site: site.containers,
+    "plugin_builder": lambda site: (site.controller,) if site.containers else (),
+    # Everywhere that Slurm is, once a host offers containers.
+    "plugin_hosts": lambda site: slurm_hosts(site) if site.containers else (),
+    "with_managed_gpus": _having(has_managed_gpus),
+    "with_mig": _having(has_mig),
+    "with_cuda": _having(has_cuda),
+    "with_dcgm": _having(has_dcgm),
+    "with_container_toolkit": _having(has_container_toolkit),
+    "with_mpi": lambda site: [host for host in slurm_hosts(site) if host.variables.get("openmpi_packages")],
+    "with_apptainer": _of_users("apptainer_version"),
+    "with_ml_stack": _of_users("ml_stack_environments"),
+    "rdma": _having(lambda host: RDMA in host.groups),
+    "proxied": _proxied,
+    "package_caches": lambda site: site.group(CACHE),
+    "nfs_servers": lambda site: site.group(NFS),
+    "nfs_clients": nfs_clients,
+    "with_network_mounts": _declaring("network_mounts_filesystems"),
+    "with_quotas": hosts_with_quotas,
+    "log_server": lambda site: site.group(LOGS)[:1],
+    # All, where some host keeps the logs: it is sent its own like those of others.
+    "log_senders": lambda site: site.cluster if site.group(LOGS) else (),
+    # Hosts for which the admin said who may reach them: without that nobody could know whom to let in.
+    "walled": _declaring("firewall_admin_networks"),
+    "opened": _opened,
+    "watchers": lambda site: site.metrics,
+    "with_grafana": lambda site: [host for host in site.metrics if has_grafana(host)],
+    "watched": lambda site: site.cluster if site.metrics else (),
+    "watched_gpus": lambda site: [host for host in site.nodes if has_gpu_exporter(site, host)],
+    "watched_controller": lambda site: (site.controller,) if site.metrics else (),
+    "watched_databases": lambda site: site.database_hosts if site.metrics else (),
+}
