@@ -5,6 +5,7 @@ anew: a fifth of what they compute. The code that one of them makes is what all 
 """
 
 from dataclasses import fields
+from inspect import signature
 from pathlib import Path
 from types import CodeType
 from typing import Any
@@ -22,9 +23,12 @@ _compile: Any = AnsibleEnvironment.compile
 def keep_compiled_templates(directory: Path) -> None:
     """From now on, in this process and in those that it forks; ``directory`` is made, closed to others.
 
+    Raises an exception, and changes nothing, where Ansible does not compile templates as it is known here.
+
     The code is the same for every host: in Ansible's environments nothing is computed while compiling, not
     even a filter of a constant (jinja2/nodes.py: none is constant in a sandbox).
     """
+    _refuse_others()
     directory.mkdir(mode=0o700)
     cache = FileSystemBytecodeCache(str(directory), "%s")
 
@@ -44,6 +48,14 @@ def keep_compiled_templates(directory: Path) -> None:
         return bucket.code
 
     AnsibleEnvironment.compile = compile_once
+
+
+def _refuse_others() -> None:
+    environment = AnsibleEnvironment()
+    signature(_compile).bind(environment, "")
+    _name(environment, "")
+    if "escape_backslashes" not in _TemplateCompileContext.__annotations__:
+        raise AttributeError(name="escape_backslashes", obj=_TemplateCompileContext)
 
 
 def _name(environment: Any, source: str) -> str:  # noqa: ANN401

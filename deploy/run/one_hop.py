@@ -7,6 +7,7 @@ start root's Python by itself.
 
 from collections.abc import Mapping, Sequence
 from functools import wraps
+from inspect import signature
 from typing import Any
 
 from ansible_mitogen.services import key_from_dict
@@ -30,9 +31,12 @@ def join_hops(keeper: type[Any]) -> None:
     """Has mitogen's keeper of connections, its ContextService, join hops first.
 
     Where sudo refuses (it wants a password after all, or a terminal), mitogen's own way follows, with the
-    messages that it has for that.
+    messages that it has for that. Raises AttributeError or TypeError where mitogen's has other methods.
     """
     get, reset = keeper.get, keeper.reset
+    for method in (get, reset):
+        if [*signature(method).parameters] != ["self", "stack"]:
+            raise TypeError(f"{method.__qualname__}{signature(method)}")
     of_login: dict[str, Spec] = {}
     refusing: set[str] = set()
 

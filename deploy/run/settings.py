@@ -14,7 +14,7 @@ _LARGEST_RESULT = 50_000_000
 _MOST_FORKS = 50
 _FORKS_PER_CORE = 10
 # Cores that the mitogen we depend on was run with; with others its strategy may not load.
-_MITOGEN_CORES = frozenset({(2, 19)})
+_MITOGEN_CORES = ("2.19", "2.20", "2.21")
 _PLAIN = "DEPLOY_PLAIN_ANSIBLE"
 # Of the caller's own ANSIBLE_ variables only those on how to reach and unlock hosts are kept: the
 # others would make a run depend on the shell it is started from.
@@ -98,11 +98,22 @@ def wants_mitogen(settings: Settings) -> bool:
 
 def is_mitogen_supported() -> bool:
     """Whether mitogen is here and was proved with the installed ansible-core."""
+    return not why_no_mitogen()
+
+
+def why_no_mitogen() -> str:
+    """Why Ansible has to do without mitogen, in a sentence; empty where it has not."""
     try:
-        core = tuple(int(part) for part in version("ansible-core").split(".")[:2])
-    except (PackageNotFoundError, ValueError):
-        return False
-    return core in _MITOGEN_CORES and importlib.util.find_spec("ansible_mitogen") is not None
+        core = version("ansible-core")
+    except PackageNotFoundError:
+        core = "(none)"
+    if ".".join(core.split(".")[:2]) not in _MITOGEN_CORES:
+        why = f"mitogen was not tested with ansible-core {core}, but with {', '.join(_MITOGEN_CORES)}"
+    elif importlib.util.find_spec("ansible_mitogen") is None:
+        why = "mitogen is not installed"
+    else:
+        return ""
+    return f"{why}: hosts are reached without it, which takes several times as long"
 
 
 def mitogen_environment() -> dict[str, str]:

@@ -6,43 +6,54 @@ Run as a script of its own, while deploy still reads and checks the site:
 
 Through GATE, a named pipe, come lines of JSON: ``{"command": [...], "mark": "..."}``, a command line and the
 uuid of the event that says it is done. What one playbook imported, and mitogen's connections, are there for
-the next. A playbook that did not come to its end is the last.
+the next. A playbook that did not come to its end is the last; so is the first where
+it cannot be forgotten.
 """
 
-import base64
+import importlib
 import json
 import sys
 import warnings
+from contextlib import suppress
 from pathlib import Path
 
-import ansible.context
-import ansible.executor.playbook_executor
-import ansible.plugins.strategy.linear
-from ansible.cli.playbook import main as ansible_playbook
-from ansible.parsing.vault import VaultSecretsContext
-from ansible.utils.context_objects import CLIArgs
-from ansible.utils.vars import load_extra_vars, load_options_vars
-
-from deploy.run.compiled_templates import keep_compiled_templates
 from deploy.run.exit_status import CAME_TO_ITS_END
+from deploy.run.patches import notice, patch, replace, tell
+from deploy.run.settings import why_no_mitogen
+
+_LOADED_BEFOREHAND = (
+    "ansible.cli.playbook",
+    "ansible.executor.playbook_executor",
+    "ansible.plugins.strategy.linear",
+)
 
 
 def main() -> None:
     """Wait, be ansible-playbook, wait again."""
-    keep_compiled_templates(Path(sys.argv[1]).with_name("templates"))
+    for name in _LOADED_BEFOREHAND:
+        with suppress(ImportError):
+            importlib.import_module(name)
+    with patch("keeping compiled templates"):
+        # Here, so that the run survives where Ansible has no such parts any more.
+        from deploy.run.compiled_templates import keep_compiled_templates  # noqa: PLC0415
+
+        keep_compiled_templates(Path(sys.argv[1]).with_name("templates"))
+    if why := why_no_mitogen():
+        notice(why)
     with Path(sys.argv[1]).open(encoding="utf-8") as gate:
         while line := gate.readline():
             request = json.loads(line)
             code = run(request["command"])
-            if code not in CAME_TO_ITS_END:
+            if code not in CAME_TO_ITS_END or not forget():
                 sys.exit(code)
-            _tell({"event": "deploy_done", "uuid": request["mark"], "rc": code})
+            tell({"event": "deploy_done", "uuid": request["mark"], "rc": code})
 
 
 def run(command: list[str]) -> int:
     """Be ``ansible-playbook`` with this command line, its name first; returns the exit status."""
+    from ansible.cli.playbook import main as ansible_playbook  # noqa: PLC0415
+
     sys.argv = command
-    _forget()
     # So it is: by the playbook before.
     warnings.filterwarnings("ignore", "AnsibleCollectionFinder has already been configured", UserWarning)
     try:
@@ -52,21 +63,22 @@ def run(command: list[str]) -> int:
     return 0
 
 
-def _forget() -> None:
-    """What ansible-core, made for one command line a process, remembers of the command line before."""
-    ansible.context.GlobalCLIArgs = CLIArgs  # the class that stands there keeps the first
-    VaultSecretsContext._current = None  # noqa: SLF001
-    for load, kept in ((load_extra_vars, "extra_vars"), (load_options_vars, "options_vars")):
-        if hasattr(load, kept):
-            delattr(load, kept)
+def forget() -> bool:
+    """What ansible-core, made for one command line a process, remembers of the one that was run.
 
+    False where it is not kept where it is known to be: then this process must not run another.
+    """
+    with patch("one Ansible for several playbooks"):
+        from ansible import context  # noqa: PLC0415
+        from ansible.parsing.vault import VaultSecretsContext  # noqa: PLC0415
+        from ansible.utils.context_objects import CLIArgs  # noqa: PLC0415
+        from ansible.utils.vars import load_extra_vars, load_options_vars  # noqa: PLC0415
 
-def _tell(event: dict[str, object]) -> None:
-    """An event as ansible-runner's callback plugin writes it, its beginning and its end."""
-    for content in (event, {}):
-        text = base64.b64encode(json.dumps(content).encode()).decode()
-        sys.stdout.write(f"\x1b[K{text}\x1b[{len(text)}D\x1b[K")
-    sys.stdout.flush()
+        replace(context, "GlobalCLIArgs", CLIArgs)  # the class that stands there keeps the first
+        replace(VaultSecretsContext, "_current", None)
+        del load_extra_vars.extra_vars, load_options_vars.options_vars
+        return True
+    return False
 
 
 if __name__ == "__main__":

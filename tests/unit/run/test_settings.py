@@ -4,7 +4,13 @@ import pytest
 
 from deploy.content import roles
 from deploy.run import settings
-from deploy.run.settings import Settings, ansible_environment, default_forks, is_mitogen_supported
+from deploy.run.settings import (
+    Settings,
+    ansible_environment,
+    default_forks,
+    is_mitogen_supported,
+    why_no_mitogen,
+)
 
 
 def test_mitogen_where_it_works() -> None:
@@ -20,6 +26,21 @@ def test_openssh_where_it_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not {"ANSIBLE_STRATEGY", "ANSIBLE_STRATEGY_PLUGINS"} & set(environment)
     assert environment["ANSIBLE_PIPELINING"] == "true"
     assert "ControlPersist" in environment["ANSIBLE_SSH_ARGS"]
+
+
+@pytest.mark.parametrize("core", ["2.19.14", "2.20.10", "2.21.5"])
+def test_mitogen_with_every_supported_core(monkeypatch: pytest.MonkeyPatch, core: str) -> None:
+    monkeypatch.setattr(settings, "version", lambda _: core)
+    assert not why_no_mitogen()
+
+
+def test_why_mitogen_is_left_out_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settings, "version", lambda _: "2.22.0b1")
+    assert "not tested with ansible-core 2.22.0b1, but with 2.19, 2.20, 2.21:" in why_no_mitogen()
+    monkeypatch.undo()
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    assert why_no_mitogen().startswith("mitogen is not installed: ")
+    assert not is_mitogen_supported()
 
 
 def test_the_choice_is_free() -> None:

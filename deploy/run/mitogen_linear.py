@@ -1,0 +1,69 @@
+"""Mitogen's linear strategy, without its binding of processes to CPUs.
+
+Mitogen gives the first CPU to its multiplexer and shares the others out. On a controller with two CPUs that
+leaves one for Ansible, its workers and ssh together; what a task starts on the controller stays bound, too.
+
+A connection is one Python on the host, not two (one_hop.py).
+
+Every task of every host is a process forked from this one. What each of them would load for itself is loaded
+here, once.
+"""
+
+import gc
+from pathlib import Path
+from typing import Any
+
+import ansible_mitogen.affinity
+import ansible_mitogen.loaders
+import ansible_mitogen.planner
+import ansible_mitogen.services
+import ansible_mitogen.strategy
+from ansible.plugins.loader import filter_loader, test_loader
+from ansible.utils.collection_loader import AnsibleCollectionConfig
+
+from deploy.run.one_hop import join_hops
+from deploy.run.patches import patch, replace
+
+
+def _add_collections(invocation: Any) -> None:  # noqa: ANN401 - mitogen has no types
+    """What mitogen does for a module of a collection, without importing every installed collection."""
+    for root in AnsibleCollectionConfig.collection_paths:
+        invocation._extra_sys_paths.update(map(str, Path(root).glob("ansible_collections/*/*")))  # noqa: SLF001
+
+
+def _leave_out_kubectl() -> None:
+    """Mitogen asks for this connection plugin when its own are listed, and it is a collection's.
+
+    Ansible would warn in every later run that the collection is not there.
+    """
+    ansibles = ansible_mitogen.loaders.connection_loader__get_with_context
+
+    def connection(name: str, *arguments: Any, **options: Any) -> Any:  # noqa: ANN401 - mitogen has no types
+        return (None, None) if name == "kubectl" else ansibles(name, *arguments, **options)
+
+    ansible_mitogen.loaders.connection_loader__get_with_context = connection
+
+
+_Linear: Any = ansible_mitogen.loaders.strategy_loader.get("linear", class_only=True)
+
+
+class MitogenLinear(ansible_mitogen.strategy.StrategyMixin, _Linear):  # type: ignore[misc]
+    """Mitogen's linear strategy."""
+
+    def run(self, *arguments: Any) -> Any:  # noqa: ANN401 - as in Ansible
+        """Runs a play."""
+        for loader in (filter_loader, test_loader):
+            list(loader.all())
+        gc.collect()
+        gc.freeze()  # a collection in a worker would copy the memory that it shares with this process
+        return super().run(*arguments)
+
+
+with patch("mitogen without kubectl"):
+    _leave_out_kubectl()
+with patch("mitogen on every CPU"):
+    replace(ansible_mitogen.affinity, "policy", ansible_mitogen.affinity.Policy())
+with patch("mitogen without a list of all collections"):
+    replace(ansible_mitogen.planner, "_load_collections", _add_collections)
+with patch("mitogen's way to root by one Python"):
+    join_hops(ansible_mitogen.services.ContextService)

@@ -1,0 +1,74 @@
+"""Where what deploy changes inside Ansible is not there, a run does without, and says so."""
+
+from pathlib import Path
+
+import pytest
+
+from deploy.run.events import Event, HostResult, Level, Notice, Status
+from deploy.run.execute import EarlyStart, RunRequest, execute
+from deploy.run.settings import ansible_environment
+from tests.integration.sites import LocalSite
+
+TASK = """
+- name: Write
+  ansible.builtin.copy:
+    content: "{{ word }}"
+    dest: "{{ playbook_dir }}/{{ inventory_hostname }}.txt"
+    mode: "0644"
+"""
+MISSING = "import sys; sys.modules[{!r}] = None"
+KEPT_ELSEWHERE = """
+from types import FunctionType, SimpleNamespace
+try:
+    import ansible.utils.vars as them
+except ImportError:  # in a host's Python
+    pass
+else:
+    places = vars(them) | {"load_extra_vars": SimpleNamespace()}
+    them.load_extra_vars = FunctionType(them.load_extra_vars.__code__, places)
+"""
+MISFITS = {
+    "keeping compiled templates": MISSING.format("deploy.run.compiled_templates"),
+    "one Ansible for several playbooks": KEPT_ELSEWHERE,
+    "mitogen": MISSING.format("ansible_mitogen.planner"),
+}
+
+
+def broken(site: LocalSite, how: str) -> dict[str, str]:
+    """The environment of runs whose Ansible lacks something, from the start of each Python on."""
+    (site.directory / "sitecustomize.py").write_text(how, encoding="utf-8")
+    return ansible_environment(site.settings) | site.environment | {"PYTHONPATH": str(site.directory)}
+
+
+@pytest.mark.parametrize("what", MISFITS)
+@pytest.mark.parametrize("at_once", [True, False], ids=["work", "settled"])
+def test_a_patch_that_does_not_fit_is_left_out_and_told_once(
+    site: LocalSite, what: str, *, at_once: bool
+) -> None:
+    site.write(TASK)
+    environment = broken(site, MISFITS[what])
+    events: list[Event] = []
+    with EarlyStart(environment, site.inventory, at_once=at_once) as early:
+        for word in ("one", "two"):
+            given = ("--extra-vars", f"word={word}")
+            wanted = RunRequest(site.playbook, (site.inventory,), (), given, environment)
+            assert execute(wanted, events.append, early=early).rc == 0
+            assert (site.directory / "node1.txt").read_text() == word
+    results = [event.status for event in events if isinstance(event, HostResult)]
+    assert results == [Status.CHANGED] * 4
+    (told,) = (event for event in events if isinstance(event, Notice))
+    assert told.level is Level.WARNING
+    assert told.text.startswith(f"{what} does not fit ansible-core ")
+    assert told.text.endswith("this run goes without it, and takes longer")
+    assert not site.processes()
+
+
+def test_where_everything_fits_nothing_is_told(site: LocalSite, tmp_path: Path) -> None:
+    site.write(TASK)
+    environment = broken(site, "")
+    events: list[Event] = []
+    with EarlyStart(environment, site.inventory) as early:
+        wanted = RunRequest(site.playbook, (site.inventory,), (), ("-e", "word=one"), environment)
+        assert execute(wanted, events.append, early=early).rc == 0
+    assert not [event for event in events if isinstance(event, Notice)]
+    assert (tmp_path / "node1.txt").exists()
