@@ -1,6 +1,5 @@
 """``deploy demo``: a lab, a cluster on it, a job on that; from nothing to ``sacct`` in one command."""
 
-import subprocess
 import time
 from pathlib import Path
 from typing import Annotated
@@ -12,15 +11,12 @@ from deploy.cli.displays import choose_display
 from deploy.cli.parameters import say
 from deploy.engine.cluster import deploy_cluster
 from deploy.engine.options import Options
-from deploy.errors import ExitCode, error
-from deploy.lab.enter import exec_command
-from deploy.lab.state import container_name
+from deploy.errors import ExitCode
+from deploy.lab.first_job import USER, type_command, wait_for_row
 from deploy.lab.up import Wish, bring_up
 
 _NAME = "demo"
-_USER = "alice"
 _ROW = "JobID,JobName%24,Partition,NNodes,NodeList,AllocTRES%48,Elapsed,State,ExitCode"
-_SECONDS_FOR_ACCOUNTING = 30.0
 
 
 def demo(
@@ -48,41 +44,13 @@ def demo(
     _show("sinfo")
     _show("srun", "-N2", "--gpus-per-node=1", f"--job-name={job}", "nvidia-smi", "-L")
     seconds = time.monotonic() - began
-    _wait_for_row(job)
+    wait_for_row(_NAME, job)
     _show("sacct", "--allocations", f"--name={job}", f"--format={_ROW}")
     typer.echo(f"\n{seconds:.1f} seconds from start to the first finished job")
     typer.echo(f"look around: deploy lab ssh --name {_NAME} login1   remove it: make demo-down")
 
 
 def _show(*command: str) -> None:
-    """Runs a command as the user on the login node and shows both."""
-    typer.echo(f"\n{_USER}@login1$ {' '.join(command)}")
-    if _on_login(*command, capture=False).returncode != 0:
-        raise error(
-            "demo-command-failed",
-            f"{command[0]} failed on the new cluster",
-            where="login1",
-            hint=f"look inside: deploy lab exec --name {_NAME} ctl1 -- journalctl -u slurmctld",
-            exit_code=ExitCode.FAILED,
-        )
-
-
-def _wait_for_row(job: str) -> None:
-    """Waits until the accounting has the job's end; slurmctld sends it some seconds later."""
-    deadline = time.monotonic() + _SECONDS_FOR_ACCOUNTING
-    command = ("sacct", "--allocations", "--noheader", f"--name={job}", "--format=State")
-    while "COMPLETED" not in _on_login(*command, capture=True).stdout:
-        if time.monotonic() > deadline:
-            raise error(
-                "demo-no-accounting",
-                f"after {_SECONDS_FOR_ACCOUNTING:.0f} s sacct does not know the end of the job {job}",
-                where="login1",
-                hint=f"look inside: deploy lab exec --name {_NAME} ctl1 -- journalctl -u slurmdbd",
-                exit_code=ExitCode.FAILED,
-            )
-        time.sleep(0.5)
-
-
-def _on_login(*command: str, capture: bool) -> subprocess.CompletedProcess[str]:
-    call = exec_command(container_name(_NAME, "login1"), command, user=_USER, terminal=False)
-    return subprocess.run(call, stdin=subprocess.DEVNULL, capture_output=capture, text=True, check=False)
+    """Shows a command and what came of it."""
+    typer.echo(f"\n{USER}@login1$ {' '.join(command)}")
+    type_command(_NAME, *command)

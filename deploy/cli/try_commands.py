@@ -2,18 +2,17 @@
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from deploy.cli.parameters import ExtraVariables, Inventory, PrivateKey, User, VaultPasswordFile
 from deploy.durable import write_private
 from deploy.engine.options import Options
-from deploy.engine.trial import Outcome, Trial, type_commands
-from deploy.errors import error, shown_path
+from deploy.engine.trial import Outcome, Trial, bad_option, chosen_commands, earlier, type_commands
 from deploy.show.user_outcomes import as_json, changed, line, table
 from deploy.site.inventory import read_site
-from deploy.site.user_commands import Command, default_file, read_user_commands
+from deploy.site.user_commands import default_file, read_user_commands
 from deploy.site.variables import read_extra_variables
 
 CommandsFile = Annotated[
@@ -63,11 +62,11 @@ def try_commands(
     options = Options(
         user=user, private_key=private_key, extra=tuple(extra or ()), vault_password_file=vault_password_file
     )
-    before = _earlier(compare) if compare else None
+    before = earlier(compare) if compare else None
     variables = read_extra_variables(options.extra)
     site = read_site(inventory, vault_password_file=vault_password_file, extra_variables=variables)
     content = read_user_commands(commands or default_file(site))
-    chosen = _chosen(content["commands"], only, commands or default_file(site))
+    chosen = chosen_commands(content["commands"], only, commands or default_file(site))
     trial = type_commands(site, chosen, options, in_containers=containers, seconds=seconds, tell=echo)
     report(trial, json_file)
     if before is not None:
@@ -93,32 +92,4 @@ def report(trial: Trial, json_file: Path | None) -> None:
         try:
             write_private(json_file, text)
         except OSError as problem:
-            raise _bad_option(json_file, f"cannot be written: {problem.strerror}", "--json") from None
-
-
-def _chosen(commands: list[Command], only: list[str] | None, path: Path) -> list[Command]:
-    known = {command["id"] for command in commands}
-    unknown = sorted(set(only or ()) - known)
-    if unknown:
-        raise _bad_option(path, f"has no command {', '.join(unknown)}", "--only")
-    return [command for command in commands if not only or command["id"] in only]
-
-
-def _earlier(path: Path) -> dict[str, dict[str, Any]]:
-    """The commands of an earlier time, by id."""
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        return {command["id"]: command for command in content["commands"]}
-    except OSError as problem:
-        raise _bad_option(path, f"cannot be read: {problem.strerror}", "--compare") from None
-    except (ValueError, KeyError, TypeError):
-        raise _bad_option(path, "is not what --json writes", "--compare") from None
-
-
-def _bad_option(path: Path, message: str, option: str) -> Exception:
-    return error(
-        "invalid-option",
-        f"{shown_path(path)} {message}",
-        where=option,
-        hint="see: deploy try --help",
-    )
+            raise bad_option(json_file, f"cannot be written: {problem.strerror}", "--json") from None

@@ -1,20 +1,22 @@
 """What ``deploy try`` does: users' commands are typed, and judged by what they expect."""
 
+import json
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from deploy import __version__
 from deploy.engine.options import Options
-from deploy.errors import ExitCode, shown_path
+from deploy.errors import DeployError, ExitCode, error, shown_path
 from deploy.judge.user_outcome import Outcome, Verdict, judge, left_out
 from deploy.run.cancellation import signals_cancel
 from deploy.run.user_session import Session
 from deploy.site.inventory import Site
 from deploy.site.user_commands import Command
 
-__all__ = ["Outcome", "Trial", "type_commands"]
+__all__ = ["Outcome", "Trial", "bad_option", "chosen_commands", "earlier", "type_commands"]
 
 
 @dataclass(frozen=True)
@@ -86,3 +88,33 @@ def with_images(commands: Iterable[Command], site: Site, session: Session) -> li
     for command in listed:
         command["images"] = dict.fromkeys(command.get("images", ()), image)
     return listed
+
+
+def chosen_commands(commands: list[Command], only: list[str] | None, path: Path) -> list[Command]:
+    """Those with the ids of ``--only``, of the file ``path``. Raises DeployError ``invalid-option``."""
+    known = {command["id"] for command in commands}
+    unknown = sorted(set(only or ()) - known)
+    if unknown:
+        raise bad_option(path, f"has no command {', '.join(unknown)}", "--only")
+    return [command for command in commands if not only or command["id"] in only]
+
+
+def earlier(path: Path) -> dict[str, dict[str, Any]]:
+    """The commands of an earlier time, by id. Raises DeployError ``invalid-option``."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        return {command["id"]: command for command in content["commands"]}
+    except OSError as problem:
+        raise bad_option(path, f"cannot be read: {problem.strerror}", "--compare") from None
+    except (ValueError, KeyError, TypeError):
+        raise bad_option(path, "is not what --json writes", "--compare") from None
+
+
+def bad_option(path: Path, message: str, option: str) -> DeployError:
+    """What is wrong with a file that an option names."""
+    return error(
+        "invalid-option",
+        f"{shown_path(path)} {message}",
+        where=option,
+        hint="see: deploy try --help",
+    )

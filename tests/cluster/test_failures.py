@@ -1,0 +1,54 @@
+"""What fails stops what comes after it: every other phase is done, and what is not is named."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from deploy.plan.catalog import PHASES, prerequisites
+from tests.cluster.lab_cluster import Cluster, booted
+
+pytestmark = pytest.mark.more
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A cluster with monitoring, and a host that keeps the logs of all."""
+    with booted("failing", tmp_path_factory, "--nodes", "1", "--gpus", "0", "--monitoring") as made:
+        made.inventory.write_text(made.inventory.read_text() + "\n[slurm-log]\nlogin1\n")
+        made.deploy()
+        yield made
+
+
+@pytest.mark.parametrize(
+    ("phase", "host", "program", "change"),
+    [
+        ("log_server", "login1", "/usr/sbin/rsyslogd", {"log_server_port": 6515}),
+        ("monitoring", "ctl1", "/usr/bin/promtool", {"prometheus_external_labels": {"a": "b"}}),
+        ("database", "ctl1", "/usr/sbin/mariadbd", {"mariadb_parameters": {"max_connections": 199}}),
+    ],
+)
+def test_a_failure_stops_what_comes_after_it(
+    whole: Cluster, phase: str, host: str, program: str, change: dict[str, object]
+) -> None:
+    text = f"without {phase}"
+    for name, variables in ((host, change), ("login1", {"motd_text": [text]})):
+        path = whole.directory / f"host_vars/{name}.yml"
+        path.parent.mkdir(exist_ok=True)
+        known = json.loads(path.read_text()) if path.exists() else {}
+        path.write_text(json.dumps({**known, **variables}))
+    whole.on(host, "chmod", "-x", program)
+    said = whole.deploy("--full", "--yes", expect=1).stdout
+    report = whole.report()
+    assert {failure["host"] for failure in report["failures"]} == {host}
+    missing = {part["phase"] for part in report["not_run"]}
+    after = {one.name for one in PHASES if phase in prerequisites(one.name)}
+    assert missing
+    assert missing <= after
+    assert all(part["why"].endswith(f"failed on {host}") for part in report["not_run"])
+    assert "not run" in said
+    assert text in whole.on("login1", "cat", "/etc/motd.d/10-cluster")
+    whole.on(host, "chmod", "+x", program)
+    whole.deploy("--yes")
+    whole.deploy()
+    assert all(one["verified"] and not one["ok"] for one in whole.report()["hosts"].values())
