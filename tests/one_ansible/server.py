@@ -41,7 +41,7 @@ def main(place: Path) -> None:
                 talk.write(json.dumps({"code": code, "said": said}) + "\n")
             if is_apart:
                 os._exit(0)  # without removing what both processes share
-            if code not in warm.CAME_TO_ITS_END:
+            if code not in warm.CAME_TO_ITS_END or not warm.forget():
                 return
 
 
