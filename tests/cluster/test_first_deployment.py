@@ -60,7 +60,7 @@ def test_the_machines_of_a_running_cluster_are_fit(cluster: Cluster) -> None:
     """Ports are taken by the daemons that they are meant for, and there is a Slurm: the right one."""
     answer = cluster.check()
     assert answer["findings"] == []
-    assert "ports 6817, 6819, 3306, 123" in answer["hosts"]["ctl1"]["checked"]
+    assert "ports 6817, 3306, 123, 6819" in answer["hosts"]["ctl1"]["checked"]
     assert {"port 6818", "hardware contract"} <= set(answer["hosts"]["node1"]["checked"])
 
 
