@@ -67,3 +67,18 @@ def test_what_is_no_template_is_an_error_each_time(compiled: list[str]) -> None:
         with pytest.raises(AnsibleError, match="Syntax error in template"):
             rendered("{{ word")
     assert len(compiled) == 2
+
+
+@pytest.mark.parametrize(
+    ("part", "other"),
+    [("_compile", lambda environment: environment), ("_TemplateCompileContext", object)],
+)
+def test_another_way_of_compiling_is_left_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str, other: object
+) -> None:
+    before = AnsibleEnvironment.compile
+    monkeypatch.setattr(compiled_templates, part, other)
+    with pytest.raises((TypeError, AttributeError)):
+        keep_compiled_templates(tmp_path / "templates")
+    assert AnsibleEnvironment.compile is before
+    assert not (tmp_path / "templates").exists()

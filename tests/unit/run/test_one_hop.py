@@ -117,3 +117,17 @@ def test_mitogen_still_lets_processes_of_tasks_ask() -> None:
         assert ours is not theirs
         assert ours.mitogen_service__policies == theirs.mitogen_service__policies
         assert ours.mitogen_service__arg_spec == {"stack": list}
+
+
+def _get_of_another(self: Keeper, spec: Spec) -> Spec:
+    assert self
+    return spec
+
+
+@pytest.mark.parametrize("methods", [{"reset": None}, {"get": _get_of_another}])
+def test_another_keeper_is_left_as_it_is(methods: dict[str, Any]) -> None:
+    other: Any = type("Other", (Keeper,), methods)
+    before = other.get, other.reset
+    with pytest.raises(TypeError):
+        join_hops(other)
+    assert (other.get, other.reset) == before
