@@ -7,7 +7,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -75,7 +75,8 @@ class LocalSite:
             finally:
                 process.kill()
                 for pid in self.processes():
-                    os.kill(pid, signal.SIGKILL)
+                    with suppress(ProcessLookupError):  # it ends by itself, too: its starter is gone
+                        os.kill(pid, signal.SIGKILL)
 
     def start(self) -> subprocess.Popen[str]:
         """Run the playbook in a process of its own."""
