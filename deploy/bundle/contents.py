@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from deploy.plan.build import build_plan
-from deploy.plan.wiring import wired_variables
+from deploy.plan.generated_inventory import wired_variables
 from deploy.site.hardware import Hardware, undiscovered
 from deploy.site.inventory import Host, Site
 from deploy.site.schema import options

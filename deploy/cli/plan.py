@@ -27,8 +27,8 @@ from deploy.cli.parameters import (
 from deploy.engine.cluster import plan_cluster
 from deploy.engine.display import Display
 from deploy.engine.options import Options
-from deploy.show.foretold import foretold_json, foretold_lines
 from deploy.show.plain import PlainDisplay
+from deploy.show.plan_outcome import plan_json, plan_lines
 
 
 def plan(
@@ -51,7 +51,7 @@ def plan(
     """Show what `deploy cluster` would do: every change, its difference, what it disturbs, which jobs.
 
     The impact of a change is one of none, reconfigure, restart, drain, reboot and kills jobs. Nothing is
-    changed. Exit code 0: nothing to do; 3: changes are pending; 1: something could not be foretold.
+    changed. Exit code 0: nothing to do; 3: changes are pending; 1: something could not be previewed.
 
     Examples:
       deploy plan inventory.ini
@@ -73,12 +73,12 @@ def plan(
         connection_password=ask_password("SSH", is_wanted=ask_pass),
         become_password=ask_password("sudo", is_wanted=ask_become_pass),
     )
-    foretold = plan_cluster(inventory, options, _display(options, as_data=as_data), say)
+    previewed = plan_cluster(inventory, options, _display(options, as_data=as_data), say)
     if as_data:
-        typer.echo(json.dumps(foretold_json(foretold), indent=1))
+        typer.echo(json.dumps(plan_json(previewed), indent=1))
     else:
-        typer.echo("\n".join(foretold_lines(foretold)))
-    raise typer.Exit(foretold.exit_code)
+        typer.echo("\n".join(plan_lines(previewed)))
+    raise typer.Exit(previewed.exit_code)
 
 
 def _display(options: Options, *, as_data: bool) -> Display:

@@ -10,7 +10,7 @@ import typer
 from deploy.engine.options import Options
 
 if TYPE_CHECKING:
-    from deploy.validate.verdict import Validation
+    from deploy.validate.result import Validation
 
 
 def validate_quickly(

@@ -28,7 +28,7 @@ from deploy.show.validation import as_json, as_junit, lines
 from deploy.show.validation_page import as_html
 from deploy.site.values import suggestion
 from deploy.validate.catalog import CHECKS, LOAD, Check, chosen, ordinary
-from deploy.validate.verdict import Validation
+from deploy.validate.result import Validation
 
 _MOST_HOURS = 168
 

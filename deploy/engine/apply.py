@@ -10,7 +10,7 @@ from deploy.engine.work import Work
 from deploy.judge.unfinished import Phases
 from deploy.plan.build import Plan
 from deploy.plan.catalog import prerequisites
-from deploy.plan.wiring import write_wiring
+from deploy.plan.generated_inventory import write_inventory
 from deploy.run.events import Event, Planned, PlannedPhase
 from deploy.run.execute import execute
 
@@ -36,16 +36,16 @@ def apply(
         tell(event)
 
     on_event(_planned(work.plan))
-    wiring = work.wiring
+    generated = work.generated
     left: dict[str, tuple[str, ...]] = {}
     while True:
-        request = run.request(playbook, wiring, secrets, options)
+        request = run.request(playbook, generated, secrets, options)
         execution = execute(request, on_event, run.cancellation, run.ansible)
         before, left = left, phases.open()
         if not left or left == before or phases.is_refused or not execution.came_to_its_end:
             return
-        wiring = run.place / "left.json"
-        write_wiring(wiring, run.site, work.plan.only(left), work.contract, work.repairs)
+        generated = run.place / "left.json"
+        write_inventory(generated, run.site, work.plan.only(left), work.contract, work.repairs)
 
 
 def _planned(plan: Plan) -> Planned:

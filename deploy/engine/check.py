@@ -7,7 +7,7 @@ from deploy.engine.run import opened
 from deploy.errors import DeployError, ExitCode
 from deploy.judge.site_check import SiteCheck, check_hosts
 from deploy.plan.build import build_plan
-from deploy.plan.wiring import write_wiring
+from deploy.plan.generated_inventory import write_inventory
 from deploy.site.hardware import read_contract
 
 
@@ -17,9 +17,9 @@ def check(inventory: Path, options: Options) -> SiteCheck:
         site = run.site
         plan = build_plan(site, limit=run.limit)
         asked = {name: site.hosts[name].address for name in plan.hosts}
-        wiring = run.place / "wiring.json"
-        write_wiring(wiring, site, plan, read_contract(site))
-        results = run.answers(run.request("check", wiring), asked)
+        generated = run.place / "generated.json"
+        write_inventory(generated, site, plan, read_contract(site))
+        results = run.answers(run.request("check", generated), asked)
         return SiteCheck(check_hosts(results, asked, run.controllers), run.warnings)
 
 

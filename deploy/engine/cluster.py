@@ -11,7 +11,7 @@ from deploy.engine.display import Display
 from deploy.engine.options import Options
 from deploy.engine.run import Run, opened
 from deploy.engine.secrets import refuse_new_secrets_for_some
-from deploy.judge.foretold import Foretold
+from deploy.judge.plan_outcome import PlanOutcome
 from deploy.judge.summary import Summary
 from deploy.run.journal import last_run, state_directory
 from deploy.run.lock import site_lock
@@ -28,7 +28,7 @@ def deploy_cluster(inventory: Path, options: Options, display: Display, agrees: 
         return converge(run, display, agrees)
 
 
-def plan_cluster(inventory: Path, options: Options, display: Display, say: Say) -> Foretold:
+def plan_cluster(inventory: Path, options: Options, display: Display, say: Say) -> PlanOutcome:
     """What ``deploy_cluster`` would do; changes nothing, neither on hosts nor in the site."""
     with _site_run(inventory, options, say) as run:
         return look_ahead(run, display)

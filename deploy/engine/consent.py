@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 
 from deploy.engine.display import Display
 from deploy.engine.options import Options
-from deploy.engine.preview import preview
+from deploy.engine.preview import previewed
 from deploy.engine.run import Run
 from deploy.engine.work import Work
 from deploy.errors import DeployError, ExitCode, error
 from deploy.judge.findings import with_findings
-from deploy.judge.forecast import Forecast
+from deploy.judge.preview import Preview
 from deploy.judge.summary import summarize
 from deploy.run.events import Event
 
@@ -34,39 +34,39 @@ class Permission:
 def permission(run: Run, work: Work, display: Display, agrees: Agrees) -> Permission:
     """Previews the work, and asks where jobs would be lost. Raises DeployError ``would-lose-jobs``."""
     options = run.options
-    seen = preview(run, work, replace(options, extra=(*options.extra, _PREPARES)), display.progress)
+    seen = previewed(run, work, replace(options, extra=(*options.extra, _PREPARES)), display.progress)
     summary = summarize(seen.story.events, work.plan.hosts)
     is_over = seen.story.is_refused or bool(summary.trouble) or run.cancellation.is_asked
     if is_over or summary.is_nothing_to_do:
         for result in with_findings(seen.story.events):
             display.event(result)
         return Permission(options, tuple(seen.story.events))
-    display.plan(seen.forecast)
-    if not seen.forecast.needs_consent:
+    display.plan(seen.preview)
+    if not seen.preview.needs_consent:
         return Permission(options)
     display.close()
     if not agrees():
-        raise _refusal(seen.forecast, run.command("cluster"))
+        raise _refusal(seen.preview, run.command("cluster"))
     display.start(run.command("cluster"), work.plan.hosts)
     return Permission(replace(options, extra=(*options.extra, _AGREED)))
 
 
-def _refusal(forecast: Forecast, command: str) -> DeployError:
+def _refusal(preview: Preview, command: str) -> DeployError:
     return error(
         "would-lose-jobs",
-        "nothing was changed: " + "; ".join(_reasons(forecast)),
+        "nothing was changed: " + "; ".join(_reasons(preview)),
         hint=f"wait until they are done (squeue), or go on with: {command} --yes",
         exit_code=ExitCode.CHANGES_PENDING,
     )
 
 
-def _reasons(forecast: Forecast) -> list[str]:
-    if forecast.jobs is None:
-        parameters = ", ".join(loss.parameter for loss in forecast.losses)
+def _reasons(preview: Preview) -> list[str]:
+    if preview.jobs is None:
+        parameters = ", ".join(loss.parameter for loss in preview.losses)
         return [f"a change of {parameters} loses jobs, and Slurm does not answer which there are"]
     return [
         f"a change of {loss.parameter} ({loss.before} -> {loss.after or 'removed'}) would lose "
         + ", ".join(f"job {job.id} of {job.user}" for job in loss.jobs)
-        for loss in forecast.losses
+        for loss in preview.losses
         if loss.jobs
     ]

@@ -14,7 +14,7 @@ from deploy.engine.display import Display
 from deploy.engine.journal import journalled
 from deploy.engine.left_over import tell_left_over
 from deploy.engine.next_command import next_command
-from deploy.engine.preview import preview
+from deploy.engine.preview import previewed
 from deploy.engine.recording import Written, known_records
 from deploy.engine.run import Run
 from deploy.engine.story import Story
@@ -22,8 +22,8 @@ from deploy.engine.verify import verify
 from deploy.engine.work import work_of
 from deploy.judge.convergence import converged_hosts
 from deploy.judge.departed import left_over_events
-from deploy.judge.forecast import forecast_of
-from deploy.judge.foretold import Foretold
+from deploy.judge.plan_outcome import PlanOutcome
+from deploy.judge.preview import preview_of
 from deploy.judge.summary import Summary, summarize
 from deploy.judge.unknown_secrets import refuse_unknown_secrets
 from deploy.judge.version_skew import refuse_skew
@@ -57,21 +57,21 @@ def converge(run: Run, display: Display, agrees: Agrees) -> Summary:
     return summary
 
 
-def look_ahead(run: Run, display: Display) -> Foretold:
+def look_ahead(run: Run, display: Display) -> PlanOutcome:
     """What ``converge`` would do; changes nothing, neither on hosts nor in the site."""
     started, story = time.time(), Story()
     with _under_way(run, "plan", display) as meanwhile:
         asked = meanwhile.submit(verify, run, meanwhile)
         machines = discover(run, story.tell, keeps=False)
         work = work_of(run, machines, asked.result(), story.tell)
-        before = forecast = forecast_of(story.events)
+        before = preview = preview_of(story.events)
         if work.plan.steps and not story.is_broken:
-            seen = preview(run, work, run.options, display.progress)
-            failures = (*before.failures, *seen.forecast.failures)
-            forecast = replace(seen.forecast, drift=before.drift, failures=failures)
+            seen = previewed(run, work, run.options, display.progress)
+            failures = (*before.failures, *seen.preview.failures)
+            preview = replace(seen.preview, drift=before.drift, failures=failures)
             story.keep(*seen.story.events)
         story.keep(*left_over_events(work.left, work.looked.departed.result(), run.inventory))
-    return Foretold(forecast, summarize(story.events, run.hosts, started=started))
+    return PlanOutcome(preview, summarize(story.events, run.hosts, started=started))
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from deploy.engine.run import Run
 from deploy.judge.served import is_new_cluster
 from deploy.plan.build import build_plan
-from deploy.plan.wiring import write_discovery
+from deploy.plan.generated_inventory import write_discovery
 from deploy.run.events import Event, HostResult
 from deploy.run.execute import execute
 from deploy.site.hardware import Contract, keep, read_contract, undiscovered

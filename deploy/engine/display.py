@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from deploy.judge.forecast import Forecast
+from deploy.judge.preview import Preview
 from deploy.judge.summary import Summary
 from deploy.run.events import Event, PlayStarted, TaskStarted
 
@@ -18,9 +18,9 @@ class Display(Protocol):
         """Something happened."""
 
     def progress(self, event: PlayStarted | TaskStarted) -> None:
-        """A step of what is foretold; nothing is done yet."""
+        """A step of what is previewed; nothing is done yet."""
 
-    def plan(self, forecast: Forecast) -> None:
+    def plan(self, preview: Preview) -> None:
         """What is about to be done."""
 
     def finish(self, summary: Summary, hint: str) -> None:

@@ -26,6 +26,6 @@ def journalled(run: Run, work: Work, story: Story, started: float) -> Iterator[J
         },
     )
     with journal.keeps_faults():
-        (journal.path / work.wiring.name).write_bytes(work.wiring.read_bytes())
+        (journal.path / work.generated.name).write_bytes(work.generated.read_bytes())
         story.kept_by(journal.append)
         yield journal

@@ -8,7 +8,7 @@ from typing import Any
 from deploy.engine.options import Options
 from deploy.judge.departed import Departed, departed_hosts, remembered
 from deploy.judge.moved_controller import Moved, Queue
-from deploy.run import on_departed, on_host
+from deploy.run import host_records, on_departed
 from deploy.run.ssh import Unanswered, ask
 from deploy.site.inventory import Host, Site
 from deploy.site.secrets import read_secrets, secrets_file
@@ -25,7 +25,7 @@ class Members:
     options: Options
 
     def known(self, looks: Mapping[str, Any]) -> dict[str, Known]:
-        """What each controller remembers that answered; of ``looks`` (``on_host.look``) by host."""
+        """What each controller remembers that answered; of ``looks`` (``host_records.look``) by host."""
         controllers = {host.name for host in self.site.controllers}
         return {
             name: look["hosts"]
@@ -59,13 +59,13 @@ class Members:
             **remembered(self.site.hosts[name] for name in sorted(here)),
         }
         changed = {name: ("know", {"hosts": wanted}) for name, entries in known.items() if entries != wanted}
-        ask(changed, self.site.hosts, self.options.login, self.options.forks, on_host)
+        ask(changed, self.site.hosts, self.options.login, self.options.forks, host_records)
 
     def forget(self, known: Mapping[str, Known], name: str) -> dict[str, Any]:
         """Has controllers forget a host; what they answer."""
         without = {other: entry for other, entry in _together(known).items() if other != name}
         questions = {master: ("know", {"hosts": without}) for master in known}
-        return ask(questions, self.site.hosts, self.options.login, self.options.forks, on_host)
+        return ask(questions, self.site.hosts, self.options.login, self.options.forks, host_records)
 
     def queue(self, moved: Moved) -> Queue:
         """The jobs of the cluster whose controller moves; None where nobody can say which there are."""

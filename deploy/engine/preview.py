@@ -9,24 +9,24 @@ from deploy.engine.run import Run
 from deploy.engine.secrets import borrowed_secrets
 from deploy.engine.story import Story
 from deploy.engine.work import Work
-from deploy.judge.forecast import Forecast, forecast_of
 from deploy.judge.moved_controller import moved_controller, with_move
+from deploy.judge.preview import Preview, preview_of
 from deploy.judge.unknown_secrets import refuse_unknown_secrets
 from deploy.judge.version_skew import refuse_skew
 from deploy.run.events import Event, PlayStarted, TaskStarted
 
 
 @dataclass(frozen=True)
-class Preview:
+class Previewed:
     """What a run would do, and what was told meanwhile."""
 
-    forecast: Forecast
+    preview: Preview
     story: Story
 
 
-def preview(
+def previewed(
     run: Run, work: Work, options: Options, progress: Callable[[PlayStarted | TaskStarted], None]
-) -> Preview:
+) -> Previewed:
     """Changes nothing; of what happens only the ``progress`` is shown.
 
     Raises DeployError ``slurm-version-skew`` and ``unknown-secret``.
@@ -41,5 +41,5 @@ def preview(
     apply(run, "plan", work, story.tell, secrets=borrowed_secrets(run), options=looking)
     refuse_skew(story.events, run.controllers)
     refuse_unknown_secrets(story.events)
-    forecast, moved = forecast_of(story.events), moved_controller(story.events, run.site)
-    return Preview(with_move(forecast, moved, run.members.queue(moved)) if moved else forecast, story)
+    preview, moved = preview_of(story.events), moved_controller(story.events, run.site)
+    return Previewed(with_move(preview, moved, run.members.queue(moved)) if moved else preview, story)

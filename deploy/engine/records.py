@@ -11,7 +11,7 @@ from deploy.judge.drift import HostState, host_state, left_over
 from deploy.plan.build import Plan
 from deploy.plan.catalog import PHASES
 from deploy.plan.fingerprint import fingerprints
-from deploy.plan.wiring import wired_variables
+from deploy.plan.generated_inventory import wired_variables
 from deploy.run.events import Event, HostVerified, Level, Notice
 from deploy.run.ssh import Unanswered, ask
 from deploy.site.hardware import Hardware
@@ -70,7 +70,7 @@ class Records:
         self.ask({name: ("forget", {"phases": phases}) for name, phases in recorded.items() if phases})
 
     def ask(self, questions: Mapping[str, tuple[str, Mapping[str, Any]]]) -> dict[str, Any]:
-        """What hosts answer; by host name a verb of ``run/on_host.py`` and its arguments."""
+        """What hosts answer; by host name a verb of ``run/host_records.py`` and its arguments."""
         return ask(questions, self.site.hosts, self.options.login, self.options.forks)
 
     def expected(self, contract: Mapping[str, Hardware]) -> dict[str, dict[str, str]]:
@@ -84,7 +84,7 @@ class Records:
 def _phases_by_host(plan: Plan) -> dict[str, list[str]]:
     phases: defaultdict[str, list[str]] = defaultdict(list)
     for step in plan.steps:
-        for name in () if step.phase.is_list else step.hosts:
+        for name in () if step.phase.follows_membership else step.hosts:
             phases[name].append(step.phase.name)
     return phases
 

@@ -16,15 +16,15 @@ from deploy.run.lock import site_lock
 from deploy.site.hardware import read_contract
 from deploy.site.inventory import Site
 from deploy.site.secrets import secrets_file
+from deploy.validate.answers import JOBS, Answers, gathered
 from deploy.validate.baseline import keep_baseline, read_baseline, with_regressions
-from deploy.validate.case import Case
 from deploy.validate.catalog import LOAD, SLOW, Check, judged
-from deploy.validate.evidence import JOBS, Evidence, gathered
+from deploy.validate.context import Context
 from deploy.validate.occupied import announced
 from deploy.validate.programs.user import AT_WORK
 from deploy.validate.questions import write_questions
+from deploy.validate.result import Validation
 from deploy.validate.thresholds import read_thresholds
-from deploy.validate.verdict import Validation
 
 _LOCK = "validation"
 _HOUR = 3600
@@ -57,12 +57,15 @@ def validate_site(
             source, site, contract, kinds, thresholds=thresholds, burn_in_seconds=burn_in_hours * _HOUR
         )
         hours = burn_in_hours if LOAD in kinds else None
-        evidence = _ask(run, run.request("validate", source, _secrets(site)), hours, announce, progress)
-        status = _status(run, evidence)
-        case = Case(site, contract, questions, evidence, status, thresholds, run.inventory)
+        answers = _ask(run, run.request("validate", source, _secrets(site)), hours, announce, progress)
+        status = _status(run, answers)
+        context = Context(site, contract, questions, answers, status, thresholds, run.inventory)
         state = state_directory(site.directory)
-        found = with_regressions(judged(case, checks), read_baseline(state), thresholds)
-        name, lost = str(case.value("slurmctld_cluster_name")), [it.status.name for it in status.unreachable]
+        found = with_regressions(judged(context, checks), read_baseline(state), thresholds)
+        name, lost = (
+            str(context.value("slurmctld_cluster_name")),
+            [it.status.name for it in status.unreachable],
+        )
         ended = Validation(name, began, time.time() - began, found, tuple(lost))
         if not ended.failed:
             keep_baseline(state, found)
@@ -75,9 +78,7 @@ def _secrets(site: Site) -> tuple[Path, ...] | None:
     return (path,) if site.metrics and path.exists() else None
 
 
-def _ask(
-    run: Run, request: RunRequest, burn_in_hours: float | None, announce: Say, progress: Say
-) -> Evidence:
+def _ask(run: Run, request: RunRequest, burn_in_hours: float | None, announce: Say, progress: Say) -> Answers:
     """What hosts answered and jobs said; whom a burn-in will load is announced before."""
     events: list[Event] = []
 
@@ -93,15 +94,15 @@ def _ask(
     with signals_cancel(run.cancellation):
         execute(request, take, run.cancellation, run.ansible)
     run.refuse_silence(events, [host.name for host in run.site.cluster], ExitCode.BAD_INPUT)
-    evidence = gathered(events)
-    refuse_second(evidence)
-    return evidence
+    answers = gathered(events)
+    refuse_second(answers)
+    return answers
 
 
-def _status(run: Run, evidence: Evidence) -> SiteStatus:
+def _status(run: Run, answers: Answers) -> SiteStatus:
     return site_status(
         run.site,
-        evidence.states,
+        answers.states,
         {},
         {},
         asked=[host.name for host in run.site.cluster],
@@ -111,9 +112,9 @@ def _status(run: Run, evidence: Evidence) -> SiteStatus:
     )
 
 
-def refuse_second(evidence: Evidence) -> None:
+def refuse_second(answers: Answers) -> None:
     """Two at once would cancel each other's jobs. The other one is of another copy of the site."""
-    for (step, host), why in evidence.silent.items():
+    for (step, host), why in answers.silent.items():
         if step == JOBS and AT_WORK in why:
             raise error(
                 "validation-at-work",

@@ -10,8 +10,8 @@ from deploy.engine.run import Run
 from deploy.engine.verify import Looked, goes_by_records
 from deploy.judge.drift import HostState
 from deploy.plan.build import Plan, build_plan
+from deploy.plan.generated_inventory import write_inventory
 from deploy.plan.known_secrets import known_secrets, new_secrets
-from deploy.plan.wiring import write_wiring
 from deploy.run.events import Event
 from deploy.site.hardware import Contract
 
@@ -22,7 +22,7 @@ class Work:
 
     plan: Plan
     contract: Contract
-    wiring: Path
+    generated: Path
     repairs: dict[str, dict[str, Any]]
     """By host variables for this run alone."""
     states: Mapping[str, HostState]
@@ -56,9 +56,9 @@ def work_of(run: Run, machines: Machines, looked: Looked, tell: Callable[[Event]
     done = {name: state.converged for name, state in states.items()}
     plan = build_plan(run.site, contract, limit=run.limit, converged=done)
     repairs = _repairs(run, contract, states)
-    wiring = run.place / "wiring.json"
-    write_wiring(wiring, run.site, plan, contract, repairs)
-    return Work(plan, contract, wiring, repairs, states, looked)
+    generated = run.place / "generated.json"
+    write_inventory(generated, run.site, plan, contract, repairs)
+    return Work(plan, contract, generated, repairs, states, looked)
 
 
 def _repairs(run: Run, contract: Contract, states: Mapping[str, HostState]) -> dict[str, dict[str, Any]]:

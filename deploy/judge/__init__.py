@@ -1,1 +1,1 @@
-"""What results mean: findings, forecasts, the state of a site; pure, from events and answers."""
+"""What results mean: findings, previews, the state of a site; pure, from events and answers."""

@@ -13,7 +13,7 @@ _BEGINS = "base"
 _DRIVER = re.compile(r"(lib)?nvidia-|libcuda|firmware-nvidia")
 """Packages that must not be replaced under jobs: their role does it, on a drained node."""
 _UNANSWERED = "failed"
-"""What on_host says of a probe whose command fails."""
+"""What host_records says of a probe whose command fails."""
 _NO_ANSWER = (("type", "no answer"),)
 """What it says of a file on a file system that does not answer."""
 
@@ -30,7 +30,7 @@ class Drift:
 
     @classmethod
     def of(cls, entry: Mapping[str, Any]) -> Self:
-        """A difference as a host tells it; see ``on_host``."""
+        """A difference as a host tells it; see ``host_records``."""
         values = {name: _frozen(entry.get(name)) for name in ("recorded", "found")}
         return cls(entry["kind"], entry["name"], changed=entry.get("changed"), **values)
 
@@ -140,7 +140,7 @@ class HostState:
 def host_state(
     answer: object, expected: Mapping[str, str], left: Iterable[Mapping[str, str]] = ()
 ) -> HostState:
-    """A host's answer (see ``on_host.verify`` and ``left_over``) held against its fingerprints."""
+    """A host's answer (see ``host_records.verify`` and ``left_over``) held against its fingerprints."""
     if not isinstance(answer, Mapping):
         return HostState(unrecorded=tuple(expected), why=str(getattr(answer, "why", "no answer")))
     phases = tuple(
@@ -157,7 +157,7 @@ def host_state(
 
 
 def left_over(entries: Iterable[Mapping[str, str]]) -> tuple[str, ...]:
-    """In words what ``on_host`` says is left over."""
+    """In words what ``host_records`` says is left over."""
     return tuple(_subject(entry["kind"], entry["name"]) for entry in entries)
 
 

@@ -19,13 +19,13 @@ _SHOWN_DRIFT = 10
 class Promise:
     """What the site says of a host.
 
-    ``again``, ``check`` and ``foretell`` are the commands that converge, check and plan it, ``controller`` is
+    ``again``, ``check`` and ``preview`` are the commands that converge, check and plan it, ``controller`` is
     the host to type scontrol on. Its ``optional`` services may be missing.
     """
 
     again: str
     check: str
-    foretell: str
+    preview: str
     controller: str
     is_node: bool
     optional: frozenset[str] = frozenset()
@@ -143,7 +143,7 @@ class Judge:
         stale = [*record.outdated, *record.unrecorded]
         if stale:
             message = f"not as the site says now: {', '.join(stale)}"
-            yield self._warning("site-changed", message, self.promise.foretell)
+            yield self._warning("site-changed", message, self.promise.preview)
         if record.left:
             message = f"was managed once, and the site says no more: {', '.join(record.left)}"
             yield self._warning("left-over", message, HINT)

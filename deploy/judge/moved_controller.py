@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from deploy.judge.forecast import Forecast, Loss, jobs_of
+from deploy.judge.preview import Loss, Preview, jobs_of
 from deploy.judge.served import Served, served
 from deploy.run.events import Event
 from deploy.site.inventory import Host, Site
@@ -63,13 +63,13 @@ def moved_controller(events: Iterable[Event], site: Site) -> Moved | None:
     return None
 
 
-def with_move(forecast: Forecast, moved: Moved, queue: Queue) -> Forecast:
-    """The forecast with what is lost by a move; the jobs are those of the controller that was."""
+def with_move(preview: Preview, moved: Moved, queue: Queue) -> Preview:
+    """The preview with what is lost by a move; the jobs are those of the controller that was."""
     loss = moved.loss(queue)
     if loss is None:
-        return forecast
+        return preview
     jobs = None if queue is None else loss.jobs
-    return replace(forecast, losses=(loss, *forecast.losses), jobs=jobs)
+    return replace(preview, losses=(loss, *preview.losses), jobs=jobs)
 
 
 def _is_among(host: Host, said: Served) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from deploy.judge.forecast import asked_slurm
+from deploy.judge.preview import asked_slurm
 from deploy.run.events import Event, HostResult
 
 Served = Mapping[str, Any]

@@ -97,7 +97,7 @@ def _promise(site: Site, name: str, inventory: str, *, is_node: bool) -> Promise
     return Promise(
         again=f"deploy cluster {inventory} --limit {name}",
         check=f"deploy check {inventory} --limit {name}",
-        foretell=f"deploy plan {inventory} --limit {name}",
+        preview=f"deploy plan {inventory} --limit {name}",
         controller=site.controller.name,
         is_node=is_node,
         optional=optional_units(),

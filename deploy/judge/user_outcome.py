@@ -48,7 +48,7 @@ class Outcome:
 
 
 def judge(command: Mapping[str, Any], answer: Mapping[str, Any]) -> Outcome:
-    """What came of a command, by the answer of deploy/run/as_users.py."""
+    """What came of a command, by the answer of deploy/run/user_commands.py."""
     if skipped := answer.get("skipped"):
         return left_out(command, f"{skipped}, and no partition has that")
     found = {name: text for texts in answer.get("files", {}).values() for name, text in texts.items()}

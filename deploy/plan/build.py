@@ -33,7 +33,9 @@ class Plan:
     def checked(self) -> tuple[str, ...]:
         """The hosts that have more to do than to keep a list."""
         return tuple(
-            dict.fromkeys(host for step in self.steps if not step.phase.is_list for host in step.hosts)
+            dict.fromkeys(
+                host for step in self.steps if not step.phase.follows_membership for host in step.hosts
+            )
         )
 
     def only(self, hosts: Mapping[str, tuple[str, ...]]) -> "Plan":

@@ -88,7 +88,7 @@ class Phase:
     """Whether a host without a hardware contract must wait."""
     needs_gpus: bool = False
     """Whether only hosts take part that have GPUs by their hardware contract."""
-    is_list: bool = False
+    follows_membership: bool = False
     """Whether it is one task that keeps a list of the cluster's hosts in a file.
 
     It changes on all hosts with every new one. Where that is all there is to do, the rest was just verified:
@@ -130,7 +130,7 @@ def _phase(declared: Declared) -> Phase:
         cluster_wide=declared.cluster_wide,
         needs_contract=declared.needs_contract,
         needs_gpus=declared.needs_gpus,
-        is_list=declared.is_list,
+        follows_membership=declared.follows_membership,
         all_or_nobody=declared.all_or_nobody,
     )
 

@@ -95,7 +95,7 @@ class Declared:
     cluster_wide: bool = False
     needs_contract: bool = False
     needs_gpus: bool = False
-    is_list: bool = False
+    follows_membership: bool = False
     all_or_nobody: bool = False
 
 

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from deploy.plan import requirements
 from deploy.plan.declarations import listening
-from deploy.plan.gpu_wiring import has_managed_gpus
+from deploy.plan.gpu_vars import has_managed_gpus
 from deploy.plan.requirements import Room
 from deploy.plan.slurm_ports import slurm_ports
 from deploy.site.hardware import Hardware, hardware_of

@@ -20,7 +20,7 @@ from typing import Any
 from deploy import __version__
 from deploy.content import content_root
 from deploy.plan.catalog import PHASES, Phase
-from deploy.plan.wiring import WiredVariables
+from deploy.plan.generated_inventory import WiredVariables
 from deploy.site.hardware import Hardware
 from deploy.site.inventory import Host, Site
 from deploy.site.reading import Resolution

@@ -5,7 +5,7 @@ Hosts by what the inventory says, whatever their hardware.
 
 from collections.abc import Callable, Iterable, Mapping
 
-from deploy.plan.gpu_wiring import (
+from deploy.plan.gpu_vars import (
     has_container_toolkit,
     has_cuda,
     has_dcgm,

@@ -18,7 +18,7 @@ from typing import Any, Self
 
 from deploy.errors import ExitCode, error
 from deploy.in_memory import place_for_secrets
-from deploy.run import guardian
+from deploy.run import reaper
 from deploy.run.cancellation import Cancellation
 from deploy.run.events import Ending, Event, Level, Notice, RawEvent, RunEnded, Stats, parse
 from deploy.run.exit_status import CAME_TO_ITS_END
@@ -26,7 +26,7 @@ from deploy.run.exit_status import CAME_TO_ITS_END
 _POLL_SECONDS = 0.2
 _KILL_POLL_SECONDS = 0.02
 _ANSIBLE_PLAYBOOK = str(Path(sys.executable).parent / "ansible-playbook")
-_WARM = Path(__file__).with_name("warm.py")
+_PLAYBOOK_SERVER = Path(__file__).with_name("playbook_server.py")
 _CALLBACKS = Path(__file__).parent / "callback"
 _IDENT = "run"
 _INTERRUPTED = 130
@@ -166,7 +166,7 @@ class EarlyStart:
         run = _Run(self._environment, scratch)
         # The names are for whoever looks at the list of processes.
         shown = [Path(_ANSIBLE_PLAYBOOK).name, "--inventory", str(self._inventory)]
-        run.start([sys.executable, "-P", str(_WARM), str(gate), *shown])
+        run.start([sys.executable, "-P", str(_PLAYBOOK_SERVER), str(gate), *shown])
         return run
 
 
@@ -191,7 +191,7 @@ class _Run:
         self.scratch = scratch
         self._environment = environment
         self._command: list[str] = []
-        self._pid_file = scratch / "guardian.pid"
+        self._pid_file = scratch / "reaper.pid"
         self._queue: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._work, name="ansible-runner")
         self._told: set[signal.Signals] = set()
@@ -210,8 +210,8 @@ class _Run:
         return self._mark
 
     def start(self, command: list[str]) -> None:
-        """Begin, below a guardian."""
-        guard = [sys.executable, "-I", "-S", str(Path(guardian.__file__))]
+        """Begin, below a reaper."""
+        guard = [sys.executable, "-I", "-S", str(Path(reaper.__file__))]
         self._command = [*guard, str(os.getpid()), str(self._pid_file), str(self.scratch), *command]
         self._thread.start()
 
@@ -255,7 +255,7 @@ class _Run:
             self._thread.join(_KILL_POLL_SECONDS)
 
     def _tell(self, number: signal.Signals) -> None:
-        """Signal the guardian once: now, or when it is there."""
+        """Signal the reaper once: now, or when it is there."""
         if number in self._told:
             return
         try:
@@ -265,7 +265,7 @@ class _Run:
         self._told.add(number)
 
     def _work(self) -> None:
-        """In the thread. It must live as long as the guardian: the kernel tells that one of our end."""
+        """In the thread. It must live as long as the reaper: the kernel tells that one of our end."""
         try:
             self.rc = self._run()
         except BaseException as failure:  # noqa: BLE001 - a thread's exception is lost unless carried over

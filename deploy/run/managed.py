@@ -1,7 +1,7 @@
 """What a task manages on its host, from what its module says it did: the recorders of the manifest.
 
 Our own modules say it themselves, under ``deploy_manages`` of their results: by kind the names, or the names
-with the states that they left behind, as ``on_host`` describes states.
+with the states that they left behind, as ``host_records`` describes states.
 """
 
 from collections import defaultdict

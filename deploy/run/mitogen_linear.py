@@ -3,7 +3,7 @@
 Mitogen gives the first CPU to its multiplexer and shares the others out. On a controller with two CPUs that
 leaves one for Ansible, its workers and ssh together; what a task starts on the controller stays bound, too.
 
-A connection is one Python on the host, not two (one_hop.py).
+A connection is one Python on the host, not two (direct_sudo.py).
 
 Every task of every host is a process forked from this one. What each of them would load for itself is loaded
 here, once.
@@ -21,7 +21,7 @@ import ansible_mitogen.strategy
 from ansible.plugins.loader import filter_loader, test_loader
 from ansible.utils.collection_loader import AnsibleCollectionConfig
 
-from deploy.run.one_hop import join_hops
+from deploy.run.direct_sudo import join_hops
 from deploy.run.patches import patch, replace
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from deploy.run import on_host
+from deploy.run import host_records
 from deploy.run.settings import default_forks
 from deploy.site.inventory import Host
 
@@ -63,7 +63,7 @@ def ask(
     hosts: Mapping[str, Host],
     login: Login,
     forks: int | None = None,
-    source: ModuleType = on_host,
+    source: ModuleType = host_records,
 ) -> dict[str, Any]:
     """What hosts answer; by host name a verb of ``source`` and its arguments.
 
@@ -83,7 +83,7 @@ def ask(
         return dict(zip(questions, pool.map(one, questions), strict=True))
 
 
-def program(verb: str, arguments: Mapping[str, Any], source: ModuleType = on_host) -> str:
+def program(verb: str, arguments: Mapping[str, Any], source: ModuleType = host_records) -> str:
     """The text of the program that does a verb on a host."""
     text = Path(str(source.__file__)).read_text(encoding="utf-8")
     return f"{text}\n\nmain({verb!r}, json.loads({json.dumps(arguments)!r}))\n"

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from deploy.errors import DeployError, error
-from deploy.run import as_users
+from deploy.run import user_commands
 from deploy.run.cancellation import Cancellation
 from deploy.run.ssh import Login, NotByPlainSshError, command
 from deploy.site.inventory import Host
@@ -41,8 +41,8 @@ class Session:
     ) -> None:
         """Types commands, several at a time, and hands on each answer when it comes.
 
-        First what the host is, under ``facts``; then an answer per command, as as_users.py tells it. What was
-        made there is taken away, also when this is cancelled. Raises DeployError ``commands-not-typed``.
+        First what the host is, under ``facts``; then an answer per command, as user_commands.py says. What
+        was made there is taken away, also when this is cancelled. Raises DeployError ``commands-not-typed``.
         """
         name = f"deploy-try-{secrets.token_hex(4)}"
         listed = list(commands)
@@ -159,5 +159,5 @@ def _not_typed(host: Host, why: str) -> DeployError:
 
 def _program(verb: str, task: Mapping[str, Any]) -> str:
     """The text of the program that does a verb on the host."""
-    source = Path(as_users.__file__).read_text(encoding="utf-8")
+    source = Path(user_commands.__file__).read_text(encoding="utf-8")
     return f"{source}\n\nmain({verb!r}, json.loads({json.dumps(task)!r}))\n"

@@ -3,10 +3,10 @@
 import json
 from collections.abc import Callable, Sequence
 
-from deploy.judge.forecast import Forecast
+from deploy.judge.preview import Preview
 from deploy.judge.summary import Summary
 from deploy.run.events import Event, PlayStarted, TaskStarted, to_json
-from deploy.show.forecast import as_json
+from deploy.show.preview import as_json
 from deploy.show.summary import summary_json
 
 
@@ -27,9 +27,9 @@ class JsonlDisplay:
     def progress(self, event: PlayStarted | TaskStarted) -> None:
         """The plan comes whole."""
 
-    def plan(self, forecast: Forecast) -> None:
+    def plan(self, preview: Preview) -> None:
         """The plan, before anything is done."""
-        self._write(json.dumps({"event": "plan", **as_json(forecast)}))
+        self._write(json.dumps({"event": "plan", **as_json(preview)}))
 
     def finish(self, summary: Summary, hint: str) -> None:
         """The figures, and what to type next."""

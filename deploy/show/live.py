@@ -11,10 +11,10 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from deploy.judge.forecast import Forecast
+from deploy.judge.preview import Preview
 from deploy.judge.summary import HostSummary, Outcome, Summary
 from deploy.run.events import Event, HostResult, Level, Notice, PlayStarted, Retry, Status, TaskStarted
-from deploy.show.forecast import plan_lines
+from deploy.show.preview import plan_lines
 from deploy.show.text import (
     diff_lines,
     failure_lines,
@@ -99,11 +99,11 @@ class LiveDisplay:
         """The same view, named a plan."""
         self.event(replace(event, play=f"Plan: {event.play}"))
 
-    def plan(self, forecast: Forecast) -> None:
+    def plan(self, preview: Preview) -> None:
         """What disturbs anything, what is lost, and the whole in a line."""
-        style = "bold red" if forecast.needs_consent else "bold"
-        *lines, last = plan_lines(forecast)
-        self._print("\n".join(lines), "red" if forecast.losses else "yellow")
+        style = "bold red" if preview.needs_consent else "bold"
+        *lines, last = plan_lines(preview)
+        self._print("\n".join(lines), "red" if preview.losses else "yellow")
         self._print(last, style)
 
     def _result(self, result: HostResult) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
-from deploy.judge.forecast import Forecast
+from deploy.judge.preview import Preview
 from deploy.judge.summary import Summary
 from deploy.run.events import (
     Event,
@@ -15,7 +15,7 @@ from deploy.run.events import (
     Status,
     TaskStarted,
 )
-from deploy.show.forecast import plan_lines
+from deploy.show.preview import plan_lines
 from deploy.show.text import (
     diff_lines,
     failure_lines,
@@ -60,9 +60,9 @@ class PlainDisplay:
     def progress(self, event: PlayStarted | TaskStarted) -> None:
         """A log needs no progress."""
 
-    def plan(self, forecast: Forecast) -> None:
+    def plan(self, preview: Preview) -> None:
         """What disturbs anything, what is lost, and the whole in a line."""
-        self._lines(plan_lines(forecast))
+        self._lines(plan_lines(preview))
 
     def _result(self, result: HostResult) -> None:
         if result.is_trouble:

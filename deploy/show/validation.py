@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 
 from deploy.show.text import duration
 from deploy.site.node_lists import fold
-from deploy.validate.verdict import Judged, Outcome, Validation, Verdict
+from deploy.validate.result import Judged, Outcome, Result, Validation
 
 _SHOWN = 8
 _COLORS = {
@@ -20,7 +20,7 @@ _COLORS = {
 
 
 def lines(validation: Validation, *, is_colored: bool = False) -> Iterator[str]:
-    """A line per check, what is wrong with whom below it, and the verdict."""
+    """A line per check, what is wrong with whom below it, and the result."""
     width = max((len(check.check) for check in validation.checks), default=0)
     kind = max(len(outcome.value) for outcome in Outcome)
     for check in validation.checks:
@@ -28,12 +28,12 @@ def lines(validation: Validation, *, is_colored: bool = False) -> Iterator[str]:
         if is_colored:
             word = f"\033[{_COLORS[check.outcome]}m{word}\033[0m"
         yield f"{word}  {check.check:<{width}}  {_summary(check)}".rstrip()
-        for verdict in _worth_showing(check):
-            place = f"{verdict.where}: " if verdict.where else ""
-            expected = f" (promised: {verdict.expected})" if verdict.expected else ""
-            yield f"{'':{kind}}    {place}{verdict.message}{expected}"
-            if verdict.hint:
-                yield f"{'':{kind}}      -> {verdict.hint}"
+        for result in _worth_showing(check):
+            place = f"{result.where}: " if result.where else ""
+            expected = f" (promised: {result.expected})" if result.expected else ""
+            yield f"{'':{kind}}    {place}{result.message}{expected}"
+            if result.hint:
+                yield f"{'':{kind}}      -> {result.hint}"
     yield ""
     yield verdict_line(validation)
 
@@ -69,9 +69,7 @@ def as_json(validation: Validation) -> dict[str, Any]:
                 "check": check.check,
                 "proves": check.proves,
                 "outcome": check.outcome.value,
-                "verdicts": [
-                    {**asdict(verdict), "outcome": verdict.outcome.value} for verdict in check.verdicts
-                ],
+                "verdicts": [{**asdict(result), "outcome": result.outcome.value} for result in check.results],
             }
             for check in validation.checks
         ],
@@ -80,7 +78,7 @@ def as_json(validation: Validation) -> dict[str, Any]:
 
 def as_junit(validation: Validation) -> str:
     """A test case per check and host; what was not measured or does not apply is skipped, with the reason."""
-    cases = [(check, verdict) for check in validation.checks for verdict in check.verdicts]
+    cases = [(check, result) for check in validation.checks for result in check.results]
     root = ET.Element(
         "testsuite",
         name=f"validation of {validation.cluster}",
@@ -91,16 +89,14 @@ def as_junit(validation: Validation) -> str:
         time=f"{validation.seconds:.1f}",
         timestamp=began_at(validation),
     )
-    for check, verdict in cases:
-        case = ET.SubElement(
-            root, "testcase", classname=check.check, name=verdict.where or validation.cluster
-        )
-        if verdict.outcome is Outcome.FAILED:
-            ET.SubElement(case, "failure", message=verdict.message).text = verdict.hint
-        elif verdict.outcome is not Outcome.PASSED:
-            ET.SubElement(case, "skipped", message=f"{verdict.outcome.value}: {verdict.message}")
+    for check, result in cases:
+        case = ET.SubElement(root, "testcase", classname=check.check, name=result.where or validation.cluster)
+        if result.outcome is Outcome.FAILED:
+            ET.SubElement(case, "failure", message=result.message).text = result.hint
+        elif result.outcome is not Outcome.PASSED:
+            ET.SubElement(case, "skipped", message=f"{result.outcome.value}: {result.message}")
         else:
-            ET.SubElement(case, "system-out").text = verdict.message
+            ET.SubElement(case, "system-out").text = result.message
     ET.indent(root)
     return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
@@ -110,20 +106,20 @@ def began_at(validation: Validation) -> str:
     return datetime.fromtimestamp(validation.began, UTC).isoformat(timespec="seconds")
 
 
-def _count(cases: Iterable[tuple[Judged, Verdict]], outcome: Outcome) -> int:
-    return sum(verdict.outcome is outcome for _, verdict in cases)
+def _count(cases: Iterable[tuple[Judged, Result]], outcome: Outcome) -> int:
+    return sum(result.outcome is outcome for _, result in cases)
 
 
 def _summary(check: Judged) -> str:
     """What a check came to, on its line."""
-    good, whole = len(check.of(Outcome.PASSED)), len(check.verdicts)
+    good, whole = len(check.of(Outcome.PASSED)), len(check.results)
     if check.outcome is Outcome.PASSED and whole == 1:
-        return f"{check.proves}: {check.verdicts[0].message}"
+        return f"{check.proves}: {check.results[0].message}"
     if check.outcome is Outcome.NOT_APPLICABLE:
-        return check.verdicts[0].message
+        return check.results[0].message
     return f"{check.proves}: {good} of {whole}" if whole else check.proves
 
 
-def _worth_showing(check: Judged) -> list[Verdict]:
-    """The verdicts that an admin must read: what failed, then what could not be looked at."""
+def _worth_showing(check: Judged) -> list[Result]:
+    """The results that an admin must read: what failed, then what could not be looked at."""
     return [*check.of(Outcome.FAILED), *check.of(Outcome.NOT_MEASURED)][:_SHOWN]

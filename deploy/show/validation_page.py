@@ -3,7 +3,7 @@
 from deploy.show.html import render
 from deploy.show.text import duration
 from deploy.show.validation import began_at, verdict_line
-from deploy.validate.verdict import Judged, Outcome, Validation, Verdict
+from deploy.validate.result import Judged, Outcome, Result, Validation
 
 
 def as_html(validation: Validation) -> str:
@@ -19,9 +19,9 @@ def as_html(validation: Validation) -> str:
     )
 
 
-def bars(check: Judged) -> list[tuple[Verdict, float]]:
+def bars(check: Judged) -> list[tuple[Result, float]]:
     """The measurements of a check with their share of the largest, the largest first."""
-    measured = [verdict for verdict in check.verdicts if verdict.value is not None and verdict.where]
-    largest = max((verdict.value or 0.0 for verdict in measured), default=0.0)
-    shares = [(verdict, (verdict.value or 0.0) / largest if largest else 0.0) for verdict in measured]
+    measured = [result for result in check.results if result.value is not None and result.where]
+    largest = max((result.value or 0.0 for result in measured), default=0.0)
+    shares = [(result, (result.value or 0.0) / largest if largest else 0.0) for result in measured]
     return sorted(shares, key=lambda pair: -pair[1])

@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from deploy.durable import replace_file
+from deploy.validate.result import Judged, Outcome, Result
 from deploy.validate.thresholds import Thresholds
-from deploy.validate.verdict import Judged, Outcome, Verdict
 
 Measurements = Mapping[str, Mapping[str, float]]
 """Values by check and host."""
@@ -32,7 +32,7 @@ def keep_baseline(state: Path, checks: Iterable[Judged]) -> None:
     """Keeps the measurements of a validation in which nothing failed; what it left out stays as it was."""
     kept = {check: dict(values) for check, values in read_baseline(state).items()}
     for check in checks:
-        values = {v.where: v.value for v in check.verdicts if v.value is not None}
+        values = {v.where: v.value for v in check.results if v.value is not None}
         if check.check in _COMPARED and values:
             kept[check.check] = {**kept.get(check.check, {}), **values}
     replace_file(state / _FILE, json.dumps(kept, indent=1))
@@ -44,19 +44,19 @@ def with_regressions(
     """The checks, in which a measurement much worse than in the baseline failed."""
     worst = 1 + thresholds.regression_percent / _PERCENT
 
-    def judged(check: str, verdict: Verdict) -> Verdict:
-        before = baseline.get(check, {}).get(verdict.where)
-        if verdict.outcome is not Outcome.PASSED or verdict.value is None or not before:
-            return verdict
-        slower = before / max(verdict.value, _LEAST) if verdict.is_rate else verdict.value / before
+    def judged(check: str, result: Result) -> Result:
+        before = baseline.get(check, {}).get(result.where)
+        if result.outcome is not Outcome.PASSED or result.value is None or not before:
+            return result
+        slower = before / max(result.value, _LEAST) if result.is_rate else result.value / before
         if slower <= worst:
-            return verdict
+            return result
         percent = _PERCENT * (slower - 1)
-        message = f"{verdict.message}: {percent:.0f} % slower than in the last good validation"
+        message = f"{result.message}: {percent:.0f} % slower than in the last good validation"
         hint = f"what changed since? If it is meant to be so, remove .deploy/{_FILE}"
-        return replace(verdict, outcome=Outcome.FAILED, message=message, hint=hint)
+        return replace(result, outcome=Outcome.FAILED, message=message, hint=hint)
 
     return tuple(
-        replace(check, verdicts=tuple(judged(check.check, verdict) for verdict in check.verdicts))
+        replace(check, results=tuple(judged(check.check, result) for result in check.results))
         for check in checks
     )

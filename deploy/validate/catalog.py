@@ -4,9 +4,9 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 
 from deploy.run.message import clean, one_line
-from deploy.validate.case import Case
 from deploy.validate.checks import burn_in, hosts, jobs, monitoring, performance, slurm, surroundings
-from deploy.validate.verdict import Judged, Verdict
+from deploy.validate.context import Context
+from deploy.validate.result import Judged, Result
 
 SLOW = frozenset({"limit", "nccl", "nvbandwidth", "dcgm", "training"})
 """Kinds of jobs that take more than a minute."""
@@ -24,7 +24,7 @@ class Check:
 
     name: str
     proves: str
-    judge: Callable[[Case], Iterator[Verdict]]
+    judge: Callable[[Context], Iterator[Result]]
     kinds: tuple[str, ...] = ()
 
 
@@ -134,11 +134,13 @@ def chosen(only: Collection[str], skip: Collection[str]) -> tuple[Check, ...]:
     return tuple(check for check in CHECKS if (not only or check.name in only) and check.name not in skip)
 
 
-def judged(case: Case, checks: Collection[Check]) -> tuple[Judged, ...]:
-    """The verdicts of checks on a case."""
-    return tuple(Judged(check.name, check.proves, tuple(map(_clean, check.judge(case)))) for check in checks)
+def judged(context: Context, checks: Collection[Check]) -> tuple[Judged, ...]:
+    """The results of checks on a context."""
+    return tuple(
+        Judged(check.name, check.proves, tuple(map(_clean, check.judge(context)))) for check in checks
+    )
 
 
-def _clean(verdict: Verdict) -> Verdict:
+def _clean(result: Result) -> Result:
     """What a host said may hold anything, and goes to a terminal, into XML and on a page."""
-    return replace(verdict, message=one_line(verdict.message), hint=clean(verdict.hint))
+    return replace(result, message=one_line(result.message), hint=clean(result.hint))

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from deploy.plan.access_wiring import ssh_port
+from deploy.plan.access_vars import ssh_port
+from deploy.plan.generated_inventory import shared_variables
 from deploy.plan.listening import listeners, members_of_phases
-from deploy.plan.monitoring_wiring import monitoring_variables
-from deploy.plan.wiring import shared_variables
+from deploy.plan.monitoring_vars import monitoring_variables
 from deploy.site.hardware import Hardware
 from deploy.site.inventory import Host, Site
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from deploy.plan.access_wiring import access_of
+from deploy.plan.access_vars import access_of
 from deploy.plan.catalog import members
-from deploy.plan.gpu_wiring import has_mig
+from deploy.plan.gpu_vars import has_mig
 from deploy.plan.questions import services_by_host
 from deploy.plan.slurm_ports import first_slurm_port
-from deploy.plan.validation_wiring import validation_user
+from deploy.plan.validation_vars import validation_user
 from deploy.site.addresses import is_ip
 from deploy.site.hardware import Hardware, hardware_of
 from deploy.site.inventory import Host, Site

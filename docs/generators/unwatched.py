@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from deploy.run.on_host import OVERRIDES
+from deploy.run.host_records import OVERRIDES
 
 _INTRODUCTION = """\
 # What is not watched

@@ -212,8 +212,8 @@ def main() -> None:
         source.write(key)
     changed |= source.give_to_root()
     manages = {"files": left([source.file, source.key_file])}
-    foretold = {"ansible_facts": {"deb_source_pending": True}} if changed and module.check_mode else {}
-    module.exit_json(changed=changed, deploy_manages=manages, **foretold)
+    previewed = {"ansible_facts": {"deb_source_pending": True}} if changed and module.check_mode else {}
+    module.exit_json(changed=changed, deploy_manages=manages, **previewed)
 
 
 if __name__ == "__main__":

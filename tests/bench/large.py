@@ -28,12 +28,12 @@ import sys
 from pathlib import Path
 from deploy.plan.build import build_plan
 from deploy.plan.fingerprint import fingerprints
-from deploy.plan.wiring import wired_variables, write_wiring
+from deploy.plan.generated_inventory import wired_variables, write_inventory
 from deploy.site.inventory import read_site
 inventory = Path(sys.argv[1])
 site = read_site(inventory)
 plan = build_plan(site)
-write_wiring(inventory.with_name("wiring.json"), site, plan, {})
+write_inventory(inventory.with_name("generated.json"), site, plan, {})
 found = fingerprints(site, {}, wired_variables(site, {}), {})
 assert len(found) == len(plan.hosts) == int(sys.argv[2])
 """
@@ -43,7 +43,7 @@ _CONVERGED = """
 import json, sys, time
 from pathlib import Path
 from deploy.plan.fingerprint import fingerprints
-from deploy.plan.wiring import wired_variables
+from deploy.plan.generated_inventory import wired_variables
 from deploy.site.hardware import read_contract
 from deploy.site.inventory import read_site
 from deploy.site.secrets import fill_secrets, read_secrets, secrets_file

@@ -58,10 +58,10 @@ class Rerun:
         return self._by_ansible("ansible-playbook with deploy's settings", ansible_environment(settings))
 
     def _by_ansible(self, name: str, environment: Mapping[str, str]) -> float:
-        # The first run had everything to do, so its wiring names all hosts in all phases.
-        wiring = min((self.lab.site / ".deploy" / "runs").glob("*/wiring.json"))
+        # The first run had everything to do, so its generated names all hosts in all phases.
+        generated = min((self.lab.site / ".deploy" / "runs").glob("*/generated.json"))
         command = [str(Path(sys.executable).parent / "ansible-playbook")]
-        command += ["--inventory", str(self.lab.inventory), "--inventory", str(wiring)]
+        command += ["--inventory", str(self.lab.inventory), "--inventory", str(generated)]
         command += ["--extra-vars", f"@{self.lab.site / 'secrets.yml'}", str(playbook("cluster"))]
         finished = run(command, environment=environment, directory=self.lab.place)
         self._check(name, changes_in_recap(finished.text))

@@ -8,7 +8,7 @@ import tarfile
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from deploy.run.on_host import DIRECTORY
+from deploy.run.host_records import DIRECTORY
 from tests.bench.lab import BenchLab
 
 _FIRST_PERSON, _LAST_PERSON = 1000, 59999

@@ -88,10 +88,10 @@ COMPARISON = f"""\
 def test_the_facts_of_a_check_are_those_of_ansible(cluster: Cluster, tmp_path: Path) -> None:
     comparison = tmp_path / "comparison.yml"
     comparison.write_text(COMPARISON)
-    wiring = max(cluster.directory.glob(".deploy/runs/*/wiring.json"))
+    generated = max(cluster.directory.glob(".deploy/runs/*/generated.json"))
     ansible = Path(sys.executable).with_name("ansible-playbook")
     answer = subprocess.run(
-        [ansible, "-i", cluster.inventory, "-i", wiring, comparison],
+        [ansible, "-i", cluster.inventory, "-i", generated, comparison],
         env=os.environ | ansible_environment(Settings(mitogen=False)),
         capture_output=True,
         text=True,

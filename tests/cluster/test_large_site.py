@@ -37,7 +37,7 @@ def test_a_real_slurmctld_starts_with_ten_thousand_nodes(small: Cluster) -> None
     (small.directory / "group_vars" / "large.yml").write_text(json.dumps({"slurmd_hardware": HARDWARE}))
     said = run(*DEPLOY, "plan", str(large), "--limit", "ctl1", "--json", expect=3, seconds=600).stdout
     plan = json.loads(said)
-    assert plan["not_foretold"] == []
+    assert plan["not_previewed"] == []
     (change,) = (change for change in plan["changes"] if change["role"] == "slurmctld")
     assert change["impact"] == "reconfigure"
     nodes = "+NodeName=big[00001-10000] "

@@ -14,7 +14,7 @@ _SEE_TO_IT = {
 }
 _NOTHING_LOST = {
     "deploy/bundle/files.py": "a download, held against its checksum whenever it is used",
-    "deploy/run/on_host.py": "a record: one that cannot be read is none, and the phase runs",
+    "deploy/run/host_records.py": "a record: one that cannot be read is none, and the phase runs",
     "deploy/site/creation.py": "the directory of a new site: its files are on disk",
     "deploy/validate/programs/load.py": "the answer of a job, which is read once",
     "roles/gpu_exporter/library/wheel_environment.py": "a link",

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from deploy.plan.catalog import PHASES
-from deploy.validate import evidence
+from deploy.validate import answers
 from tests.contract.content import ROOT, options, read_yaml, role_directories, strings, tasks
 from tests.tracked import tracked
 
@@ -134,7 +134,7 @@ def test_the_catalog_names_the_roles_of_every_phase() -> None:
 
 
 def test_a_list_is_kept_by_one_task_that_reads_nothing_of_its_host() -> None:
-    lists = [phase for phase in PHASES if phase.is_list]
+    lists = [phase for phase in PHASES if phase.follows_membership]
     assert lists
     for phase in lists:
         (role,) = (directory for directory in role_directories() if (directory.name,) == phase.roles)
@@ -203,7 +203,7 @@ def test_plays_and_tasks_are_known_by_ids() -> None:
 
 
 def test_the_steps_of_a_validation_are_those_of_its_playbook() -> None:
-    known = {name: value for name, value in vars(evidence).items() if name.isupper()}
+    known = {name: value for name, value in vars(answers).items() if name.isupper()}
     plays = read_yaml(ROOT / "playbooks/validate.yml")
     steps = [task["vars"]["deploy_step"] for play in plays for task in play["tasks"]]
     assert sorted(steps) == sorted(known.values())

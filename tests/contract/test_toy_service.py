@@ -17,13 +17,13 @@ from deploy.plan.build import build_plan
 from deploy.plan.fingerprint import plays
 from deploy.plan.probes import probes
 from deploy.plan.questions import asked_hosts, write_questions
-from deploy.plan.wiring import wiring
+from deploy.plan.generated_inventory import generated_inventory
 from deploy.content import content_root
 from deploy.site.inventory import read_site
 site = read_site(Path(sys.argv[1]))
 write_questions(Path(sys.argv[2]), site, asked_hosts(site, None), {})
 print(json.dumps({
-    "wiring": wiring(site, build_plan(site), {})["all"]["children"],
+    "generated": generated_inventory(site, build_plan(site), {})["all"]["children"],
     "questions": json.loads(Path(sys.argv[2]).read_text()),
     "play": plays(content_root())["phase_toy"],
     "probes": probes("toy"),
@@ -60,21 +60,21 @@ def test_one_line_is_written_elsewhere(project: Path) -> None:
 
 
 def test_it_has_its_turn_on_its_hosts(derived: dict[str, Any]) -> None:
-    assert set(derived["wiring"]["phase_toy"]["hosts"]) == {"login1"}
+    assert set(derived["generated"]["phase_toy"]["hosts"]) == {"login1"}
     assert "name: toy\n        rolespec_validate: false" in derived["play"]
 
 
 def test_it_is_watched_and_walled(derived: dict[str, Any]) -> None:
-    login = derived["wiring"]["phase_check"]["hosts"]["login1"]
+    login = derived["generated"]["phase_check"]["hosts"]["login1"]
     assert login["toy_listen_address"] == "10.0.0.2"
     assert "9999" in login["firewall_guarded"][0]["ports"]
     assert "toy" in login["prometheus_jobs"]
-    targets = derived["wiring"]["phase_targets"]["vars"]["scrape_targets_jobs"]
+    targets = derived["generated"]["phase_targets"]["vars"]["scrape_targets_jobs"]
     assert [target["targets"] for target in targets["toy"]] == [["10.0.0.2:9999"]]
 
 
 def test_its_port_is_checked_before_it_comes(derived: dict[str, Any]) -> None:
-    ports = derived["wiring"]["phase_check"]["hosts"]["login1"]["host_check_host"]["ports"]
+    ports = derived["generated"]["phase_check"]["hosts"]["login1"]["host_check_host"]["ports"]
     assert [port["daemon"] for port in ports if port["setting"] == "toy_port"] == ["python3"]
 
 

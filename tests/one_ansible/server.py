@@ -32,26 +32,26 @@ def main(place: Path) -> None:
                 os.environ.update(request["environment"])
                 os.chdir(request["directory"])
                 # Now, with the environment of the first request: Ansible reads it while it is imported.
-                warm = import_module("deploy.run.warm")
+                playbook_server = import_module("deploy.run.playbook_server")
                 is_apart = "--syntax-check" in request["command"]
                 if is_apart and (child := os.fork()):
                     apart = [pid for pid in (*apart, child) if os.waitpid(pid, os.WNOHANG) == (0, 0)]
                     continue
-                code, said = _play(warm, request["command"], place / str(number))
+                code, said = _play(playbook_server, request["command"], place / str(number))
                 talk.write(json.dumps({"code": code, "said": said}) + "\n")
             if is_apart:
                 os._exit(0)  # without removing what both processes share
-            if code not in warm.CAME_TO_ITS_END or not warm.forget():
+            if code not in playbook_server.CAME_TO_ITS_END or not playbook_server.forget():
                 return
 
 
-def _play(warm: ModuleType, command: list[str], place: Path) -> tuple[int, list[str]]:
+def _play(playbook_server: ModuleType, command: list[str], place: Path) -> tuple[int, list[str]]:
     """Plays with the output in files: mitogen's process, which stays, would keep the asking one's open."""
     said = [f"{place}.out", f"{place}.err"]
     for stream, name in zip((sys.stdout, sys.stderr), said, strict=True):
         with Path(name).open("wb") as file:
             os.dup2(file.fileno(), stream.fileno())
-    code: int = warm.run(command)
+    code: int = playbook_server.run(command)
     sys.stdout.flush()
     sys.stderr.flush()
     return code, said

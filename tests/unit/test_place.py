@@ -16,7 +16,7 @@ _RUN = """
 import time
 from deploy.place import private_place
 with private_place() as place:
-    (place / "wiring.json").write_text("{}")
+    (place / "generated.json").write_text("{}")
     print(place, flush=True)
     time.sleep(600)
 """
@@ -38,7 +38,7 @@ def _grow_old(path: Path) -> None:
 def test_it_is_private_and_vanishes() -> None:
     with private_place() as place:
         assert place.stat().st_mode & 0o777 == 0o700
-        (place / "wiring.json").write_text("{}")
+        (place / "generated.json").write_text("{}")
     assert not place.exists()
 
 
@@ -50,10 +50,10 @@ def test_what_a_killed_run_left_is_swept_and_what_a_run_holds_is_not(parent: Pat
         left = Path(run.stdout.readline().strip())
         _grow_old(left)
         with private_place():
-            assert (left / "wiring.json").exists()
+            assert (left / "generated.json").exists()
         run.kill()
         run.wait()
-    assert (left / "wiring.json").exists()
+    assert (left / "generated.json").exists()
     with private_place() as place:
         assert [path.name for path in parent.iterdir()] == [place.name]
 

@@ -1,1 +1,1 @@
-"""The checks, one module per subject: pure functions of a case."""
+"""The checks, one module per subject: pure functions of a context."""

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from deploy.validate.case import Case, without_jobs
+from deploy.validate.context import Context, without_jobs
 from deploy.validate.outliers import lowest_usual
-from deploy.validate.verdict import Verdict, failed, not_measured, passed
+from deploy.validate.result import Result, failed, not_measured, passed
 
 _ENOUGH = 0.8
 """Between two rounds a node rests for some seconds, and the first begins late."""
@@ -17,19 +17,19 @@ _INDEX, _ECC, _CORRECTED_ECC, _FIRST_REASON, _LAST_REASON = 0, 1, 2, 3, 7
 _REASONS = ("hardware slowdown", "thermal slowdown (hardware)", "thermal slowdown (software)", "power brake")
 
 
-def burn_in(case: Case) -> Iterator[Verdict]:
+def burn_in(context: Context) -> Iterator[Result]:
     """A node under load for hours computes right, reports no errors, and is no slower than its like."""
-    found = (case.jobs or {}).get("burn_in")
-    if case.jobs is None:
-        yield without_jobs(case)
+    found = (context.jobs or {}).get("burn_in")
+    if context.jobs is None:
+        yield without_jobs(context)
         return
     if not found:
         yield not_measured("not asked for: --burn-in HOURS")
         return
     rates = {node: _rates(record) for node, record in found["nodes"].items()}
-    slow = _slow(case, rates)
+    slow = _slow(context, rates)
     for node, record in found["nodes"].items():
-        wrong = [*_wrong(record), *_complaints(case, node), *slow.get(node, ())]
+        wrong = [*_wrong(record), *_complaints(context, node), *slow.get(node, ())]
         worked = sum(one.get("seconds", 0.0) for one in record["rounds"])
         took = f"{worked / _HOUR:.2f} of {found['seconds'] / _HOUR:.2f} hours"
         hint = f"journalctl --dmesg; nvidia-smi -q; sensors; rasdaemon's ras-mc-ctl --errors   (on {node})"
@@ -40,21 +40,21 @@ def burn_in(case: Case) -> Iterator[Verdict]:
         if wrong:
             yield failed("; ".join(wrong[:_FEW]), node, hint=hint, **more)
         elif not record["rounds"]:
-            yield not_measured(_untouched(case, node, record), node)
+            yield not_measured(_untouched(context, node, record), node)
         elif worked < _ENOUGH * found["seconds"]:
             yield not_measured(f"{took}, without a fault; then jobs of users had it", node)
         elif not (why := _unloaded(record)):
             yield passed(
-                f"{took}, {_said(rates[node])}, every result right{_unwatched(case, node)}", node, **more
+                f"{took}, {_said(rates[node])}, every result right{_unwatched(context, node)}", node, **more
             )
         else:
-            verdict = not_measured(f"{took}, {_said(rates[node]) or 'nothing finished'}: {why}", node)
-            yield replace(verdict, **more)
+            result = not_measured(f"{took}, {_said(rates[node]) or 'nothing finished'}: {why}", node)
+            yield replace(result, **more)
 
 
-def _untouched(case: Case, node: str, record: Mapping[str, Any]) -> str:
+def _untouched(context: Context, node: str, record: Mapping[str, Any]) -> str:
     """Why a node was not loaded at all."""
-    told = (case.jobs or {}).get("trouble") or []
+    told = (context.jobs or {}).get("trouble") or []
     trouble = [text for text in told if text.startswith(("sinfo", f"burn-in on {node}:"))]
     if trouble:
         return str(trouble[0])
@@ -86,17 +86,19 @@ def _rates(record: Mapping[str, Any]) -> dict[str, float]:
     return best
 
 
-def _slow(case: Case, rates: Mapping[str, Mapping[str, float]]) -> dict[str, list[str]]:
+def _slow(context: Context, rates: Mapping[str, Mapping[str, float]]) -> dict[str, list[str]]:
     """By node, what it did slower than the others of its type."""
     groups: dict[tuple[str, str], dict[str, float]] = {}
     for node, parts in rates.items():
         for name, rate in parts.items():
             # One GPU is held against all of the type, not only against those of the same number.
             kind = "GPU TFLOP/s" if name.startswith("GPU ") else name
-            groups.setdefault((case.type_of(node), kind), {})[f"{node} {name}"] = rate
+            groups.setdefault((context.type_of(node), kind), {})[f"{node} {name}"] = rate
     found: dict[str, list[str]] = {}
     for figures in groups.values():
-        usual = lowest_usual(figures, case.thresholds.outlier_deviations, case.thresholds.outlier_percent)
+        usual = lowest_usual(
+            figures, context.thresholds.outlier_deviations, context.thresholds.outlier_percent
+        )
         for place, rate in figures.items():
             if usual is not None and rate < usual:
                 node, what = place.split(" ", 1)
@@ -153,14 +155,14 @@ def _number(word: str) -> int:
     return int(word) if word.isdigit() else 0
 
 
-def _complaints(case: Case, node: str) -> Iterator[str]:
-    told = case.evidence.complaints.get(node) or {}
+def _complaints(context: Context, node: str) -> Iterator[str]:
+    told = context.answers.complaints.get(node) or {}
     if told.get("count"):
         yield f"its kernel, {told['count']} times: {told['lines'][0]}"
 
 
-def _unwatched(case: Case, node: str) -> str:
-    told = case.evidence.complaints.get(node)
+def _unwatched(context: Context, node: str) -> str:
+    told = context.answers.complaints.get(node)
     why = "it could not be asked" if told is None else told["why"]
     return f" (its kernel's log was not read: {why})" if why else ""
 

@@ -9,19 +9,19 @@ from deploy.judge.node_status import Reach
 from deploy.judge.site_status import JudgedHost
 from deploy.site.addresses import is_ip
 from deploy.site.storage import mount_paths
-from deploy.validate.case import Case, blamed, each_host
+from deploy.validate.context import Context, blamed, each_host
 from deploy.validate.outliers import spread_limit
 from deploy.validate.questions import closed_nodes
-from deploy.validate.verdict import Verdict, failed, not_applicable, not_measured, passed
+from deploy.validate.result import Result, failed, not_applicable, not_measured, passed
 
 _PERCENT = 100
 _BESIDE_OTHERS_PERCENT = 30
 """Jobs of users on the same node take some of its speed."""
 
 
-def reachable(case: Case) -> Iterator[Verdict]:
+def reachable(context: Context) -> Iterator[Result]:
     """Every host answers over ssh, with sudo and Python."""
-    for host in case.status.hosts:
+    for host in context.status.hosts:
         status = host.status
         if status.reach is Reach.NOT_ASKED:
             continue
@@ -29,14 +29,14 @@ def reachable(case: Case) -> Iterator[Verdict]:
             yield passed("answers", status.name)
         else:
             hint = next(
-                (f.hint for f in host.findings), f"deploy check {case.inventory} --limit {status.name}"
+                (f.hint for f in host.findings), f"deploy check {context.inventory} --limit {status.name}"
             )
             yield failed(status.trouble or "gave no answer", status.name, hint=hint)
 
 
-def services(case: Case) -> Iterator[Verdict]:
+def services(context: Context) -> Iterator[Result]:
     """The daemons of every host run."""
-    for host in case.status.hosts:
+    for host in context.status.hosts:
         absent = [service.name for service in host.down if not service.is_installed]
         wrong = _errors(host, "service-down", "slurm-silent", "never-converged")
         if wrong:
@@ -46,11 +46,11 @@ def services(case: Case) -> Iterator[Verdict]:
             yield passed("all run", host.status.name)
 
 
-def clock(case: Case) -> Iterator[Verdict]:
+def clock(context: Context) -> Iterator[Result]:
     """The clocks agree."""
-    zones = {name: str(answer["zone"]) for name, answer in case.surroundings.items()}
+    zones = {name: str(answer["zone"]) for name, answer in context.surroundings.items()}
     usual = Counter(zones.values()).most_common(1)[0][0] if zones else ""
-    for host in case.status.hosts:
+    for host in context.status.hosts:
         zone = zones.get(host.status.name, usual)
         if wrong := _errors(host, "clock-off"):
             yield failed(wrong[0].message, host.status.name, hint=wrong[0].hint)
@@ -70,9 +70,9 @@ def _errors(host: JudgedHost, *references: str) -> list[Finding]:
     return [f for f in host.findings if f.reference in references and f.severity is Severity.ERROR]
 
 
-def hardware(case: Case) -> Iterator[Verdict]:
+def hardware(context: Context) -> Iterator[Result]:
     """No node has less than its contract."""
-    for host in case.status.hosts:
+    for host in context.status.hosts:
         if host.status.shortfalls:
             text = "; ".join(host.status.shortfalls)
             hint = next((f.hint for f in host.findings if f.reference == "hardware-below-contract"), "")
@@ -83,11 +83,11 @@ def hardware(case: Case) -> Iterator[Verdict]:
             yield not_measured("its contract is not known yet: nobody asked it what it has", host.status.name)
 
 
-def names(case: Case) -> Iterator[Verdict]:
+def names(context: Context) -> Iterator[Result]:
     """Every host knows every other's address by name."""
-    expected = {h.name: h.cluster_address for h in case.site.cluster if is_ip(h.cluster_address)}
+    expected = {h.name: h.cluster_address for h in context.site.cluster if is_ip(h.cluster_address)}
     wrong: dict[str, str] = {}
-    for host, look in case.evidence.looks.items():
+    for host, look in context.answers.looks.items():
         said = [
             f"{name} is {', '.join(told) or 'not known'} here, not {expected[name]}"
             for name, told in look["addresses"].items()
@@ -95,18 +95,18 @@ def names(case: Case) -> Iterator[Verdict]:
         ]
         if said:
             wrong[host] = "; ".join(said[:3]) + (f"; and {len(said) - 3} more" if len(said) > 3 else "")  # noqa: PLR2004
-    right = f"knows {max((len(look['addresses']) for look in case.evidence.looks.values()), default=0)} hosts"
-    hint = f"deploy cluster {case.inventory} --limit {{host}}   (or mend DNS and /etc/hosts there)"
-    yield from each_host(list(case.evidence.looks), wrong, right, hint)
+    most = max((len(look["addresses"]) for look in context.answers.looks.values()), default=0)
+    hint = f"deploy cluster {context.inventory} --limit {{host}}   (or fix DNS and /etc/hosts there)"
+    yield from each_host(list(context.answers.looks), wrong, f"knows {most} hosts", hint)
 
 
-def ways(case: Case) -> Iterator[Verdict]:
+def ways(context: Context) -> Iterator[Result]:
     """Slurm's daemons can be reached from where that is needed."""
     failures: set[tuple[str, str]] = set()
     said: defaultdict[str, list[str]] = defaultdict(list)
-    asked = [host for host in case.slurm_hosts if host in case.evidence.looks]
+    asked = [host for host in context.slurm_hosts if host in context.answers.looks]
     for host in asked:
-        for peer, why in case.evidence.looks[host]["refusals"].items():
+        for peer, why in context.answers.looks[host]["refusals"].items():
             pair = host, peer.rpartition(":")[0]
             failures.add(pair)
             for end in set(pair):
@@ -117,15 +117,15 @@ def ways(case: Case) -> Iterator[Verdict]:
     yield from each_host(list(dict.fromkeys([*asked, *guilty])), wrong, "reaches its peers' daemons", hint)
 
 
-def mounts(case: Case) -> Iterator[Verdict]:
+def mounts(context: Context) -> Iterator[Result]:
     """What should be mounted is."""
     has_any = False
-    for host in case.site.cluster:
-        paths = mount_paths(case.site, host)
-        if not paths or host.name not in case.evidence.looks:
+    for host in context.site.cluster:
+        paths = mount_paths(context.site, host)
+        if not paths or host.name not in context.answers.looks:
             continue
         has_any = True
-        table = case.evidence.looks[host.name]["mounted"]
+        table = context.answers.looks[host.name]["mounted"]
         missing = [path for path in paths if not table.get(path)]
         if missing:
             hint = f"mount {missing[0]}   (on {host.name})"
@@ -136,11 +136,11 @@ def mounts(case: Case) -> Iterator[Verdict]:
         yield not_applicable("the site mounts no file system from elsewhere")
 
 
-def space(case: Case) -> Iterator[Verdict]:
+def space(context: Context) -> Iterator[Result]:
     """Users can write to /tmp, /var and their homes."""
-    limit = case.thresholds.free_percent
+    limit = context.thresholds.free_percent
     wrong = {}
-    for host, look in case.evidence.looks.items():
+    for host, look in context.answers.looks.items():
         said = []
         for path, (bytes_free, bytes_all, files_free, files_all) in look["space"].items():
             for free, total, what in ((bytes_free, bytes_all, "space"), (files_free, files_all, "inodes")):
@@ -150,14 +150,16 @@ def space(case: Case) -> Iterator[Verdict]:
         if said:
             wrong[host] = "; ".join(said)
     hint = "du -xh --max-depth=2 /tmp /var | sort -h | tail   (on {host})"
-    yield from each_host(list(case.evidence.looks), wrong, f"more than {limit:.0f} % free", hint)
+    yield from each_host(list(context.answers.looks), wrong, f"more than {limit:.0f} % free", hint)
 
 
-def credentials(case: Case) -> Iterator[Verdict]:
+def credentials(context: Context) -> Iterator[Result]:
     """What munge signs on one host every other can decode."""
-    makers = [h for h in case.slurm_hosts if (case.evidence.looks.get(h) or {}).get("credential") is not None]
+    makers = [
+        h for h in context.slurm_hosts if (context.answers.looks.get(h) or {}).get("credential") is not None
+    ]
     failures: dict[tuple[str, str], str] = {}
-    for decoder, answer in case.evidence.credentials.items():
+    for decoder, answer in context.answers.credentials.items():
         for maker, why in answer["undecoded"].items():
             failures[decoder, maker] = why
     wrong = {}
@@ -165,23 +167,25 @@ def credentials(case: Case) -> Iterator[Verdict]:
         why = failures.get((host, ends[0])) or failures[ends[0], host]
         others = ", ".join(ends[:3]) + (" …" if len(ends) > 3 else "")  # noqa: PLR2004
         wrong[host] = f"munge of {host} and of {others} do not understand each other: {why}"
-    hint = f"deploy cluster {case.inventory} --limit {{host}}; systemctl status munge   (on {{host}})"
+    hint = f"deploy cluster {context.inventory} --limit {{host}}; systemctl status munge   (on {{host}})"
     yield from each_host(makers, wrong, f"{len(makers)} hosts decode it", hint)
 
 
-def admin_logins(case: Case) -> Iterator[Verdict]:
+def admin_logins(context: Context) -> Iterator[Result]:
     """Admins log in on a compute node without a job there."""
-    closed = [node.name for node in closed_nodes(case.site, case.contract)]
+    closed = [node.name for node in closed_nodes(context.site, context.contract)]
     if not closed:
         yield not_applicable("no compute node is closed to logins")
     for node in closed:
-        answer = case.evidence.admins.get(node)
+        answer = context.answers.admins.get(node)
         admins = dict(answer["admins"]) if answer else {}
         refused = [f"{name} would be refused: {why}" for name, why in admins.items() if why]
         if answer is None:
             yield not_measured("PAM could not be asked there", node)
         elif refused:
-            hint = f"deploy cluster {case.inventory} --limit {node} --full; cat /etc/pam.d/sshd   (on {node})"
+            hint = (
+                f"deploy cluster {context.inventory} --limit {node} --full; cat /etc/pam.d/sshd   (on {node})"
+            )
             yield failed("; ".join(refused), node, hint=hint)
         elif admins:
             yield passed(f"PAM lets in: {', '.join(admins)}", node)
@@ -189,16 +193,16 @@ def admin_logins(case: Case) -> Iterator[Verdict]:
             yield not_measured("no account there belongs to an admin", node)
 
 
-def speed(case: Case) -> Iterator[Verdict]:
+def speed(context: Context) -> Iterator[Result]:
     """A node works as fast as those of its type."""
     kinds: dict[str, dict[str, float]] = {}
-    for node, run in case.runs("probes").items():
+    for node, run in context.runs("probes").items():
         if run["answers"]:
-            kinds.setdefault(case.type_of(node), {})[node] = float(run["answers"][0]["work_seconds"])
+            kinds.setdefault(context.type_of(node), {})[node] = float(run["answers"][0]["work_seconds"])
     for found in kinds.values():
         typical = median_low(found.values())
-        limit = typical * case.thresholds.slow_node_ratio
-        spread = spread_limit(found, case.thresholds.outlier_deviations, _BESIDE_OTHERS_PERCENT)
+        limit = typical * context.thresholds.slow_node_ratio
+        spread = spread_limit(found, context.thresholds.outlier_deviations, _BESIDE_OTHERS_PERCENT)
         if spread is not None:
             limit = min(limit, typical + spread)
         for node, seconds in found.items():

@@ -4,57 +4,57 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from deploy.validate import slurm_text
-from deploy.validate.case import Case, last_line, without_jobs
-from deploy.validate.verdict import Verdict, failed, not_applicable, not_measured, passed
+from deploy.validate.context import Context, last_line, without_jobs
+from deploy.validate.result import Result, failed, not_applicable, not_measured, passed
 
 _DENIED = frozenset({"EPERM", "EACCES"})
 _ARRAY_TASKS = 4
 _GATE = "no active jobs"
 _DOOR = "pam_slurm_adopt"
-Judge = Callable[[Case], Iterator[Verdict]]
+Judge = Callable[[Context], Iterator[Result]]
 
 
 def with_jobs(judge: Judge) -> Judge:
     """A check that says nothing of its own where no job was run."""
 
-    def judged(case: Case) -> Iterator[Verdict]:
-        if case.jobs is None:
-            yield without_jobs(case)
+    def judged(context: Context) -> Iterator[Result]:
+        if context.jobs is None:
+            yield without_jobs(context)
         else:
-            yield from judge(case)
+            yield from judge(context)
 
     judged.__doc__ = judge.__doc__
     return judged
 
 
-def _taken(node: str) -> Verdict:
+def _taken(node: str) -> Result:
     return not_measured("its resources belong to jobs of users at the moment", node)
 
 
-def _why(case: Case, node: str) -> str:
-    return f"scontrol show node {node}; journalctl -u slurmd -e   (on {case.controller} and {node})"
+def _why(context: Context, node: str) -> str:
+    return f"scontrol show node {node}; journalctl -u slurmd -e   (on {context.controller} and {node})"
 
 
-def _answers(case: Case) -> dict[str, Mapping[str, Any]]:
+def _answers(context: Context) -> dict[str, Mapping[str, Any]]:
     """By node, what its probe saw."""
-    return {node: run["answers"][0] for node, run in case.runs("probes").items() if run["answers"]}
+    return {node: run["answers"][0] for node, run in context.runs("probes").items() if run["answers"]}
 
 
-def on_every_node(case: Case) -> Iterator[Verdict]:
+def on_every_node(context: Context) -> Iterator[Result]:
     """A user's job runs on every node."""
-    if case.jobs is None:
-        verdict = without_jobs(case)
-        login = case.site.logins[0].name
-        user = (case.questions.plan or {}).get("partition")
+    if context.jobs is None:
+        result = without_jobs(context)
+        login = context.site.logins[0].name
+        user = (context.questions.plan or {}).get("partition")
         hint = f'su --login {user} --command "srun -p {user} -A {user} hostname"   (on {login})'
-        yield failed(verdict.message, login, hint=hint) if user else verdict
-    for node, run in case.runs("probes").items():
-        if case.is_taken(node, run):
+        yield failed(result.message, login, hint=hint) if user else result
+    for node, run in context.runs("probes").items():
+        if context.is_taken(node, run):
             yield _taken(node)
         elif run["code"] != 0 or not run["answers"]:
-            yield failed(last_line(run), node, hint=_why(case, node))
+            yield failed(last_line(run), node, hint=_why(context, node))
         elif run["answers"][0]["node"] != node:
-            yield failed(f"the job ran on {run['answers'][0]['node']}", node, hint=_why(case, node))
+            yield failed(f"the job ran on {run['answers'][0]['node']}", node, hint=_why(context, node))
         else:
             yield passed(
                 f"ran, {run['seconds']:.1f} s from srun to its end", node, value=run["seconds"], unit="s"
@@ -62,34 +62,34 @@ def on_every_node(case: Case) -> Iterator[Verdict]:
 
 
 @with_jobs
-def on_all_nodes(case: Case) -> Iterator[Verdict]:
+def on_all_nodes(context: Context) -> Iterator[Result]:
     """One job runs on all nodes at once."""
-    run = (case.jobs or {}).get("together")
+    run = (context.jobs or {}).get("together")
     if run is None:
         yield not_measured("no node could take a job")
         return
-    nodes = [node for node, probe in case.runs("probes").items() if probe["code"] == 0]
+    nodes = [node for node, probe in context.runs("probes").items() if probe["code"] == 0]
     told = {answer["node"] for answer in run["answers"]}
     missing = [node for node in nodes if node not in told]
     if run["code"] != 0 and not run["answers"]:
         yield failed(
-            last_line(run), hint=f"scontrol show config | grep -i -e tree -e port   (on {case.controller})"
+            last_line(run), hint=f"scontrol show config | grep -i -e tree -e port   (on {context.controller})"
         )
     for node in missing if run["answers"] else ():
-        yield failed(f"no task of the common job answered: {last_line(run)}", node, hint=_why(case, node))
+        yield failed(f"no task of the common job answered: {last_line(run)}", node, hint=_why(context, node))
     if not missing and run["code"] == 0:
         yield passed(f"{len(told)} nodes in {run['seconds']:.1f} s", value=run["seconds"], unit="s")
 
 
 @with_jobs
-def array(case: Case) -> Iterator[Verdict]:
+def array(context: Context) -> Iterator[Result]:
     """The tasks of an array all run."""
-    job = (case.jobs or {}).get("array")
+    job = (context.jobs or {}).get("array")
     if not job:
-        trouble = (case.jobs or {}).get("trouble") or ["the array was not taken"]
-        yield failed(trouble[0], hint=f"scontrol show partition {case.questions.marker}")
+        trouble = (context.jobs or {}).get("trouble") or ["the array was not taken"]
+        yield failed(trouble[0], hint=f"scontrol show partition {context.questions.marker}")
         return
-    states = [row["State"] for row in case.rows if row["JobID"].startswith(f"{job}_")]
+    states = [row["State"] for row in context.rows if row["JobID"].startswith(f"{job}_")]
     done = states.count("COMPLETED")
     if done == _ARRAY_TASKS:
         yield passed(f"{done} tasks of job {job} completed")
@@ -100,20 +100,20 @@ def array(case: Case) -> Iterator[Verdict]:
 
 
 @with_jobs
-def gpu_binding(case: Case) -> Iterator[Verdict]:
+def gpu_binding(context: Context) -> Iterator[Result]:
     """A job may open as many GPUs as it asked for, no others, and nobody else's."""
-    wanted = (case.questions.plan or {}).get("gpus") or {}
-    divided = (case.questions.plan or {}).get("divided") or []
+    wanted = (context.questions.plan or {}).get("gpus") or {}
+    divided = (context.questions.plan or {}).get("divided") or []
     if not wanted and not divided:
         yield not_applicable("no node has GPUs")
     for node in divided:
         yield not_measured("its GPUs are divided; which instances a job may open is not looked at", node)
     for node, count in wanted.items():
-        singles, whole = case.runs("single").get(node), case.runs("all_gpus").get(node)
+        singles, whole = context.runs("single").get(node), context.runs("all_gpus").get(node)
         if not singles or whole is None:
             yield not_measured("no job ran there", node)
             continue
-        if any(case.is_taken(node, run) for run in (*singles, whole)):
+        if any(context.is_taken(node, run) for run in (*singles, whole)):
             yield _taken(node)
             continue
         wrong = list(_wrong_gpus(singles, whole, count))
@@ -153,10 +153,10 @@ def _overlap(runs: list[Mapping[str, Any]]) -> bool:
 
 
 @with_jobs
-def cpu_binding(case: Case) -> Iterator[Verdict]:
+def cpu_binding(context: Context) -> Iterator[Result]:
     """A job has the CPUs that it asked for, not those of others."""
-    for node, answer in _answers(case).items():
-        row = case.row(answer["job"])
+    for node, answer in _answers(context).items():
+        row = context.row(answer["job"])
         if row is None:
             yield not_measured(f"job {answer['job']} is not in accounting", node)
             continue
@@ -166,16 +166,16 @@ def cpu_binding(case: Case) -> Iterator[Verdict]:
             yield failed(f"a job with {given} CPUs may use {answer['cpus']}", node, hint=hint)
         else:
             yield passed(f"{answer['cpus']} of {given}", node)
-    if not _answers(case):
+    if not _answers(context):
         yield not_measured("no job ran on a node")
 
 
 @with_jobs
-def memory_limit(case: Case) -> Iterator[Verdict]:
+def memory_limit(context: Context) -> Iterator[Result]:
     """A job that takes more memory than it asked for is ended."""
-    for node, run in case.runs("memory").items():
-        row = case.out_of_memory.get(node)
-        if case.is_taken(node, run):
+    for node, run in context.runs("memory").items():
+        row = context.out_of_memory.get(node)
+        if context.is_taken(node, run):
             yield _taken(node)
         elif run["code"] == 0:
             hint = f"scontrol show config | grep -i constrainram; cat cgroup.conf   (on {node})"
@@ -183,15 +183,17 @@ def memory_limit(case: Case) -> Iterator[Verdict]:
         elif row:
             yield passed(f"job {row['JobID']} ended as OUT_OF_MEMORY", node)
         else:
-            yield failed(f"it ended, but not for its memory: {last_line(run)}", node, hint=_why(case, node))
-    if not case.runs("memory"):
+            yield failed(
+                f"it ended, but not for its memory: {last_line(run)}", node, hint=_why(context, node)
+            )
+    if not context.runs("memory"):
         yield not_measured("no job ran on a node")
 
 
 @with_jobs
-def time_limit(case: Case) -> Iterator[Verdict]:
+def time_limit(context: Context) -> Iterator[Result]:
     """A job that stays longer than its time limit is ended."""
-    limit = (case.jobs or {}).get("limit")
+    limit = (context.jobs or {}).get("limit")
     if limit is None:
         yield not_measured("takes more than a minute; left out by --quick")
     elif not limit["job"]:
@@ -202,19 +204,19 @@ def time_limit(case: Case) -> Iterator[Verdict]:
         yield not_measured(f"job {limit['job']} got no resources")
     else:
         said = ", ".join(limit["states"]) or "not in accounting"
-        hint = f"scontrol show config | grep -i overtimelimit   (on {case.controller})"
+        hint = f"scontrol show config | grep -i overtimelimit   (on {context.controller})"
         yield failed(
             f"job {limit['job']} with one minute is {said} after {limit['seconds']:.0f} s", hint=hint
         )
 
 
 @with_jobs
-def accounting(case: Case) -> Iterator[Verdict]:
+def accounting(context: Context) -> Iterator[Result]:
     """Every job has its row in accounting, complete and right."""
-    user = str((case.questions.plan or {}).get("partition"))
-    for node, answer in _answers(case).items():
-        row = case.row(answer["job"])
-        hint = f"sacct --jobs={answer['job']}; sdiag   (on {case.controller})"
+    user = str((context.questions.plan or {}).get("partition"))
+    for node, answer in _answers(context).items():
+        row = context.row(answer["job"])
+        hint = f"sacct --jobs={answer['job']}; sdiag   (on {context.controller})"
         if row is None:
             yield failed(f"job {answer['job']} is not in accounting", node, hint=hint)
             continue
@@ -227,46 +229,46 @@ def accounting(case: Case) -> Iterator[Verdict]:
             yield failed(f"job {answer['job']}: {'; '.join(wrong)}", node, hint=hint)
         else:
             yield passed(f"job {answer['job']}", node)
-    for node, runs in case.runs("single").items():
+    for node, runs in context.runs("single").items():
         for answer in (run["answers"][0] for run in runs if run["answers"]):
-            row = case.row(answer["job"])
+            row = context.row(answer["job"])
             if row is not None and slurm_text.tres(row["AllocTRES"]).get("gres/gpu") != "1":
-                hint = f"scontrol show config | grep AccountingStorageTRES   (on {case.controller})"
+                hint = f"scontrol show config | grep AccountingStorageTRES   (on {context.controller})"
                 yield failed(
                     f"job {answer['job']} had a GPU, accounting has {row['AllocTRES']}", node, hint=hint
                 )
-    if not _answers(case):
+    if not _answers(context):
         yield not_measured("no job ran on a node")
 
 
 @with_jobs
-def private_directories(case: Case) -> Iterator[Verdict]:
+def private_directories(context: Context) -> Iterator[Result]:
     """What a job writes to $TMPDIR and /tmp is its own and gone with it."""
-    for node, answer in _answers(case).items():
+    for node, answer in _answers(context).items():
         told = answer.get("private") or {}
         left = [
-            p for p in (case.evidence.leftovers.get(node) or {}).get("leftovers", []) if p.startswith("/")
+            p for p in (context.answers.leftovers.get(node) or {}).get("leftovers", []) if p.startswith("/")
         ]
         hint = f"scontrol show config | grep -i jobcontainer; cat job_container.conf   (on {node})"
         if told.get("error"):
             yield failed(f"a job cannot write there: {told['error']}", node, hint=hint)
         elif left:
             yield failed(f"a job's file is still there: {', '.join(left)}", node, hint=hint)
-        elif node not in case.evidence.leftovers:
+        elif node not in context.answers.leftovers:
             yield not_measured("the node could not be looked at afterwards", node)
         else:
             yield passed(f"TMPDIR={told.get('TMPDIR') or 'not set'}, gone afterwards", node)
-    if not _answers(case):
+    if not _answers(context):
         yield not_measured("no job ran on a node")
 
 
 @with_jobs
-def shared_home(case: Case) -> Iterator[Verdict]:
+def shared_home(context: Context) -> Iterator[Result]:
     """What is written in a home on one host is there on all others."""
-    nonce, read_here = case.questions.nonce, case.runs("shared")
-    for node, answer in _answers(case).items():
+    nonce, read_here = context.questions.nonce, context.runs("shared")
+    for node, answer in _answers(context).items():
         told = answer.get("shared") or {}
-        hint = f"findmnt --target /home   (on {node} and {case.site.logins[0].name})"
+        hint = f"findmnt --target /home   (on {node} and {context.site.logins[0].name})"
         if told.get("error"):
             yield failed(f"the login node's file is not there: {told['error']}", node, hint=hint)
         elif told.get("nonce") != nonce:
@@ -274,15 +276,15 @@ def shared_home(case: Case) -> Iterator[Verdict]:
         elif node in read_here and read_here[node] != nonce:
             yield failed(f"the node's file is not on the login node: {read_here[node]}", node, hint=hint)
         else:
-            yield passed(f"the same home as on {case.site.logins[0].name}", node)
-    if not _answers(case):
+            yield passed(f"the same home as on {context.site.logins[0].name}", node)
+    if not _answers(context):
         yield not_measured("no job ran on a node")
 
 
 @with_jobs
-def nothing_left(case: Case) -> Iterator[Verdict]:
+def nothing_left(context: Context) -> Iterator[Result]:
     """No process of a job outlives it."""
-    for node, answer in case.evidence.leftovers.items():
+    for node, answer in context.answers.leftovers.items():
         left = [line for line in answer["leftovers"] if line.startswith("process: ")]
         if left:
             yield failed(
@@ -293,39 +295,39 @@ def nothing_left(case: Case) -> Iterator[Verdict]:
 
 
 @with_jobs
-def ssh_gate(case: Case) -> Iterator[Verdict]:
+def ssh_gate(context: Context) -> Iterator[Result]:
     """Users log in on a node only with a job there, and end up in that job."""
-    closed = (case.questions.plan or {}).get("ssh_nodes") or []
+    closed = (context.questions.plan or {}).get("ssh_nodes") or []
     if not closed:
         yield not_applicable("no compute node is closed to logins")
     for node in closed:
-        told = case.runs("ssh").get(node)
+        told = context.runs("ssh").get(node)
         if told is None:
             yield not_measured("no job ran there", node)
         else:
-            yield _refusal(case, node, told) or _adoption(case, node, told)
+            yield _refusal(context, node, told) or _adoption(context, node, told)
 
 
-def _gate_hint(case: Case, node: str) -> str:
-    return f"journalctl -u ssh -e   (on {node}); deploy cluster {case.inventory} --limit {node} --full"
+def _gate_hint(context: Context, node: str) -> str:
+    return f"journalctl -u ssh -e   (on {node}); deploy cluster {context.inventory} --limit {node} --full"
 
 
-def _refusal(case: Case, node: str, told: Mapping[str, Any]) -> Verdict | None:
+def _refusal(context: Context, node: str, told: Mapping[str, Any]) -> Result | None:
     """What is wrong with the answer to a login without a job; None when it was as it should be."""
     without = told["without"]
     if without is None:
         return not_measured(told["why"], node)
     if without["code"] == 0:
-        return failed("a user without a job there got in", node, hint=_gate_hint(case, node))
-    if "publickey" in without["said"] and _has_other_homes(case, node):
+        return failed("a user without a job there got in", node, hint=_gate_hint(context, node))
+    if "publickey" in without["said"] and _has_other_homes(context, node):
         return not_measured("its homes are not those of the login node, so it knows no keys", node)
     if _GATE not in without["said"]:
         said = f"refused, but not for want of a job: {last_line(without)}"
-        return failed(said, node, hint=_gate_hint(case, node))
+        return failed(said, node, hint=_gate_hint(context, node))
     return None
 
 
-def _adoption(case: Case, node: str, told: Mapping[str, Any]) -> Verdict:
+def _adoption(context: Context, node: str, told: Mapping[str, Any]) -> Result:
     """What came of a login with a job."""
     within = told["within"]
     if within is None:
@@ -333,51 +335,51 @@ def _adoption(case: Case, node: str, told: Mapping[str, Any]) -> Verdict:
     if within["code"] != 0:
         lines = [line.strip() for line in within["said"].splitlines() if _DOOR in line]
         said = f"a user with a job there was refused: {lines[0] if lines else last_line(within)}"
-        return failed(said, node, hint=_gate_hint(case, node))
+        return failed(said, node, hint=_gate_hint(context, node))
     if f"job_{told['job']}" not in within["said"]:
-        return failed("the login is not in the job's cgroup", node, hint=_gate_hint(case, node))
+        return failed("the login is not in the job's cgroup", node, hint=_gate_hint(context, node))
     return passed("refused without a job, in the job's cgroup with one", node)
 
 
-def _has_other_homes(case: Case, node: str) -> bool:
-    answer = _answers(case).get(node) or {}
+def _has_other_homes(context: Context, node: str) -> bool:
+    answer = _answers(context).get(node) or {}
     return "error" in (answer.get("shared") or {})
 
 
 @with_jobs
-def containers(case: Case) -> Iterator[Verdict]:
+def containers(context: Context) -> Iterator[Result]:
     """A job with a container image sees the image, on every node that offers containers."""
-    wanted = (case.questions.plan or {}).get("container_nodes") or []
+    wanted = (context.questions.plan or {}).get("container_nodes") or []
     if not wanted:
         yield not_applicable("no compute node offers containers")
         return
-    trouble = [text for text in (case.jobs or {}).get("trouble") or [] if "container" in text]
+    trouble = [text for text in (context.jobs or {}).get("trouble") or [] if "container" in text]
     for node in wanted:
-        run = case.runs("container").get(node)
+        run = context.runs("container").get(node)
         hint = (
             f"srun -w {node} --container-image=IMAGE cat /etc/os-release; journalctl -u slurmd   (on {node})"
         )
         if run is None:
             yield not_measured(trouble[0] if trouble else "no job ran there", node)
-        elif case.is_taken(node, run):
+        elif context.is_taken(node, run):
             yield _taken(node)
         elif run["code"] != 0:
             yield failed(last_line(run), node, hint=hint)
-        elif case.questions.nonce not in run["said"]:
+        elif context.questions.nonce not in run["said"]:
             yield failed("the job ran on the host instead of in its container", node, hint=hint)
         else:
             yield passed("the image's os-release", node)
 
 
 @with_jobs
-def mpi(case: Case) -> Iterator[Verdict]:
+def mpi(context: Context) -> Iterator[Result]:
     """An MPI program started by srun has all its ranks."""
-    run = (case.jobs or {}).get("mpi")
-    if not (case.questions.plan or {}).get("has_mpi"):
+    run = (context.jobs or {}).get("mpi")
+    if not (context.questions.plan or {}).get("has_mpi"):
         yield not_applicable("the site has no MPI")
     elif run is None:
         yield not_measured("no node could take a job")
-    elif any(case.is_taken(node.name, run) for node in case.site.nodes):
+    elif any(context.is_taken(node.name, run) for node in context.site.nodes):
         yield not_measured("jobs of users take the nodes at the moment")
     else:
         told = sorted(answer["rank"] for answer in run["answers"])

@@ -4,12 +4,12 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from deploy.validate.case import Case, each_host
-from deploy.validate.evidence import MONITORING
+from deploy.validate.answers import MONITORING
+from deploy.validate.context import Context, each_host
 from deploy.validate.monitoring_questions import watcher
-from deploy.validate.verdict import Verdict, failed, not_applicable, not_measured, passed
+from deploy.validate.result import Result, failed, not_applicable, not_measured, passed
 
-Judge = Callable[[Case], Iterator[Verdict]]
+Judge = Callable[[Context], Iterator[Result]]
 Reply = Mapping[str, Any]
 Target = Mapping[str, str]
 _OK = 200
@@ -25,15 +25,15 @@ def _where_watched(part: str) -> Callable[[Judge], Judge]:
     """A check that says nothing of its own where there is no such part, or nobody could ask it."""
 
     def wrapped(judge: Judge) -> Judge:
-        def judged(case: Case) -> Iterator[Verdict]:
-            if not case.site.metrics:
+        def judged(context: Context) -> Iterator[Result]:
+            if not context.site.metrics:
                 yield not_applicable("the cluster is not watched: slurm-metric has no host")
-            elif case.evidence.monitoring is None:
-                yield _nobody_asked(case)
-            elif not case.evidence.monitoring.get(part):
+            elif context.answers.monitoring is None:
+                yield _nobody_asked(context)
+            elif not context.answers.monitoring.get(part):
                 yield not_applicable("the site has no Grafana (grafana_source: none)")
             else:
-                yield from judge(case)
+                yield from judge(context)
 
         judged.__doc__ = judge.__doc__
         return judged
@@ -41,14 +41,14 @@ def _where_watched(part: str) -> Callable[[Judge], Judge]:
     return wrapped
 
 
-def _nobody_asked(case: Case) -> Verdict:
-    host = watcher(case.site).name
-    silent = case.evidence.silent.get((MONITORING, host), "the host was not asked")
+def _nobody_asked(context: Context) -> Result:
+    host = watcher(context.site).name
+    silent = context.answers.silent.get((MONITORING, host), "the host was not asked")
     return not_measured(f"its host could not be asked: {silent}", host)
 
 
-def _said(case: Case, part: str) -> Mapping[str, Any]:
-    return dict((case.evidence.monitoring or {})[part])
+def _said(context: Context, part: str) -> Mapping[str, Any]:
+    return dict((context.answers.monitoring or {})[part])
 
 
 def _trouble(daemon: str, said: Mapping[str, Any], reply: Reply) -> str:
@@ -58,23 +58,23 @@ def _trouble(daemon: str, said: Mapping[str, Any], reply: Reply) -> str:
     return f"{daemon} at {said['url']}: {reply['why']}"
 
 
-def _unit_hint(case: Case, unit: str) -> str:
-    return f"systemctl status {unit}; journalctl -u {unit} -e   (on {watcher(case.site).name})"
+def _unit_hint(context: Context, unit: str) -> str:
+    return f"systemctl status {unit}; journalctl -u {unit} -e   (on {watcher(context.site).name})"
 
 
-def _hint(case: Case, reply: Reply, role: str, unit: str) -> str:
+def _hint(context: Context, reply: Reply, role: str, unit: str) -> str:
     if reply["code"] in _REFUSED:
         return f"{role}_web wants one: say it in prometheus_scrape_settings, job {role} (docs/monitoring.md)"
-    return _unit_hint(case, unit)
+    return _unit_hint(context, unit)
 
 
 @_where_watched("prometheus")
-def prometheus(case: Case) -> Iterator[Verdict]:
+def prometheus(context: Context) -> Iterator[Result]:
     """Prometheus answers, and works with the configuration that it was given last."""
-    host, said = watcher(case.site).name, _said(case, "prometheus")
+    host, said = watcher(context.site).name, _said(context, "prometheus")
     ready, runtime = said["ready"], said["runtime"]
     if wrong := next((reply for reply in (ready, runtime) if reply["code"] != _OK), None):
-        hint = _hint(case, wrong, "prometheus", "prometheus")
+        hint = _hint(context, wrong, "prometheus", "prometheus")
         yield failed(_trouble("Prometheus", said, wrong), host, hint=hint)
     elif runtime["data"] is None:
         yield not_measured(_trouble("Prometheus", said, runtime), host)
@@ -89,11 +89,11 @@ def prometheus(case: Case) -> Iterator[Verdict]:
 
 
 @_where_watched("prometheus")
-def targets(case: Case) -> Iterator[Verdict]:
+def targets(context: Context) -> Iterator[Result]:
     """Prometheus asks all that it should, and all that it asks answer."""
-    said = _said(case, "prometheus")
+    said = _said(context, "prometheus")
     if said["targets"]["data"] is None:
-        yield not_measured(_trouble("Prometheus", said, said["targets"]), watcher(case.site).name)
+        yield not_measured(_trouble("Prometheus", said, said["targets"]), watcher(context.site).name)
         return
     asked: defaultdict[str, dict[str, Target]] = defaultdict(dict)
     for target in said["targets"]["data"]:
@@ -101,14 +101,14 @@ def targets(case: Case) -> Iterator[Verdict]:
         # A host may have several targets of a job; the one that fails speaks for them.
         if known is None or known["health"] == "up":
             asked[target["instance"]][target["job"]] = target
-    for job, entries in case.targets.items():
+    for job, entries in context.targets.items():
         for name in (str(entry["labels"]["instance"]) for entry in entries):
             asked[name].setdefault(job, {"health": "missing", "error": "Prometheus does not ask it"})
     for name, jobs in sorted(asked.items()):
-        yield _of_targets(case, name, jobs)
+        yield _of_targets(context, name, jobs)
 
 
-def _of_targets(case: Case, name: str, jobs: Mapping[str, Target]) -> Verdict:
+def _of_targets(context: Context, name: str, jobs: Mapping[str, Target]) -> Result:
     """What the targets of a host, by job, say of it."""
     wrong = [
         f"job {job} is {target['health']}: {target['error']}"
@@ -116,7 +116,7 @@ def _of_targets(case: Case, name: str, jobs: Mapping[str, Target]) -> Verdict:
         if target["health"] not in {"up", "unknown"}
     ]
     if wrong:
-        hint = f"systemctl status 'prometheus-*exporter*'   (on {name}); deploy cluster {case.inventory}"
+        hint = f"systemctl status 'prometheus-*exporter*'   (on {name}); deploy cluster {context.inventory}"
         return failed("; ".join(wrong), name, hint=hint)
     if unknown := [job for job, target in sorted(jobs.items()) if target["health"] == "unknown"]:
         return not_measured(f"Prometheus has not asked it yet: job {', '.join(unknown)}", name)
@@ -124,13 +124,13 @@ def _of_targets(case: Case, name: str, jobs: Mapping[str, Target]) -> Verdict:
 
 
 @_where_watched("prometheus")
-def alerts(case: Case) -> Iterator[Verdict]:
+def alerts(context: Context) -> Iterator[Result]:
     """No alert fires."""
-    host, said = watcher(case.site).name, _said(case, "prometheus")
+    host, said = watcher(context.site).name, _said(context, "prometheus")
     if said["alerts"]["data"] is None:
         yield not_measured(_trouble("Prometheus", said, said["alerts"]), host)
         return
-    may = case.thresholds.alerts_that_may_fire
+    may = context.thresholds.alerts_that_may_fire
     firing: defaultdict[str, list[str]] = defaultdict(list)
     names: set[str] = set()
     passed_over: set[str] = set()
@@ -151,27 +151,27 @@ def alerts(case: Case) -> Iterator[Verdict]:
 
 
 @_where_watched("alertmanager")
-def alertmanager(case: Case) -> Iterator[Verdict]:
+def alertmanager(context: Context) -> Iterator[Result]:
     """Alertmanager answers."""
-    host, said = watcher(case.site).name, _said(case, "alertmanager")
+    host, said = watcher(context.site).name, _said(context, "alertmanager")
     if said["ready"]["code"] == _OK:
         yield passed(f"answers at {said['url']}", host)
     else:
-        hint = _hint(case, said["ready"], "alertmanager", "prometheus-alertmanager")
+        hint = _hint(context, said["ready"], "alertmanager", "prometheus-alertmanager")
         yield failed(_trouble("Alertmanager", said, said["ready"]), host, hint=hint)
 
 
 @_where_watched("grafana")
-def grafana(case: Case) -> Iterator[Verdict]:
+def grafana(context: Context) -> Iterator[Result]:
     """Grafana answers, and reaches Prometheus."""
-    host, said = watcher(case.site).name, _said(case, "grafana")
+    host, said = watcher(context.site).name, _said(context, "grafana")
     health, source = said["health"], said["source"]
-    again = f"deploy cluster {case.inventory} --limit {host} --full"
+    again = f"deploy cluster {context.inventory} --limit {host} --full"
     if health["code"] is None or health["data"] is None:
-        yield failed(_trouble("Grafana", said, health), host, hint=_unit_hint(case, "grafana-server"))
+        yield failed(_trouble("Grafana", said, health), host, hint=_unit_hint(context, "grafana-server"))
     elif health["data"]["database"] != "ok":
         text = f"Grafana's own database is {health['data']['database']}"
-        yield failed(text, host, hint=_unit_hint(case, "grafana-server"))
+        yield failed(text, host, hint=_unit_hint(context, "grafana-server"))
     elif source["code"] in _REFUSED:
         yield failed(f"Grafana does not let its admin in: {source['why']}", host, hint=again)
     elif source["code"] is None or source["data"] is None:
@@ -180,17 +180,17 @@ def grafana(case: Case) -> Iterator[Verdict]:
         yield passed(f"answers at {said['url']} and reaches Prometheus", host)
     else:
         why = source["data"]["message"] or source["why"]
-        hint = f"grafana_prometheus_url, grafana_prometheus_settings; {_unit_hint(case, 'grafana-server')}"
+        hint = f"grafana_prometheus_url, grafana_prometheus_settings; {_unit_hint(context, 'grafana-server')}"
         yield failed(f"Grafana does not reach Prometheus: {why}", host, hint=hint)
 
 
-def portals(case: Case) -> Iterator[Verdict]:
+def portals(context: Context) -> Iterator[Result]:
     """Where people come in somebody answers: sshd of the login nodes, the pages of the monitoring."""
-    said = case.evidence.monitoring
+    said = context.answers.monitoring
     if said is None:
-        yield _nobody_asked(case)
+        yield _nobody_asked(context)
         return
-    host = watcher(case.site).name
+    host = watcher(context.site).name
     wrong = {name: f"sshd: {why}" for name, why in said["doors"].items() if why}
     shut = [f"{page}: {reply['why']}" for page, reply in said["pages"].items() if reply["code"] not in _THERE]
     if shut:

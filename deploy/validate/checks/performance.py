@@ -5,36 +5,36 @@ from typing import Any
 
 from deploy.validate import benchmark_text
 from deploy.validate.benchmarks import SOFTWARE
-from deploy.validate.case import Case, Run, blamed, is_refused, last_line, without_jobs
+from deploy.validate.context import Context, Run, blamed, is_refused, last_line, without_jobs
 from deploy.validate.outliers import lowest_usual
 from deploy.validate.programs.performance import LINK, MISSING, expected, fabric_of, fewest, read_nccl
-from deploy.validate.verdict import Verdict, failed, not_applicable, not_measured, passed
+from deploy.validate.result import Result, failed, not_applicable, not_measured, passed
 
 _FEW = 3
 _APART = "the nodes were not free at the same time"
 _PERCENT = 100
-Judge = Callable[[Case], Iterator[Verdict]]
+Judge = Callable[[Context], Iterator[Result]]
 
 
 def measured(kind: str, *, needs_gpus: bool = True) -> Callable[[Judge], Judge]:
     """A check that says why it has nothing to say where nothing was measured."""
 
     def decorate(judge: Judge) -> Judge:
-        def judged(case: Case) -> Iterator[Verdict]:
-            plan = case.questions.plan or {}
+        def judged(context: Context) -> Iterator[Result]:
+            plan = context.questions.plan or {}
             if plan and needs_gpus and not plan["gpus"]:
                 divided = bool(plan.get("divided"))
                 yield (
                     not_measured("GPUs are divided (MIG)") if divided else not_applicable("no node has GPUs")
                 )
-            elif case.jobs is None:
-                yield without_jobs(case)
+            elif context.jobs is None:
+                yield without_jobs(context)
             elif kind not in plan.get("kinds", (kind,)):
                 yield not_measured("takes more than a minute; left out by --quick")
-            elif not case.runs(kind):
+            elif not context.runs(kind):
                 yield not_measured("no node could take a job")
             else:
-                yield from judge(case)
+                yield from judge(context)
 
         judged.__doc__ = judge.__doc__
         return judged
@@ -42,9 +42,9 @@ def measured(kind: str, *, needs_gpus: bool = True) -> Callable[[Judge], Judge]:
     return decorate
 
 
-def _unmeasured(case: Case, tool: str, node: str, run: Run) -> Verdict | None:
+def _unmeasured(context: Context, tool: str, node: str, run: Run) -> Result | None:
     """Why a job measured nothing on a node; None when it ran."""
-    if case.is_taken(node, run):
+    if context.is_taken(node, run):
         return not_measured("its resources belong to jobs of users at the moment", node)
     if run["code"] != 0 and MISSING in run["said"]:
         return not_applicable(f"{node} has no {_what_is_missing(run)}: install {SOFTWARE[tool]}, or {_SAY}")
@@ -86,13 +86,13 @@ def _wrong_nccl(run: Run, ranks: int) -> str:
 
 
 @measured("nccl")
-def nccl(case: Case) -> Iterator[Verdict]:
+def nccl(context: Context) -> Iterator[Result]:
     """NCCL's all-reduce has all its ranks and right results, in every node and over all."""
-    gpus = (case.questions.plan or {})["gpus"]
-    for found in case.runs("nccl").values():
+    gpus = (context.questions.plan or {})["gpus"]
+    for found in context.runs("nccl").values():
         for node, run in found["alone"].items():
-            if verdict := _unmeasured(case, "nccl", node, run):
-                yield verdict
+            if result := _unmeasured(context, "nccl", node, run):
+                yield result
             elif wrong := _wrong_nccl(run, gpus[node]):
                 yield failed(f"within the node: {wrong}", node, hint=_gpu_hint(node))
             else:
@@ -101,7 +101,7 @@ def nccl(case: Case) -> Iterator[Verdict]:
             yield _all_together(found["nodes"], gpus, together, found.get("pairs") or {})
 
 
-def _all_together(nodes: list[str], gpus: Mapping[str, int], run: Run, pairs: Mapping[str, Run]) -> Verdict:
+def _all_together(nodes: list[str], gpus: Mapping[str, int], run: Run, pairs: Mapping[str, Run]) -> Result:
     if is_refused(run):
         return not_measured(_APART)
     ranks = sum(gpus[node] for node in nodes)
@@ -120,38 +120,38 @@ def _all_together(nodes: list[str], gpus: Mapping[str, int], run: Run, pairs: Ma
 
 
 @measured("nccl")
-def nccl_bandwidth(case: Case) -> Iterator[Verdict]:
+def nccl_bandwidth(context: Context) -> Iterator[Result]:
     """NCCL's all-reduce is as fast as it is known to be on such GPUs and such a fabric."""
-    for found in case.runs("nccl").values():
+    for found in context.runs("nccl").values():
         right = {
             node: run
             for node, run in found["alone"].items()
-            if not _unmeasured(case, "nccl", node, run) and read_nccl(run["said"])["bandwidth"]
+            if not _unmeasured(context, "nccl", node, run) and read_nccl(run["said"])["bandwidth"]
         }
         for node, run in found["alone"].items():
             if node not in right:
-                yield _unmeasured(case, "nccl", node, run) or not_measured("see nccl", node)
-        yield from _within_nodes(case, right)
+                yield _unmeasured(context, "nccl", node, run) or not_measured("see nccl", node)
+        yield from _within_nodes(context, right)
         if together := found.get("together"):
-            yield from _between_nodes(case, found["nodes"], together, found.get("pairs") or {})
+            yield from _between_nodes(context, found["nodes"], together, found.get("pairs") or {})
 
 
-def _promised(case: Case, run: Run, gpus: int, links: list[float] | None) -> float | None:
+def _promised(context: Context, run: Run, gpus: int, links: list[float] | None) -> float | None:
     read = read_nccl(run["said"])
-    asked = (case.questions.plan or {})["performance"]
+    asked = (context.questions.plan or {})["performance"]
     return expected(asked["expected"], asked["ports"], read["ranks"][0][2], gpus, links)
 
 
-def _within_nodes(case: Case, runs: Mapping[str, Run]) -> Iterator[Verdict]:
-    gpus = (case.questions.plan or {})["gpus"]
+def _within_nodes(context: Context, runs: Mapping[str, Run]) -> Iterator[Result]:
+    gpus = (context.questions.plan or {})["gpus"]
     figures = {node: float(read_nccl(run["said"])["bandwidth"]) for node, run in runs.items()}
-    usual = lowest_usual(figures, case.thresholds.outlier_deviations, case.thresholds.outlier_percent)
+    usual = lowest_usual(figures, context.thresholds.outlier_deviations, context.thresholds.outlier_percent)
     for node, figure in figures.items():
         if gpus[node] == 1:
             yield not_applicable("it has one GPU", node)
             continue
-        promised = _promised(case, runs[node], gpus[node], None)
-        least = promised * case.thresholds.bus_bandwidth_percent / _PERCENT if promised else None
+        promised = _promised(context, runs[node], gpus[node], None)
+        least = promised * context.thresholds.bus_bandwidth_percent / _PERCENT if promised else None
         limits = [limit for limit in (least, usual) if limit is not None]
         more: dict[str, Any] = {"value": figure, "unit": "GB/s", "is_rate": True}
         if not limits:
@@ -170,19 +170,21 @@ def _unknown(figure: float, gpu: str, gpus: int, fabric: str) -> str:
     return f"{figure:.0f} GB/s, and no figure to hold it against: bus_bandwidth: [{entry}] in validation.yml"
 
 
-def _between_nodes(case: Case, nodes: list[str], run: Run, pairs: Mapping[str, Run]) -> Iterator[Verdict]:
+def _between_nodes(
+    context: Context, nodes: list[str], run: Run, pairs: Mapping[str, Run]
+) -> Iterator[Result]:
     read = read_nccl(run["said"])
     if not read["bandwidth"]:
         yield not_measured("over all nodes: see nccl")
         return
-    gpus, figure = (case.questions.plan or {})["gpus"][nodes[0]], float(read["bandwidth"])
+    gpus, figure = (context.questions.plan or {})["gpus"][nodes[0]], float(read["bandwidth"])
     links = fewest(read["links"], dict(run))
-    promised = _promised(case, run, gpus, links)
+    promised = _promised(context, run, gpus, links)
     over = f"over {len(nodes)} nodes"
     if promised is None:
         yield not_measured(f"{over}: {_unknown(figure, read['ranks'][0][2], gpus, fabric_of(links))}")
         return
-    least = promised * case.thresholds.bus_bandwidth_percent / _PERCENT
+    least = promised * context.thresholds.bus_bandwidth_percent / _PERCENT
     more: dict[str, Any] = {
         "value": figure,
         "unit": "GB/s",
@@ -209,12 +211,12 @@ def _between_nodes(case: Case, nodes: list[str], run: Run, pairs: Mapping[str, R
 
 
 @measured("nvbandwidth")
-def nvbandwidth(case: Case) -> Iterator[Verdict]:
+def nvbandwidth(context: Context) -> Iterator[Result]:
     """The copies of every GPU are as fast as those of the other GPUs of its type."""
     tables: dict[str, dict[str, Any]] = {}
-    for node, run in case.runs("nvbandwidth").items():
-        if verdict := _unmeasured(case, "nvbandwidth", node, run):
-            yield verdict
+    for node, run in context.runs("nvbandwidth").items():
+        if result := _unmeasured(context, "nvbandwidth", node, run):
+            yield result
             continue
         tables[node] = benchmark_text.nvbandwidth(run["said"])
         if run["code"] != 0 or tables[node]["wrong"] or not tables[node]["copies"]:
@@ -223,9 +225,9 @@ def nvbandwidth(case: Case) -> Iterator[Verdict]:
             del tables[node]
     types: dict[str, list[str]] = {}
     for node in tables:
-        types.setdefault(case.type_of(node), []).append(node)
+        types.setdefault(context.type_of(node), []).append(node)
     for nodes in types.values():
-        slow = _slow_copies(case, nodes, tables)
+        slow = _slow_copies(context, nodes, tables)
         for node in nodes:
             values = [figure for row in tables[node]["copies"].values() for figure in row.values()]
             more: dict[str, Any] = {"value": min(values), "unit": "GB/s", "is_rate": True}
@@ -236,7 +238,7 @@ def nvbandwidth(case: Case) -> Iterator[Verdict]:
 
 
 def _slow_copies(
-    case: Case, nodes: list[str], tables: Mapping[str, Mapping[str, Any]]
+    context: Context, nodes: list[str], tables: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, list[str]]:
     """By node, the copies that are slower than the others of their kind."""
     found: dict[str, list[str]] = {}
@@ -247,7 +249,9 @@ def _slow_copies(
             for node in nodes
             for gpu, figure in tables[node]["copies"].get(test, {}).items()
         }
-        usual = lowest_usual(figures, case.thresholds.outlier_deviations, case.thresholds.outlier_percent)
+        usual = lowest_usual(
+            figures, context.thresholds.outlier_deviations, context.thresholds.outlier_percent
+        )
         for name, figure in figures.items():
             if usual is not None and figure < usual:
                 node, gpu = name.split(" ", 1)
@@ -257,11 +261,11 @@ def _slow_copies(
 
 
 @measured("dcgm")
-def dcgm(case: Case) -> Iterator[Verdict]:
+def dcgm(context: Context) -> Iterator[Result]:
     """DCGM's diagnostics of every GPU pass."""
-    for node, run in case.runs("dcgm").items():
-        if verdict := _unmeasured(case, "dcgm", node, run):
-            yield verdict
+    for node, run in context.runs("dcgm").items():
+        if result := _unmeasured(context, "dcgm", node, run):
+            yield result
             continue
         hint = f"dcgmi diag -r 1; systemctl status nvidia-dcgm   (on {node})"
         results = benchmark_text.dcgm(run["said"])
@@ -277,14 +281,14 @@ def dcgm(case: Case) -> Iterator[Verdict]:
 
 
 @measured("training", needs_gpus=False)
-def training(case: Case) -> Iterator[Verdict]:
+def training(context: Context) -> Iterator[Result]:
     """PyTorch trains on every node and over all: every rank there, the same weights, less loss."""
-    for found in case.runs("training").values():
+    for found in context.runs("training").values():
         tasks = int(found["tasks"])
         for node, run in found["alone"].items():
             hint = f"srun -w {node} --ntasks={tasks} python3 …; journalctl -u slurmd   (on {node})"
-            if verdict := _unmeasured(case, "python", node, run):
-                yield verdict
+            if result := _unmeasured(context, "python", node, run):
+                yield result
             elif wrong := _wrong_training(run, tasks):
                 yield failed(f"on the node alone: {wrong}", node, hint=hint)
             else:

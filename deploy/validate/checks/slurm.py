@@ -6,21 +6,21 @@ from typing import Any
 from ClusterShell.NodeSet import NodeSet
 
 from deploy.validate import slurm_text
-from deploy.validate.case import Case, each_host
-from deploy.validate.verdict import Verdict, failed, not_applicable, not_measured, passed
+from deploy.validate.context import Context, each_host
+from deploy.validate.result import Result, failed, not_applicable, not_measured, passed
 
 
-def controllers(case: Case) -> Iterator[Verdict]:
+def controllers(context: Context) -> Iterator[Result]:
     """Every slurmctld answers."""
-    answer = case.evidence.told(case.controllers, "ping")
+    answer = context.answers.told(context.controllers, "ping")
     text = str(answer["out"]) if answer else ""
     if not slurm_text.controllers(text):
-        hint = f"systemctl status slurmctld; journalctl -u slurmctld -e   (on {case.controller})"
-        why = case.why_silent("ping") if case.told("ping") is None else "it names no controller"
-        yield failed(f"scontrol ping: {why}", case.controller, hint=hint)
+        hint = f"systemctl status slurmctld; journalctl -u slurmctld -e   (on {context.controller})"
+        why = context.why_silent("ping") if context.told("ping") is None else "it names no controller"
+        yield failed(f"scontrol ping: {why}", context.controller, hint=hint)
         return
     up = slurm_text.controllers(text)
-    for name in case.controllers:
+    for name in context.controllers:
         if up.get(name):
             yield passed("is up", name)
         else:
@@ -30,23 +30,23 @@ def controllers(case: Case) -> Iterator[Verdict]:
             )
 
 
-def accounting_daemon(case: Case) -> Iterator[Verdict]:
+def accounting_daemon(context: Context) -> Iterator[Result]:
     """Slurmdbd and its database answer."""
-    if case.told("associations") is not None:
-        yield passed("answers", case.controller)
+    if context.told("associations") is not None:
+        yield passed("answers", context.controller)
     else:
-        hint = f"systemctl status slurmdbd mariadb; journalctl -u slurmdbd -e   (on {case.controller})"
-        yield failed(f"sacctmgr: {case.why_silent('associations')}", case.controller, hint=hint)
+        hint = f"systemctl status slurmdbd mariadb; journalctl -u slurmdbd -e   (on {context.controller})"
+        yield failed(f"sacctmgr: {context.why_silent('associations')}", context.controller, hint=hint)
 
 
-def registered(case: Case) -> Iterator[Verdict]:
+def registered(context: Context) -> Iterator[Result]:
     """Slurm has every node of the inventory with its CPUs, memory and typed GPUs, and no other."""
-    if case.told("nodes") is None:
-        yield not_measured(f"Slurm does not tell of its nodes: {case.why_silent('nodes')}")
+    if context.told("nodes") is None:
+        yield not_measured(f"Slurm does not tell of its nodes: {context.why_silent('nodes')}")
         return
-    again = f"deploy cluster {case.inventory}"
-    for node in case.promised["slurmctld_nodes"]:
-        name, record = node["name"], case.slurm_nodes.get(node["name"])
+    again = f"deploy cluster {context.inventory}"
+    for node in context.promised["slurmctld_nodes"]:
+        name, record = node["name"], context.slurm_nodes.get(node["name"])
         if record is None:
             yield failed("Slurm does not know it", name, expected="slurm-node", hint=again)
             continue
@@ -57,11 +57,11 @@ def registered(case: Case) -> Iterator[Verdict]:
             yield passed(
                 f"{record.get('CPUTot')} CPUs, {record.get('RealMemory')} MiB, {_gpus(record)}", name
             )
-    known = {node.name for node in case.site.nodes}
-    promised = {node["name"] for node in case.promised["slurmctld_nodes"]}
-    for name in (node.name for node in case.site.nodes if node.name not in promised):
+    known = {node.name for node in context.site.nodes}
+    promised = {node["name"] for node in context.promised["slurmctld_nodes"]}
+    for name in (node.name for node in context.site.nodes if node.name not in promised):
         yield not_measured("its contract is not known yet: nobody asked it what it has", name)
-    for name in sorted(case.slurm_nodes.keys() - known):
+    for name in sorted(context.slurm_nodes.keys() - known):
         yield failed("Slurm has this node, the inventory has not", name, expected="slurm-node", hint=again)
 
 
@@ -85,39 +85,42 @@ def _in_words(gpus: Mapping[str, int]) -> str:
     return ", ".join(f"{count} x {kind or 'gpu'}" for kind, count in sorted(gpus.items())) or "no GPUs"
 
 
-def usable(case: Case) -> Iterator[Verdict]:
+def usable(context: Context) -> Iterator[Result]:
     """Every node can take jobs."""
-    for host in case.status.hosts:
+    for host in context.status.hosts:
         if not host.is_node or host.status.slurm is None:
             continue
         node = host.status.slurm
         if node.is_drained or node.is_down:
             found = [f for f in host.findings if f.reference in {"node-drained", "node-down"}]
-            resume = f"scontrol update nodename={host.status.name} state=resume   (on {case.controller})"
+            resume = f"scontrol update nodename={host.status.name} state=resume   (on {context.controller})"
             why = f"{node.word}: {node.reason}" if node.reason else node.word
             yield failed(
                 found[0].message if found else why, host.status.name, hint=found[0].hint if found else resume
             )
         else:
             yield passed(node.word, host.status.name)
-    if not case.slurm_nodes:
-        yield not_measured(f"Slurm does not tell of its nodes: {case.why_silent('nodes')}")
+    if not context.slurm_nodes:
+        yield not_measured(f"Slurm does not tell of its nodes: {context.why_silent('nodes')}")
 
 
-def partitions(case: Case) -> Iterator[Verdict]:
+def partitions(context: Context) -> Iterator[Result]:
     """Partitions have the nodes, limits and permissions that the inventory gives them."""
-    text = case.told("partitions")
+    text = context.told("partitions")
     if text is None:
-        yield not_measured(f"Slurm does not tell of its partitions: {case.why_silent('partitions')}")
+        yield not_measured(f"Slurm does not tell of its partitions: {context.why_silent('partitions')}")
         return
     has = slurm_text.first_of(slurm_text.records(text), "PartitionName")
-    again = f"deploy cluster {case.inventory}"
-    for partition in [*case.value("slurmctld_partitions"), *case.promised["slurmctld_added_partitions"]]:
+    again = f"deploy cluster {context.inventory}"
+    for partition in [
+        *context.value("slurmctld_partitions"),
+        *context.promised["slurmctld_added_partitions"],
+    ]:
         name = str(partition["name"])
         if name not in has:
             yield failed(f"there is no partition {name}", name, expected="slurmctld_partitions", hint=again)
             continue
-        nodes = case.promised["slurmctld_partition_nodes"].get(name, {}).get("nodes", "")
+        nodes = context.promised["slurmctld_partition_nodes"].get(name, {}).get("nodes", "")
         wrong = list(_other_than_promised(partition, nodes, has[name]))
         if wrong:
             yield failed("; ".join(wrong), name, expected="slurmctld_partitions", hint=again)
@@ -166,15 +169,15 @@ def _differ(promised: str, has: str) -> bool:
         return promised != has
 
 
-def qos(case: Case) -> Iterator[Verdict]:
+def qos(context: Context) -> Iterator[Result]:
     """The database has every QOS that the inventory declares."""
-    text = case.told("qos")
+    text = context.told("qos")
     if text is None:
-        yield not_measured(f"the database does not tell of its QOS: {case.why_silent('qos')}")
+        yield not_measured(f"the database does not tell of its QOS: {context.why_silent('qos')}")
         return
     has = {line.split("|")[0].strip().lower() for line in text.splitlines()}
-    declared = [*case.value("slurm_accounts_qos"), *case.promised.get("slurm_accounts_added_qos", [])]
-    again = f"deploy cluster {case.inventory} --full"
+    declared = [*context.value("slurm_accounts_qos"), *context.promised.get("slurm_accounts_added_qos", [])]
+    again = f"deploy cluster {context.inventory} --full"
     for entry in declared:
         name = str(entry["name"]).lower()
         if name in has:
@@ -185,18 +188,21 @@ def qos(case: Case) -> Iterator[Verdict]:
         yield not_applicable("the inventory declares no QOS")
 
 
-def associations(case: Case) -> Iterator[Verdict]:
+def associations(context: Context) -> Iterator[Result]:
     """Users may charge the accounts that the inventory gives them."""
-    text = case.told("associations")
+    text = context.told("associations")
     if text is None:
         yield not_measured(
-            f"the database does not tell of its associations: {case.why_silent('associations')}"
+            f"the database does not tell of its associations: {context.why_silent('associations')}"
         )
         return
-    cluster = str(case.value("slurmctld_cluster_name"))
+    cluster = str(context.value("slurmctld_cluster_name"))
     has = {(account, user) for name, account, user in slurm_text.associations(text) if name == cluster}
-    declared = [*case.value("slurm_accounts_users"), *case.promised.get("slurm_accounts_added_users", [])]
-    again = f"deploy cluster {case.inventory} --full"
+    declared = [
+        *context.value("slurm_accounts_users"),
+        *context.promised.get("slurm_accounts_added_users", []),
+    ]
+    again = f"deploy cluster {context.inventory} --full"
     for entry in declared:
         user = str(entry["name"]).lower()
         missing = [a for a in map(str, entry.get("accounts") or []) if (a.lower(), user) not in has]
@@ -213,22 +219,22 @@ def associations(case: Case) -> Iterator[Verdict]:
         yield not_applicable("the inventory declares no users of Slurm")
 
 
-def configuration(case: Case) -> Iterator[Verdict]:
+def configuration(context: Context) -> Iterator[Result]:
     """Every host of Slurm has the controller's files."""
-    looks = case.evidence.looks
-    source = next((looks[name] for name in case.controllers if name in looks), None)
+    looks = context.answers.looks
+    source = next((looks[name] for name in context.controllers if name in looks), None)
     if source is None:
         yield not_measured("no controller could be looked at")
         return
     ours = source["configuration"]["hashes"]
     hint = "scontrol reconfigure   (on the controller), else systemctl restart slurmd   (on {host})"
-    for host in case.slurm_hosts:
+    for host in context.slurm_hosts:
         if host not in looks:
             continue
         has = looks[host]["configuration"]
         other = [name for name, digest in has["hashes"].items() if ours.get(name) != digest]
         asks = {name.partition(":")[0] for name in has["server"].split(",")}
-        if has["directory"] is None and asks & {*case.controllers}:
+        if has["directory"] is None and asks & {*context.controllers}:
             yield passed(f"its commands fetch them from {has['server']}", host)
         elif has["directory"] is None:
             yield failed("there is no slurm.conf", host, hint=hint.format(host=host))
@@ -236,17 +242,17 @@ def configuration(case: Case) -> Iterator[Verdict]:
             said = f"{', '.join(other)} in {has['directory']} is not the controller's"
             yield failed(said, host, hint=hint.format(host=host))
         else:
-            yield passed(f"{len(ours)} files as on {case.controller}", host)
+            yield passed(f"{len(ours)} files as on {context.controller}", host)
 
 
-def plugins(case: Case) -> Iterator[Verdict]:
+def plugins(context: Context) -> Iterator[Result]:
     """What plugstack.conf loads is on every host of Slurm; without it srun fails or ignores options."""
-    looks = case.evidence.looks
-    seen = [host for host in case.slurm_hosts if host in looks]
+    looks = context.answers.looks
+    seen = [host for host in context.slurm_hosts if host in looks]
     asked = [host for host in seen if not looks[host]["configuration"]["server"]]
     lists = {host: [p["path"] for p in looks[host]["configuration"]["plugins"]] for host in asked}
-    ours = next((lists[name] for name in case.controllers if name in lists), [])
-    if not ours and not any(lists.values()) and not case.site.containers:
+    ours = next((lists[name] for name in context.controllers if name in lists), [])
+    if not ours and not any(lists.values()) and not context.site.containers:
         yield not_applicable("no SPANK plugin is configured")
         return
     wrong = {}
@@ -259,7 +265,7 @@ def plugins(case: Case) -> Iterator[Verdict]:
             wrong[host] = f"plugstack.conf does not load {', '.join(unlisted)}"
         elif not ours:
             wrong[host] = "plugstack.conf loads nothing, although the site offers containers"
-    hint = f"deploy cluster {case.inventory} --limit {{host}} --full"
+    hint = f"deploy cluster {context.inventory} --limit {{host}} --full"
     yield from each_host(asked, wrong, f"{len(ours)} there", hint)
     for host in seen:
         if host not in asked:

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from deploy.plan.expectations import expected_hostname
-from deploy.validate.case import Case, blamed, each_host
+from deploy.validate.context import Context, blamed, each_host
 from deploy.validate.declared import declared_groups, declared_users
-from deploy.validate.verdict import Verdict, failed, not_applicable, not_measured, passed
+from deploy.validate.result import Result, failed, not_applicable, not_measured, passed
 
 Answer = Mapping[str, Any]
 
@@ -18,15 +18,15 @@ _PERCENT, _MILLISECONDS = 100, 1000
 _OFTEN = 1.0
 
 
-def accounts(case: Case) -> Iterator[Verdict]:
+def accounts(context: Context) -> Iterator[Result]:
     """Users and groups are the same everywhere."""
-    answers = case.surroundings
+    answers = context.surroundings
     users = _usual(answers, "users", lambda user: user["uid"])
     primary = _usual(answers, "users", lambda user: user["gid"])
     groups = _usual(answers, "groups", lambda gid: gid)
     wrong = {}
     for name, answer in answers.items():
-        host = case.site.hosts[name]
+        host = context.site.hosts[name]
         promised = declared_users(host)
         expected = {**users, **promised}
         said = [f"{user} is not known" for user in promised if answer["users"].get(user) is None]
@@ -47,7 +47,7 @@ def accounts(case: Case) -> Iterator[Verdict]:
         ]
         if said:
             wrong[name] = _in_short(said)
-    hint = f"getent passwd; deploy cluster {case.inventory} --limit {{host}}   (getent on {{host}})"
+    hint = f"getent passwd; deploy cluster {context.inventory} --limit {{host}}   (getent on {{host}})"
     yield from each_host(list(answers), wrong, f"{len(users)} users, {len(groups)} groups", hint)
 
 
@@ -61,9 +61,9 @@ def _usual(answers: Mapping[str, Answer], what: str, of: Callable[[Any], int]) -
     return {name: found.most_common(1)[0][0] for name, found in counts.items()}
 
 
-def login_shell(case: Case) -> Iterator[Verdict]:
+def login_shell(context: Context) -> Iterator[Result]:
     """A user who logs in comes to a prompt."""
-    answers = case.surroundings
+    answers = context.surroundings
     umasks = Counter(answer["login_shell"]["umask"] for answer in answers.values() if answer["login_shell"])
     umasks.pop("", None)
     usual = umasks.most_common(1)[0][0] if umasks else ""
@@ -84,10 +84,10 @@ def login_shell(case: Case) -> Iterator[Verdict]:
             yield passed(f"runs a command, with umask {usual}", name)
 
 
-def shared_directories(case: Case) -> Iterator[Verdict]:
+def shared_directories(context: Context) -> Iterator[Result]:
     """The directories for all take everybody's files, and nobody may remove another's."""
     wrong = {}
-    for name, answer in case.surroundings.items():
+    for name, answer in context.surroundings.items():
         said = [
             f"{path} {why}" for path, told in answer["directories"].items() for why in _misfits(path, told)
         ]
@@ -95,7 +95,7 @@ def shared_directories(case: Case) -> Iterator[Verdict]:
             wrong[name] = _in_short(said)
     hint = "ls -ld /tmp /var/tmp /dev/shm; findmnt   (on {host}); chmod 1777 DIRECTORY"
     right = "mode 1777, writable"
-    yield from each_host(list(case.surroundings), wrong, right, hint)
+    yield from each_host(list(context.surroundings), wrong, right, hint)
 
 
 def _misfits(path: str, told: Answer | None) -> Iterator[str]:
@@ -112,12 +112,12 @@ def _misfits(path: str, told: Answer | None) -> Iterator[str]:
         yield "is no file system in memory"
 
 
-def identity(case: Case) -> Iterator[Verdict]:
+def identity(context: Context) -> Iterator[Result]:
     """Every host is who it should be."""
-    hosts = case.site.hosts
+    hosts = context.site.hosts
     wrong = {}
-    for name, answer in case.surroundings.items():
-        expected = expected_hostname(case.site, hosts[name])
+    for name, answer in context.surroundings.items():
+        expected = expected_hostname(context.site, hosts[name])
         short = answer["name"].partition(".")[0]
         said = [f"it calls itself {short} instead of {expected}"] if expected and short != expected else []
         own = hosts[name].cluster_address
@@ -129,20 +129,22 @@ def identity(case: Case) -> Iterator[Verdict]:
         if said:
             wrong[name] = _in_short(said)
     hint = "hostnamectl; ip address   (on {host})"
-    yield from each_host(list(case.surroundings), wrong, "its own name and address", hint)
+    yield from each_host(list(context.surroundings), wrong, "its own name and address", hint)
 
 
-def packets(case: Case) -> Iterator[Verdict]:
+def packets(context: Context) -> Iterator[Result]:
     """What hosts of Slurm send each other arrives: all of it, soon, and in one piece."""
-    if len(case.slurm_hosts) == 1:
+    if len(context.slurm_hosts) == 1:
         yield not_applicable("there is one host of Slurm")
         return
     failures: set[tuple[str, str]] = set()
     said: defaultdict[str, list[str]] = defaultdict(list)
-    answers = {name: answer for name, answer in case.evidence.packets.items() if name in case.slurm_hosts}
+    answers = {
+        name: answer for name, answer in context.answers.packets.items() if name in context.slurm_hosts
+    }
     for name, answer in answers.items():
         for peer, told in answer["peers"].items():
-            for why in _hindrances(case, told):
+            for why in _hindrances(context, told):
                 failures.add((name, peer))
                 for end in {name, peer}:
                     said[end].append(f"{why} from {name} to {peer}")
@@ -163,14 +165,14 @@ def packets(case: Case) -> Iterator[Verdict]:
             yield not_measured(answers[name]["why"] or "no peer answers to ICMP echo requests", name)
 
 
-def _hindrances(case: Case, told: Answer) -> Iterator[str]:
+def _hindrances(context: Context, told: Answer) -> Iterator[str]:
     """What is wrong with a way; of one without any answer `ways` speaks: firewalls may drop such packets."""
     if told["seconds"] is None:
         return
     percent = _PERCENT * told["lost"] / told["sent"]
-    if percent >= case.thresholds.lost_percent:
+    if percent >= context.thresholds.lost_percent:
         yield f"{percent:.0f} % of {told['sent']} packets are lost"
-    if told["seconds"] * _MILLISECONDS > case.thresholds.latency_ms:
+    if told["seconds"] * _MILLISECONDS > context.thresholds.latency_ms:
         yield f"no packet takes less than {told['seconds'] * _MILLISECONDS:.0f} ms there and back"
     if told["blocked_bytes"]:
         yield f"packets of {told['blocked_bytes']} bytes are lost, small ones arrive: the MTU differs"

@@ -151,7 +151,7 @@ def main() -> None:
     looks_only = module.check_mode and not module.params["check_mode_prepares"]
     if looks_only and _PACKAGE not in present:
         module.fail_json(
-            msg="check mode cannot foretell anything here, because python3-apt is missing; install it "
+            msg="check mode cannot preview anything here, because python3-apt is missing; install it "
             "(apt-get install python3-apt), or allow it with bootstrap_check_mode_prepares: true"
         )
     moved = archive_source.settle(

@@ -14,7 +14,7 @@ from deploy.judge.summary import Summary, summarize
 from deploy.judge.user_outcome import Outcome, Verdict
 from deploy.site.inventory import Site
 from deploy.validate.catalog import CHECKS
-from deploy.validate.verdict import Judged, Validation, failed, passed
+from deploy.validate.result import Judged, Validation, failed, passed
 from tests.unit.show.runs import ended
 
 GOOD = Judged("munge", "all decode", (passed("ok"),))

@@ -6,7 +6,7 @@ from deploy.cli.validate import _chosen, _refuse_unwritable
 from deploy.engine.validation import refuse_second
 from deploy.errors import DeployError, ExitCode
 from deploy.run.lock import site_lock
-from deploy.validate.evidence import JOBS, LOOK, Evidence
+from deploy.validate.answers import JOBS, LOOK, Answers
 
 
 @pytest.mark.parametrize(
@@ -45,8 +45,8 @@ def test_a_second_validation_of_a_site_is_refused(tmp_path: Path) -> None:
 def test_a_second_validation_of_the_cluster_could_not_run() -> None:
     at_work = "another validation is at work on this host"
     with pytest.raises(DeployError) as caught:
-        refuse_second(Evidence(silent={(JOBS, "login1"): at_work}))
+        refuse_second(Answers(silent={(JOBS, "login1"): at_work}))
     assert caught.value.exit_code is ExitCode.BAD_INPUT
     assert str(caught.value).startswith("login1: another validation of this cluster is at work")
     assert "[validation-at-work]\n  -> wait until it has ended" in str(caught.value)
-    refuse_second(Evidence(silent={(JOBS, "login1"): "sinfo: no controller", (LOOK, "login1"): at_work}))
+    refuse_second(Answers(silent={(JOBS, "login1"): "sinfo: no controller", (LOOK, "login1"): at_work}))

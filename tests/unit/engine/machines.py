@@ -13,7 +13,7 @@ from deploy.engine.consent import Agrees
 from deploy.engine.converge import converge, look_ahead
 from deploy.engine.options import Options
 from deploy.engine.run import Run
-from deploy.judge.forecast import Forecast
+from deploy.judge.preview import Preview
 from deploy.judge.summary import Summary
 from deploy.run.events import Ending, Event, HostStats, Status
 from deploy.run.execute import EarlyStart, Execution, RunRequest
@@ -38,19 +38,19 @@ class Machines:
     """The playbooks."""
     asked: list[str] = field(default_factory=list)
     """The hosts that were asked for jobs."""
-    foretold: list[Forecast] = field(default_factory=list)
+    previewed: list[Preview] = field(default_factory=list)
     """What was shown before anybody was asked."""
 
     def run(self, inventory: Path, agrees: Agrees, options: Options | None = None) -> Summary:
         """What ``deploy cluster`` comes to."""
         return converge(self._site_run(inventory, options), self._display(), agrees)
 
-    def plan(self, inventory: Path) -> Any:  # noqa: ANN401 - the forecast
-        """What ``deploy plan`` foretells."""
-        return look_ahead(self._site_run(inventory), PlainDisplay(lambda _: None)).forecast
+    def plan(self, inventory: Path) -> Any:  # noqa: ANN401 - the preview
+        """What ``deploy plan`` previews."""
+        return look_ahead(self._site_run(inventory), PlainDisplay(lambda _: None)).preview
 
     def _display(self) -> PlainDisplay:
-        return _Quiet(self.foretold)
+        return _Quiet(self.previewed)
 
     @staticmethod
     def _site_run(inventory: Path, options: Options | None = None) -> Run:
@@ -105,12 +105,12 @@ def run_on(site: Site, options: Options | None = None, *, place: Path) -> Run:
 
 
 class _Quiet(PlainDisplay):
-    def __init__(self, foretold: list[Forecast]) -> None:
+    def __init__(self, previewed: list[Preview]) -> None:
         super().__init__(lambda _: None)
-        self._foretold = foretold
+        self._foretold = previewed
 
-    def plan(self, forecast: Forecast) -> None:
-        self._foretold.append(forecast)
+    def plan(self, preview: Preview) -> None:
+        self._foretold.append(preview)
 
 
 @contextmanager

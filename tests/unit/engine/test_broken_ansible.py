@@ -6,18 +6,18 @@ from pathlib import Path
 import pytest
 
 from deploy.engine import consent
-from deploy.engine.preview import Preview
+from deploy.engine.preview import Previewed
 from deploy.engine.story import Story
 from deploy.engine.verify import Looked
 from deploy.engine.work import Work
 from deploy.errors import ExitCode
-from deploy.judge.forecast import forecast_of
-from deploy.judge.foretold import Foretold
+from deploy.judge.plan_outcome import PlanOutcome
+from deploy.judge.preview import preview_of
 from deploy.judge.summary import summarize
 from deploy.plan.build import Plan
 from deploy.run.events import Event, HostStats, Status
-from deploy.show.foretold import foretold_lines
 from deploy.show.plain import PlainDisplay
+from deploy.show.plan_outcome import plan_lines
 from deploy.site.inventory import Site
 from tests.unit.engine.machines import run_on
 from tests.unit.show.runs import ended, result, stats
@@ -36,7 +36,7 @@ def looked(
     """What ``deploy cluster`` takes for its whole run after such a look, and what it said."""
     story = Story()
     story.keep(*events)
-    monkeypatch.setattr(consent, "preview", lambda *_: Preview(forecast_of(events), story))
+    monkeypatch.setattr(consent, "previewed", lambda *_: Previewed(preview_of(events), story))
     run = run_on(Site(place / "inventory.ini", {}, {}), place=place)
     said: list[str] = []
     work = Work(Plan(()), {}, place, {}, {}, Looked({}, {}, Future()))
@@ -59,6 +59,6 @@ def test_after_a_look_that_came_to_its_end_the_run_follows(
 
 
 def test_a_plan_that_broke_is_not_called_known() -> None:
-    foretold = Foretold(forecast_of(BROKE[1:]), summarize(BROKE[1:], ["node1"]))
-    assert foretold_lines(foretold)[-1] == "plan: not known, because Ansible broke"
-    assert foretold.exit_code == ExitCode.BAD_INPUT
+    previewed = PlanOutcome(preview_of(BROKE[1:]), summarize(BROKE[1:], ["node1"]))
+    assert plan_lines(previewed)[-1] == "plan: not known, because Ansible broke"
+    assert previewed.exit_code == ExitCode.BAD_INPUT

@@ -75,8 +75,8 @@ def test_a_controller_on_another_machine_needs_consent_before_anything_changes(
     assert machines.ran == ["discover", "plan"]
     assert machines.asked == ["node1"]
     assert not (tmp_path / "secrets.yml").exists()
-    assert machines.foretold == [machines.plan(inventory)]
-    (loss,) = machines.foretold[0].losses
+    assert machines.previewed == [machines.plan(inventory)]
+    (loss,) = machines.previewed[0].losses
     assert (loss.before, loss.after, [job.id for job in loss.jobs]) == ("ctl0", "ctl1", ["7"])
 
 

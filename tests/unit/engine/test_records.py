@@ -14,8 +14,8 @@ from deploy.plan.catalog import PHASES
 from deploy.site.inventory import Site
 
 _WORK, _LISTS = (
-    [Step(phase, ("ctl1", "node1")) for phase in PHASES if phase.is_list is is_list]
-    for is_list in (False, True)
+    [Step(phase, ("ctl1", "node1")) for phase in PHASES if phase.follows_membership is follows_membership]
+    for follows_membership in (False, True)
 )
 _PLAN = Plan((*_WORK[:2], _LISTS[0]))
 _FIRST, _SECOND, _ = (step.phase.name for step in _PLAN.steps)

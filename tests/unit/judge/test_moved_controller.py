@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from deploy.judge.forecast import forecast_of
 from deploy.judge.moved_controller import Moved, moved_controller, with_move
+from deploy.judge.preview import preview_of
 from deploy.run.events import Event
 from deploy.site.inventory import Site, read_site
-from tests.unit.judge.test_forecast import PENDING, RUNNING
+from tests.unit.judge.test_preview import PENDING, RUNNING
 from tests.unit.show.runs import result
 from tests.unit.site.sites import INVENTORY, write_site
 
@@ -93,14 +93,14 @@ def moved(*, has_state: bool = False) -> Moved:
 def test_what_is_lost(
     queue: list[dict[str, str]] | None, lost: list[str], *, has_state: bool, needs_consent: bool
 ) -> None:
-    forecast = with_move(forecast_of([]), moved(has_state=has_state), queue)
-    (loss,) = forecast.losses
+    preview = with_move(preview_of([]), moved(has_state=has_state), queue)
+    (loss,) = preview.losses
     assert (loss.parameter, loss.before, loss.after) == ("SlurmctldHost", "ctl0", "ctl1")
     assert [job.id for job in loss.jobs] == lost
-    assert forecast.needs_consent is needs_consent
+    assert preview.needs_consent is needs_consent
     assert "stop slurmctld on ctl0 and copy its StateSaveLocation to ctl1" in loss.why
 
 
 def test_a_state_that_was_copied_from_a_controller_that_stopped_loses_nothing() -> None:
-    before: Any = forecast_of([])
+    before: Any = preview_of([])
     assert with_move(before, moved(has_state=True), None) is before

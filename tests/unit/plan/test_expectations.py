@@ -4,8 +4,8 @@ from typing import Any
 import pytest
 
 from deploy.plan.build import build_plan
+from deploy.plan.generated_inventory import generated_inventory
 from deploy.plan.requirements import SYSTEMS
-from deploy.plan.wiring import wiring
 from deploy.site.inventory import read_site
 from tests.unit.site.sites import INVENTORY, write_site
 
@@ -16,7 +16,7 @@ def expected(directory: Path, host: str, inventory: str = INVENTORY, **files: st
     """What a host is held against; further files by the name of their group or host."""
     texts = {f"group_vars/{name.replace('_', '-')}.yml": text for name, text in files.items()}
     site = read_site(write_site(directory, inventory, texts))
-    base = wiring(site, build_plan(site), {})["all"]["children"]["phase_check"]
+    base = generated_inventory(site, build_plan(site), {})["all"]["children"]["phase_check"]
     return {**base["vars"]["host_check_site"], **base["hosts"][host]["host_check_host"]}
 
 

@@ -8,7 +8,7 @@ from deploy.plan import fingerprint
 from deploy.plan.build import build_plan
 from deploy.plan.catalog import PHASES
 from deploy.plan.fingerprint import fingerprints, plays
-from deploy.plan.wiring import wired_variables
+from deploy.plan.generated_inventory import wired_variables
 from deploy.site.inventory import read_site
 from tests.unit.site.sites import INVENTORY, write_site
 

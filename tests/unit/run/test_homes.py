@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from deploy.run import on_host
+from deploy.run import host_records
 
 ROOT = Path(__file__).parents[3]
 USER = 65534
@@ -63,7 +63,7 @@ def without_rights(program: str, *arguments: object) -> Any:  # noqa: ANN401
     return json.loads(done.stdout)
 
 
-LOOK = "from deploy.run import on_host; print(json.dumps(on_host.files(sys.argv[1:])))"
+LOOK = "from deploy.run import host_records; print(json.dumps(host_records.files(sys.argv[1:])))"
 OPEN = "print(json.dumps([pathlib.Path(path).exists() for path in sys.argv[1:]]))"
 PLACE = """
 module = load_module("roles/users/library/accounts.py")
@@ -88,10 +88,10 @@ def test_root_may_really_not_look(home: Path) -> None:
 def test_what_root_may_not_look_at_is_looked_at_as_its_owner(home: Path) -> None:
     keys, missing = home / ".ssh/authorized_keys", home / ".ssh/none"
     assert without_rights(LOOK, keys, missing, home) == {
-        **on_host.files([str(keys), str(missing), str(home)]),
+        **host_records.files([str(keys), str(missing), str(home)]),
         str(missing): None,
     }
-    assert on_host.files([str(keys)])[str(keys)]["content"] == hashlib.sha256(KEYS.encode()).hexdigest()
+    assert host_records.files([str(keys)])[str(keys)]["content"] == hashlib.sha256(KEYS.encode()).hexdigest()
 
 
 def test_what_not_even_its_owner_may_look_at_is_not_called_missing(home: Path) -> None:
@@ -129,8 +129,8 @@ def linked(request: pytest.FixtureRequest, place: Path, home: Path) -> Path:
 def test_a_home_that_is_a_link_has_its_keys(linked: Path, home: Path) -> None:
     keys = linked / ".ssh/authorized_keys"
     real = str(home / ".ssh/authorized_keys")
-    assert on_host.files([str(keys)])[str(keys)] == on_host.files([real])[real]
-    assert without_rights(LOOK, keys)[str(keys)] == on_host.files([real])[real]
+    assert host_records.files([str(keys)])[str(keys)] == host_records.files([real])[real]
+    assert without_rights(LOOK, keys)[str(keys)] == host_records.files([real])[real]
     assert without_rights(PLACE, linked, USER, "ssh-ed25519 B") == [True, ""]
     assert "ssh-ed25519 B" in Path(real).read_text()
     assert linked.is_symlink()
@@ -140,7 +140,7 @@ def test_a_home_that_is_a_link_has_its_keys(linked: Path, home: Path) -> None:
 def test_a_link_that_a_user_could_make_is_not_followed(home: Path) -> None:
     (home / "other").symlink_to("/etc")
     give(home / "other")
-    assert on_host.files([f"{home}/other/hostname"]) == {
+    assert host_records.files([f"{home}/other/hostname"]) == {
         f"{home}/other/hostname": {"type": "behind a link that is not root's"}
     }
 
@@ -150,15 +150,15 @@ def test_a_home_that_links_to_a_server_that_does_not_answer_holds_up_nobody(
 ) -> None:
     server, link = place / "server", place / "link"
     link.symlink_to("server/alice")
-    monkeypatch.setattr(on_host, "_remote_places", lambda: [str(server)])
+    monkeypatch.setattr(host_records, "_remote_places", lambda: [str(server)])
     # What is asked in a process of its own, for which nobody waits.
-    monkeypatch.setattr(on_host, "_in_time", lambda paths: dict.fromkeys(paths, "in time"))
+    monkeypatch.setattr(host_records, "_in_time", lambda paths: dict.fromkeys(paths, "in time"))
     keys, here = f"{link}/.ssh/authorized_keys", f"{place}/here"
-    assert on_host.files([keys, here]) == {keys: "in time", here: None}
+    assert host_records.files([keys, here]) == {keys: "in time", here: None}
 
 
 def test_links_that_lead_in_circles_come_to_an_end(place: Path) -> None:
     one, two = place / "one", place / "two"
     one.symlink_to(two)
     two.symlink_to(one)
-    assert on_host.files([f"{one}/file"]) == {f"{one}/file": None}
+    assert host_records.files([f"{one}/file"]) == {f"{one}/file": None}

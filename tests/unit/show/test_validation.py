@@ -9,7 +9,7 @@ from deploy.errors import ExitCode
 from deploy.show.validation import as_json, as_junit, lines
 from deploy.show.validation_page import as_html, bars
 from deploy.validate.catalog import Check, judged
-from deploy.validate.verdict import Judged, Validation, failed, not_applicable, not_measured, passed
+from deploy.validate.result import Judged, Validation, failed, not_applicable, not_measured, passed
 from tests.unit.validate.clusters import Cluster
 
 SCRIPT = "<script>alert(1)</script> & \"'"
@@ -96,11 +96,11 @@ def test_cases_for_a_ci_server() -> None:
         "errors": "0",
         "skipped": "2",
     }
-    cases = {(case.get("classname"), case.get("name")): case for case in root}
-    wrong = cases["ssh-gate", "n1"].find("failure")
+    contexts = {(context.get("classname"), context.get("name")): context for context in root}
+    wrong = contexts["ssh-gate", "n1"].find("failure")
     assert wrong is not None
     assert (wrong.get("message"), wrong.text) == (SCRIPT, "type <this>")
-    skipped = cases["mpi", "cluster <1>"].find("skipped")
+    skipped = contexts["mpi", "cluster <1>"].find("skipped")
     assert skipped is not None
     assert skipped.get("message") == "not applicable: the site has no MPI"
 
@@ -131,7 +131,7 @@ def test_a_page_shows_what_hosts_say_and_does_not_run_it() -> None:
 
 def test_bars_are_shares_of_the_largest() -> None:
     check = Judged("speed", "", (passed("", "n1", value=1.0), passed("", "n2", value=4.0), passed("", "n3")))
-    assert [(verdict.where, share) for verdict, share in bars(check)] == [("n2", 1.0), ("n1", 0.25)]
+    assert [(result.where, share) for result, share in bars(check)] == [("n2", 1.0), ("n1", 0.25)]
     assert bars(Judged("speed", "", (passed("", "n1", value=0.0),)))[0][1] == 0.0
 
 
@@ -139,6 +139,6 @@ def test_what_a_host_says_cannot_move_the_cursor_or_break_xml() -> None:
     def says(_: object) -> list[object]:
         return [failed("\x1b[2Jgone\x00\nnext", "n1", hint="a\x07b")]
 
-    (check,) = judged(Cluster().case(), [Check("odd", "", says)])  # type: ignore[arg-type]
-    assert (check.verdicts[0].message, check.verdicts[0].hint) == ("gone next", "ab")
+    (check,) = judged(Cluster().context(), [Check("odd", "", says)])  # type: ignore[arg-type]
+    assert (check.results[0].message, check.results[0].hint) == ("gone next", "ab")
     ET.fromstring(as_junit(validation(check)))  # noqa: S314 - it is ours

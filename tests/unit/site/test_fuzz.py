@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 
 from deploy.errors import DeployError, Severity
 from deploy.plan.build import build_plan
-from deploy.plan.wiring import wiring
+from deploy.plan.generated_inventory import generated_inventory
 from deploy.site.checks import site_findings
 from deploy.site.hardware import read_contract
 from deploy.site.inventory import read_site
@@ -49,7 +49,7 @@ def judge(inventory: str, texts: Mapping[str, str]) -> None:
         else:
             if all(finding.severity is Severity.WARNING for finding in findings):
                 contract = read_contract(site)
-                wiring(site, build_plan(site, contract), contract)
+                generated_inventory(site, build_plan(site, contract), contract)
         assert all(finding.message and finding.hint and finding.where for finding in findings)
 
 

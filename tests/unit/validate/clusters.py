@@ -9,12 +9,12 @@ from typing import Any
 from deploy.judge.site_status import site_status
 from deploy.run.events import HostResult
 from deploy.site.inventory import Host, Site
-from deploy.validate.case import Case
+from deploy.validate.answers import Answers
 from deploy.validate.catalog import CHECKS, judged
-from deploy.validate.evidence import Evidence
+from deploy.validate.context import Context
 from deploy.validate.questions import Questions
+from deploy.validate.result import Outcome, Result
 from deploy.validate.thresholds import Thresholds
-from deploy.validate.verdict import Outcome, Verdict
 from tests.unit.judge.statuses import NOW, answered, slurm_node
 from tests.unit.validate.measurements import PLAN, measured
 
@@ -258,7 +258,7 @@ def plan() -> dict[str, Any]:
 
 @dataclass
 class Cluster:
-    """What a test changes before it asks for the verdicts of a check."""
+    """What a test changes before it asks for the results of a check."""
 
     variables: dict[str, Any] = field(default_factory=dict)
     groups: dict[str, tuple[str, ...]] = field(default_factory=lambda: dict(GROUPS))
@@ -306,11 +306,11 @@ class Cluster:
         """One of Slurm's commands fails."""
         self.looks["ctl1"]["slurm"][what] = {"code": 1, "out": "", "why": why}
 
-    def case(self) -> Case:
+    def context(self) -> Context:
         """What a check looks at."""
         made = site(self.variables, self.groups)
         asked = (self.states, self.looks, self.credentials, self.jobs, self.leftovers, self.silent)
-        evidence = Evidence(
+        answers = Answers(
             *asked,
             complaints=self.complaints,
             admins=self.admins,
@@ -322,30 +322,30 @@ class Cluster:
             made, self.states, {}, {}, asked=list(made.hosts), limit=None, inventory="inventory.ini", at=NOW
         )
         questions = Questions(MARKER, NONCE, self.plan)
-        return Case(made, self.contract, questions, evidence, status, self.thresholds)
+        return Context(made, self.contract, questions, answers, status, self.thresholds)
 
-    def verdicts(self, name: str) -> tuple[Verdict, ...]:
+    def results(self, name: str) -> tuple[Result, ...]:
         """What a check says."""
-        return judged(self.case(), [check for check in CHECKS if check.name == name])[0].verdicts
+        return judged(self.context(), [check for check in CHECKS if check.name == name])[0].results
 
 
 Change = Callable[[Cluster], object]
 
 
-def by_outcome(verdicts: tuple[Verdict, ...], outcome: Outcome) -> dict[str, str]:
-    """By place, the messages of the verdicts that ended so."""
-    return {verdict.where: verdict.message for verdict in verdicts if verdict.outcome is outcome}
+def by_outcome(results: tuple[Result, ...], outcome: Outcome) -> dict[str, str]:
+    """By place, the messages of the results that ended so."""
+    return {result.where: result.message for result in results if result.outcome is outcome}
 
 
 def expect_fault(check: str, change: Change, messages: dict[str, str], hint: str) -> None:
     """A cluster with that change fails the check with these messages by place; the hints have the hint."""
     cluster = Cluster()
     change(cluster)
-    verdicts = cluster.verdicts(check)
-    assert by_outcome(verdicts, Outcome.FAILED) == messages
-    assert all(hint in verdict.hint for verdict in verdicts if verdict.outcome is Outcome.FAILED)
+    results = cluster.results(check)
+    assert by_outcome(results, Outcome.FAILED) == messages
+    assert all(hint in result.hint for result in results if result.outcome is Outcome.FAILED)
 
 
 def outcomes(cluster: Cluster) -> Iterator[tuple[str, Outcome]]:
     """How every check ended."""
-    yield from ((check.check, check.outcome) for check in judged(cluster.case(), CHECKS))
+    yield from ((check.check, check.outcome) for check in judged(cluster.context(), CHECKS))

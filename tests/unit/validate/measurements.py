@@ -38,11 +38,11 @@ def all_reduce(
 
 def bandwidths(to_device: tuple[float, ...] = (25.1, 25.2)) -> dict[str, Any]:
     """A run of nvbandwidth on a node with two GPUs."""
-    cases = [
+    contexts = [
         _case("host_to_device_memcpy_ce", [[f"{figure}" for figure in to_device]]),
         _case("device_to_device_memcpy_read_ce", [["N/A", "270.1"], ["270.3", "N/A"]]),
     ]
-    return _run(json.dumps({"nvbandwidth": {"testcases": cases}}))
+    return _run(json.dumps({"nvbandwidth": {"testcases": contexts}}))
 
 
 def _case(name: str, matrix: list[list[str]]) -> dict[str, Any]:

@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from deploy.validate.baseline import keep_baseline, read_baseline, with_regressions
+from deploy.validate.result import Judged, Outcome, failed, passed
 from deploy.validate.thresholds import Thresholds
-from deploy.validate.verdict import Judged, Outcome, failed, passed
 
 
 def speed(**seconds: float) -> Judged:
@@ -34,10 +34,10 @@ def test_what_became_much_slower_failed() -> None:
     baseline = {"speed": {"node1": 0.2, "node2": 0.2, "node3": 0.0}}
     checks = [speed(node1=0.29, node2=0.31, node3=9.0, node4=9.0)]
     (found,) = with_regressions(checks, baseline, Thresholds())
-    assert [verdict.where for verdict in found.of(Outcome.FAILED)] == ["node2"]
-    (verdict,) = found.of(Outcome.FAILED)
-    assert verdict.message == "ran: 55 % slower than in the last good validation"
-    assert ".deploy/validation.json" in verdict.hint
+    assert [result.where for result in found.of(Outcome.FAILED)] == ["node2"]
+    (result,) = found.of(Outcome.FAILED)
+    assert result.message == "ran: 55 % slower than in the last good validation"
+    assert ".deploy/validation.json" in result.hint
     (found,) = with_regressions(checks, baseline, Thresholds(regression_percent=60))
     assert found.outcome is Outcome.PASSED
 

@@ -19,10 +19,10 @@ def test_the_copies_of_a_gpu() -> None:
 
 def test_between_gpus_a_gpu_and_itself_does_not_count() -> None:
     matrix = [["N/A", "373.22"], ["372.05", "0.00"]]
-    case = {"name": "device_to_device_memcpy_read_ce", "status": "Passed", "bandwidth_matrix": matrix}
+    context = {"name": "device_to_device_memcpy_read_ce", "status": "Passed", "bandwidth_matrix": matrix}
     waived = {"name": "other", "status": "Waived"}
     error = {"name": "third", "status": "Error"}
-    found = nvbandwidth("words {\n" + json.dumps({"nvbandwidth": {"testcases": [case, waived, error]}}))
+    found = nvbandwidth("words {\n" + json.dumps({"nvbandwidth": {"testcases": [context, waived, error]}}))
     assert found == {
         "copies": {"device_to_device_memcpy_read_ce": {"0<>1": 373.22, "1<>0": 372.05}},
         "wrong": ["third: error"],

@@ -2,9 +2,9 @@
 
 import pytest
 
+from deploy.validate.answers import JOBS
 from deploy.validate.catalog import CHECKS, chosen
-from deploy.validate.evidence import JOBS
-from deploy.validate.verdict import Outcome
+from deploy.validate.result import Outcome
 from tests.unit.judge.statuses import answered, slurm_node
 from tests.unit.validate.clusters import (
     BUSY,
@@ -48,7 +48,7 @@ def test_a_cluster_that_nobody_reached_proves_nothing() -> None:
         "job",
     }
     assert not {name for name, outcome in found.items() if outcome is Outcome.PASSED}
-    assert by_outcome(lost.verdicts("job"), Outcome.FAILED) == {
+    assert by_outcome(lost.results("job"), Outcome.FAILED) == {
         "login1": "the jobs could not be run: No route to host"
     }
 
@@ -78,10 +78,10 @@ def test_a_cluster_before_its_first_deployment_gets_clear_verdicts() -> None:
     assert {
         found[name] for name in ("nodes", "partitions", "qos", "associations", "gpu-binding", "array")
     } == {Outcome.NOT_MEASURED}
-    assert by_outcome(bare.verdicts("configuration"), Outcome.FAILED) == dict.fromkeys(
+    assert by_outcome(bare.results("configuration"), Outcome.FAILED) == dict.fromkeys(
         bare.looks, "there is no slurm.conf"
     )
-    assert by_outcome(bare.verdicts("controllers"), Outcome.FAILED) == {
+    assert by_outcome(bare.results("controllers"), Outcome.FAILED) == {
         "ctl1": "scontrol ping: scontrol: No such file or directory"
     }
 
@@ -89,8 +89,8 @@ def test_a_cluster_before_its_first_deployment_gets_clear_verdicts() -> None:
 @pytest.mark.parametrize("name", [check.name for check in CHECKS if check.kinds and check.name != "job"])
 def test_without_jobs_nothing_is_said_of_jobs(name: str) -> None:
     without = Cluster(jobs=None, leftovers={})
-    (verdict,) = without.verdicts(name) or (None,)
-    assert verdict is None or verdict.outcome is Outcome.NOT_MEASURED
+    (result,) = without.results(name) or (None,)
+    assert result is None or result.outcome is Outcome.NOT_MEASURED
 
 
 def test_nodes_that_users_occupy_are_not_measured() -> None:
@@ -101,7 +101,7 @@ def test_nodes_that_users_occupy_are_not_measured() -> None:
             busy.done[kind][node] = BUSY
         busy.done["single"][node] = [BUSY, BUSY]
     for name in ("job", "memory-limit", "containers", "gpu-binding"):
-        assert by_outcome(busy.verdicts(name), Outcome.NOT_MEASURED) == dict.fromkeys(
+        assert by_outcome(busy.results(name), Outcome.NOT_MEASURED) == dict.fromkeys(
             NODES, "its resources belong to jobs of users at the moment"
         )
     busy.done["mpi"] = {**BUSY, "expected": 4}
@@ -112,7 +112,7 @@ def test_nodes_that_users_occupy_are_not_measured() -> None:
 def test_a_free_node_that_slurm_calls_busy_failed() -> None:
     odd = Cluster()
     odd.done["probes"]["node1"] = BUSY
-    assert "Requested nodes are busy" in by_outcome(odd.verdicts("job"), Outcome.FAILED)["node1"]
+    assert "Requested nodes are busy" in by_outcome(odd.results("job"), Outcome.FAILED)["node1"]
     odd.done["mpi"] = {**BUSY, "expected": 4}
     assert dict(outcomes(odd))["mpi"] is Outcome.FAILED
 

@@ -11,11 +11,11 @@ from deploy.judge.site_status import site_status
 from deploy.run.events import HostResult, Status
 from deploy.site.inventory import Host, Site
 from deploy.validate import slurm_text
-from deploy.validate.case import Case
+from deploy.validate.answers import Answers
 from deploy.validate.catalog import CHECKS, judged
-from deploy.validate.evidence import Evidence
+from deploy.validate.context import Context
 from deploy.validate.questions import Questions
-from deploy.validate.verdict import Outcome
+from deploy.validate.result import Outcome
 from tests.unit.judge.statuses import NOW
 from tests.unit.validate.clusters import GROUPS
 
@@ -40,7 +40,7 @@ def recorded(release: str) -> Recorded:
     return content
 
 
-def case(content: Recorded) -> Case:
+def context(content: Recorded) -> Context:
     hosts = {
         name: Host(
             name,
@@ -55,25 +55,25 @@ def case(content: Recorded) -> Case:
         for host, answer in content["states"].items()
     }
     keys = ("looks", "credentials", "jobs", "leftovers")
-    evidence = Evidence(states, **{key: content[key] for key in keys})
+    answers = Answers(states, **{key: content[key] for key in keys})
     questions = Questions(content["marker"], content["nonce"], content["plan"])
     status = site_status(
         site, states, {}, {}, asked=list(hosts), limit=None, inventory="inventory.ini", at=NOW
     )
-    return Case(site, content["contract"], questions, evidence, status)
+    return Context(site, content["contract"], questions, answers, status)
 
 
 def failures(content: Recorded) -> dict[str, dict[str, str]]:
     return {
-        check.check: {verdict.where: verdict.message for verdict in check.of(Outcome.FAILED)}
-        for check in judged(case(content), CHECKS)
+        check.check: {result.where: result.message for result in check.of(Outcome.FAILED)}
+        for check in judged(context(content), CHECKS)
         if check.outcome is Outcome.FAILED
     }
 
 
 @pytest.mark.parametrize("release", RELEASES)
 def test_a_healthy_cluster_passes(release: str) -> None:
-    found = {check.check: check.outcome for check in judged(case(recorded(release)), CHECKS)}
+    found = {check.check: check.outcome for check in judged(context(recorded(release)), CHECKS)}
     assert failures(recorded(release)) == {}
     assert {name for name, outcome in found.items() if outcome is not Outcome.PASSED} == ELSEWHERE | LATER
     assert {found[name] for name in LATER} == {Outcome.NOT_MEASURED}

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from deploy.validate.verdict import Outcome
+from deploy.validate.result import Outcome
 from tests.unit.validate.clusters import Change, Cluster, by_outcome, expect_fault
 from tests.unit.validate.measurements import loaded
 
@@ -82,7 +82,7 @@ def test_what_was_not_measured_does_not_pass(reason: str) -> None:
     change, message = UNMEASURED[reason]
     cluster = Cluster()
     change(cluster)
-    found = by_outcome(cluster.verdicts("burn-in"), Outcome.NOT_MEASURED)
+    found = by_outcome(cluster.results("burn-in"), Outcome.NOT_MEASURED)
     assert found.keys() == {"node1"}
     assert message in found["node1"]
 
@@ -90,7 +90,7 @@ def test_what_was_not_measured_does_not_pass(reason: str) -> None:
 def test_it_must_be_asked_for() -> None:
     cluster = Cluster()
     del cluster.done["burn_in"]
-    assert by_outcome(cluster.verdicts("burn-in"), Outcome.NOT_MEASURED) == {
+    assert by_outcome(cluster.results("burn-in"), Outcome.NOT_MEASURED) == {
         "": "not asked for: --burn-in HOURS"
     }
 
@@ -106,7 +106,7 @@ def test_a_node_slower_than_its_like_is_found_and_one_of_another_type_is_not() -
         for node in nodes
     }
     cluster.complaints = {node: {"lines": [], "count": 0, "why": ""} for node in nodes}
-    found = cluster.verdicts("burn-in")
+    found = cluster.results("burn-in")
     assert by_outcome(found, Outcome.FAILED) == {"node3": "HPL: 1700 GFLOP/s, others of its type >= 1800"}
     assert len(by_outcome(found, Outcome.PASSED)) == 7
 
@@ -118,14 +118,14 @@ def test_one_slow_gpu_among_all_of_a_type_is_found() -> None:
     records: dict[str, Any] = {node: {"rounds": [loaded(node)], "jobs": [], "waited": 0} for node in nodes}
     records["node2"]["rounds"][0]["gpus"][1]["rate"] = 200.0
     cluster.done["burn_in"]["nodes"] = records
-    assert by_outcome(cluster.verdicts("burn-in"), Outcome.FAILED) == {
+    assert by_outcome(cluster.results("burn-in"), Outcome.FAILED) == {
         "node2": "GPU 1: 200 TFLOP/s, others of its type >= 225"
     }
 
 
 def test_a_kernel_that_was_not_asked_is_said() -> None:
     cluster = Cluster(complaints={"node1": {"lines": [], "count": 0, "why": "no journal"}})
-    found = by_outcome(cluster.verdicts("burn-in"), Outcome.PASSED)
+    found = by_outcome(cluster.results("burn-in"), Outcome.PASSED)
     assert found["node1"].endswith("every result right (its kernel's log was not read: no journal)")
     assert found["node2"].endswith("(its kernel's log was not read: it could not be asked)")
     assert "HPL 2000 GFLOP/s, GPU 0 250 TFLOP/s" in found["node1"]
@@ -137,7 +137,7 @@ def test_why_a_node_was_not_loaded() -> None:
     nodes["node1"] = {"rounds": [], "jobs": [], "waited": 1}
     nodes["node2"] = {"rounds": [], "jobs": [], "waited": 0}
     cluster.done["trouble"] = ["sbatch: other", "burn-in on node2: Invalid account"]
-    assert by_outcome(cluster.verdicts("burn-in"), Outcome.NOT_MEASURED) == {
+    assert by_outcome(cluster.results("burn-in"), Outcome.NOT_MEASURED) == {
         "node1": "it was idle, but its job did not begin within a minute",
         "node2": "burn-in on node2: Invalid account",
     }

@@ -1,8 +1,8 @@
 import pytest
 
-from deploy.plan.gpu_wiring import has_mig
+from deploy.plan.gpu_vars import has_mig
+from deploy.validate.result import Outcome
 from deploy.validate.thresholds import Thresholds
-from deploy.validate.verdict import Outcome
 from tests.unit.judge.statuses import answered, lost
 from tests.unit.validate.clusters import ADDRESSES, NODES, Change, Cluster, by_outcome, site
 
@@ -117,13 +117,13 @@ def test_a_fault_is_found_where_it_is(
 ) -> None:
     cluster = Cluster()
     change(cluster)
-    verdicts = cluster.verdicts(check)
-    failed = by_outcome(verdicts, Outcome.FAILED)
+    results = cluster.results(check)
+    failed = by_outcome(results, Outcome.FAILED)
     assert failed.keys() == messages.keys()
     assert {name: messages[name] in message for name, message in failed.items()} == dict.fromkeys(
         failed, True
     )
-    assert all(hint in verdict.hint for verdict in verdicts if verdict.outcome is Outcome.FAILED)
+    assert all(hint in result.hint for result in results if result.outcome is Outcome.FAILED)
 
 
 def test_a_host_that_knows_nobody_is_not_quoted_at_length() -> None:
@@ -132,7 +132,7 @@ def test_a_host_that_knows_nobody_is_not_quoted_at_length() -> None:
     cluster.groups["slurm-node"] = ("node1", "node2", "node3", "node4")
     cluster.groups["slurm-cluster"] = (*ADDRESSES, "node3", "node4")
     cluster.looks["login1"]["addresses"] |= {"node3": [], "node4": []}
-    assert by_outcome(cluster.verdicts("names"), Outcome.FAILED)["login1"].endswith("; and 2 more")
+    assert by_outcome(cluster.results("names"), Outcome.FAILED)["login1"].endswith("; and 2 more")
 
 
 def test_mounts() -> None:
@@ -140,31 +140,31 @@ def test_mounts() -> None:
     cluster = Cluster(variables={"network_mounts_filesystems": [scratch]})
     for name, look in cluster.looks.items():
         look["mounted"] = {"/scratch": "" if name == "node2" else "beegfs"}
-    verdicts = cluster.verdicts("mounts")
-    assert by_outcome(verdicts, Outcome.FAILED) == {"node2": "not mounted: /scratch"}
-    assert by_outcome(verdicts, Outcome.PASSED) == dict.fromkeys(("ctl1", "login1", "node1"), "1 mounted")
-    assert next(v.hint for v in verdicts if v.where == "node2") == "mount /scratch   (on node2)"
+    results = cluster.results("mounts")
+    assert by_outcome(results, Outcome.FAILED) == {"node2": "not mounted: /scratch"}
+    assert by_outcome(results, Outcome.PASSED) == dict.fromkeys(("ctl1", "login1", "node1"), "1 mounted")
+    assert next(v.hint for v in results if v.where == "node2") == "mount /scratch   (on node2)"
 
 
 def test_a_node_without_a_contract_is_not_measured() -> None:
     cluster = Cluster()
     cluster.states["node1"] = answered("node1")
-    assert by_outcome(cluster.verdicts("hardware"), Outcome.NOT_MEASURED).keys() == {"node1"}
+    assert by_outcome(cluster.results("hardware"), Outcome.NOT_MEASURED).keys() == {"node1"}
     del cluster.contract["node1"]
-    assert by_outcome(cluster.verdicts("nodes"), Outcome.NOT_MEASURED).keys() == {"node1"}
+    assert by_outcome(cluster.results("nodes"), Outcome.NOT_MEASURED).keys() == {"node1"}
 
 
 def test_nodes_are_as_fast_as_their_own_kind() -> None:
     cluster = Cluster()
     cluster.done["probes"]["node2"]["answers"][0]["work_seconds"] = 2.0
     cluster.contract["node2"]["cpus"] = 128
-    assert by_outcome(cluster.verdicts("speed"), Outcome.PASSED).keys() == {*NODES}
+    assert by_outcome(cluster.results("speed"), Outcome.PASSED).keys() == {*NODES}
 
 
 def test_a_site_says_what_slow_is() -> None:
     cluster = Cluster(thresholds=Thresholds(slow_node_ratio=2.0))
     _slow(cluster)
-    assert by_outcome(cluster.verdicts("speed"), Outcome.PASSED).keys() == {*NODES}
+    assert by_outcome(cluster.results("speed"), Outcome.PASSED).keys() == {*NODES}
 
 
 def test_divided_gpus() -> None:
@@ -172,9 +172,9 @@ def test_divided_gpus() -> None:
     assert has_mig(site(layout).nodes[0])
     cluster = Cluster(variables=layout)
     cluster.says("nodes", "gpu:a100:2(S:0-1)", "gpu:1g.5gb:14(S:0-1)")
-    assert by_outcome(cluster.verdicts("nodes"), Outcome.PASSED) == dict.fromkeys(
+    assert by_outcome(cluster.results("nodes"), Outcome.PASSED) == dict.fromkeys(
         NODES, "4 CPUs, 8000 MiB, 14 x 1g.5gb"
     )
     assert cluster.plan is not None
     cluster.plan |= {"gpus": {}, "divided": [*NODES]}
-    assert by_outcome(cluster.verdicts("gpu-binding"), Outcome.NOT_MEASURED).keys() == {*NODES}
+    assert by_outcome(cluster.results("gpu-binding"), Outcome.NOT_MEASURED).keys() == {*NODES}

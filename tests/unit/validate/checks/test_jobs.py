@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from deploy.validate.verdict import Outcome
+from deploy.validate.result import Outcome
 from tests.unit.validate.clusters import (
     NODES,
     Change,
@@ -380,10 +380,10 @@ UNMEASURED: dict[str, tuple[str, Change, dict[str, str]]] = {
 def test_what_could_not_be_seen_is_not_measured(check: str, change: Change, messages: dict[str, str]) -> None:
     cluster = Cluster()
     change(cluster)
-    verdicts = cluster.verdicts(check)
-    assert by_outcome(verdicts, Outcome.NOT_MEASURED) == messages
-    assert by_outcome(verdicts, Outcome.FAILED) == {}
-    assert not messages.keys() & by_outcome(verdicts, Outcome.PASSED).keys()
+    results = cluster.results(check)
+    assert by_outcome(results, Outcome.NOT_MEASURED) == messages
+    assert by_outcome(results, Outcome.FAILED) == {}
+    assert not messages.keys() & by_outcome(results, Outcome.PASSED).keys()
 
 
 @pytest.mark.parametrize(
@@ -399,30 +399,30 @@ def test_what_the_site_does_not_have_is_not_applicable(check: str, lacks: dict[s
     cluster = Cluster()
     assert cluster.plan is not None
     cluster.plan |= lacks
-    (verdict,) = cluster.verdicts(check)
-    assert verdict.outcome is Outcome.NOT_APPLICABLE
+    (result,) = cluster.results(check)
+    assert result.outcome is Outcome.NOT_APPLICABLE
 
 
 def test_a_login_whose_probe_said_nothing() -> None:
     cluster = Cluster()
     cluster.done["probes"]["node1"] = run()
     _ssh("node1", without=run(code=255, said="Permission denied (publickey)"))(cluster)
-    assert by_outcome(cluster.verdicts("ssh-gate"), Outcome.FAILED).keys() == {"node1"}
+    assert by_outcome(cluster.results("ssh-gate"), Outcome.FAILED).keys() == {"node1"}
 
 
 def test_jobs_one_after_the_other_may_have_the_same_gpu() -> None:
     cluster = Cluster()
     _gpus((FIRST,), (FIRST,), at_once=False)(cluster)
-    assert by_outcome(cluster.verdicts("gpu-binding"), Outcome.FAILED) == {}
+    assert by_outcome(cluster.results("gpu-binding"), Outcome.FAILED) == {}
 
 
 def test_measurements_have_a_unit() -> None:
     for check in ("job", "job-on-all", "mpi", "speed"):
-        assert all(v.value is not None and v.unit == "s" for v in Cluster().verdicts(check))
+        assert all(v.value is not None and v.unit == "s" for v in Cluster().results(check))
 
 
 def test_rows_are_found_by_their_job() -> None:
     cluster = Cluster()
     cluster.done["accounting"] = [row(number, "node1") for number in range(5)]
-    assert cluster.case().row("3") == row(3, "node1")
-    assert cluster.case().row("9") is None
+    assert cluster.context().row("3") == row(3, "node1")
+    assert cluster.context().row("9") is None

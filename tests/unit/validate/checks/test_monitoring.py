@@ -2,10 +2,10 @@
 
 import pytest
 
-from deploy.validate.evidence import MONITORING
+from deploy.validate.answers import MONITORING
 from deploy.validate.programs.monitoring import ask
+from deploy.validate.result import Outcome
 from deploy.validate.thresholds import Thresholds
-from deploy.validate.verdict import Outcome
 from tests.unit.validate.clusters import ADDRESSES, GROUPS, Change, Cluster, by_outcome, expect_fault, reply
 from tests.unit.validate.programs.test_monitoring import daemon, prometheus
 
@@ -207,11 +207,11 @@ def test_what_a_real_prometheus_said() -> None:
         said = ask({"prometheus": place, "doors": []})
     cluster = Cluster()
     cluster.watched["prometheus"] = said["prometheus"]
-    assert by_outcome(cluster.verdicts("prometheus"), Outcome.PASSED).keys() == {"ctl1"}
-    found = by_outcome(cluster.verdicts("targets"), Outcome.FAILED)
+    assert by_outcome(cluster.results("prometheus"), Outcome.PASSED).keys() == {"ctl1"}
+    found = by_outcome(cluster.results("targets"), Outcome.FAILED)
     assert found.keys() == {"node1"}
     assert found["node1"].startswith('job node is down: Get "http://10.213.5.11:9100/metrics": dial tcp')
-    assert by_outcome(cluster.verdicts("alerts"), Outcome.FAILED) == {
+    assert by_outcome(cluster.results("alerts"), Outcome.FAILED) == {
         "node2": "SlurmdStopped since 2026-11-22 04:50 UTC: slurmd does not run on node2"
     }
 
@@ -220,32 +220,32 @@ def test_what_does_not_answer_says_nothing_of_others() -> None:
     cluster = Cluster()
     _all_of_prometheus(GONE)(cluster)
     for name in ("targets", "alerts"):
-        assert by_outcome(cluster.verdicts(name), Outcome.NOT_MEASURED) == {
+        assert by_outcome(cluster.results(name), Outcome.NOT_MEASURED) == {
             "ctl1": "Prometheus at http://10.0.0.1:9090: Connection refused"
         }
     cluster = Cluster()
     cluster.watched["prometheus"]["runtime"] = reply(200, None, "its answer is not understood")
-    assert by_outcome(cluster.verdicts("prometheus"), Outcome.NOT_MEASURED).keys() == {"ctl1"}
+    assert by_outcome(cluster.results("prometheus"), Outcome.NOT_MEASURED).keys() == {"ctl1"}
 
 
 def test_a_target_that_was_not_asked_yet_is_not_measured() -> None:
     cluster = Cluster()
     for target in cluster.watched["prometheus"]["targets"]["data"]:
         target["health"] = "unknown" if target["instance"] == "node2" else "up"
-    assert by_outcome(cluster.verdicts("targets"), Outcome.NOT_MEASURED) == {
+    assert by_outcome(cluster.results("targets"), Outcome.NOT_MEASURED) == {
         "node2": "Prometheus has not asked it yet: job node"
     }
-    assert by_outcome(cluster.verdicts("targets"), Outcome.PASSED).keys() == ADDRESSES.keys() - {"node2"}
+    assert by_outcome(cluster.results("targets"), Outcome.PASSED).keys() == ADDRESSES.keys() - {"node2"}
 
 
 def test_alerts_that_may_fire_and_notices_are_no_finding() -> None:
     cluster = Cluster(thresholds=Thresholds(alerts_that_may_fire=("HomeFull",)))
     _firing(alert("HomeFull"), alert("HostRestarted", severity="info"))(cluster)
-    assert by_outcome(cluster.verdicts("alerts"), Outcome.PASSED) == {
+    assert by_outcome(cluster.results("alerts"), Outcome.PASSED) == {
         "ctl1": "none fires; passed over: HomeFull, HostRestarted"
     }
     _firing(alert("HomeFull"), alert("DiskFull"))(cluster)
-    assert by_outcome(cluster.verdicts("alerts"), Outcome.FAILED) == {"node1": f"DiskFull {SINCE}"}
+    assert by_outcome(cluster.results("alerts"), Outcome.FAILED) == {"node1": f"DiskFull {SINCE}"}
 
 
 def test_a_cluster_that_nobody_watches() -> None:
@@ -258,17 +258,17 @@ def test_a_cluster_that_nobody_watches() -> None:
         "doors": {},
     }
     for name in CHECKS:
-        (verdict,) = unwatched.verdicts(name)
-        assert verdict.outcome is Outcome.NOT_APPLICABLE
-        assert verdict.message == "the cluster is not watched: slurm-metric has no host"
+        (result,) = unwatched.results(name)
+        assert result.outcome is Outcome.NOT_APPLICABLE
+        assert result.message == "the cluster is not watched: slurm-metric has no host"
     unwatched.watched["doors"] = {"login1": ""}
-    assert by_outcome(unwatched.verdicts("portals"), Outcome.PASSED) == {"login1": "answers"}
+    assert by_outcome(unwatched.results("portals"), Outcome.PASSED) == {"login1": "answers"}
 
 
 def test_a_site_without_grafana() -> None:
     cluster = Cluster()
     cluster.watched["grafana"] = None
-    assert by_outcome(cluster.verdicts("grafana"), Outcome.NOT_APPLICABLE) == {
+    assert by_outcome(cluster.results("grafana"), Outcome.NOT_APPLICABLE) == {
         "": "the site has no Grafana (grafana_source: none)"
     }
 
@@ -277,18 +277,18 @@ def test_a_site_without_grafana() -> None:
 def test_a_host_that_could_not_be_asked(name: str) -> None:
     lost = Cluster(monitoring=None)
     lost.silent[MONITORING, "ctl1"] = "'site_word' is undefined"
-    assert by_outcome(lost.verdicts(name), Outcome.NOT_MEASURED) == {
+    assert by_outcome(lost.results(name), Outcome.NOT_MEASURED) == {
         "ctl1": "its host could not be asked: 'site_word' is undefined"
     }
 
 
 def test_gates_of_which_nothing_is_known() -> None:
     cluster = Cluster(admins={"node1": {"admins": {}}})
-    assert by_outcome(cluster.verdicts("admin-logins"), Outcome.NOT_MEASURED) == {
+    assert by_outcome(cluster.results("admin-logins"), Outcome.NOT_MEASURED) == {
         "node1": "no account there belongs to an admin",
         "node2": "PAM could not be asked there",
     }
     open_ = Cluster(variables={"job_ssh_admits": "everyone"})
-    assert by_outcome(open_.verdicts("admin-logins"), Outcome.NOT_APPLICABLE) == {
+    assert by_outcome(open_.results("admin-logins"), Outcome.NOT_APPLICABLE) == {
         "": "no compute node is closed to logins"
     }

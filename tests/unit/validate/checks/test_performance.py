@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from deploy.validate.verdict import Outcome
+from deploy.validate.result import Outcome
 from tests.unit.validate.clusters import BUSY, NODES, Change, Cluster, by_outcome, expect_fault, run
 from tests.unit.validate.measurements import all_reduce, bandwidths, diagnostics, trained
 
@@ -135,9 +135,9 @@ def test_a_site_without_the_program(check: str) -> None:
         cluster.done[kind][KIND] = {"alone": {"node1": MISSING}, "nodes": [], "tasks": 2}
     for kind in ("nvbandwidth", "dcgm"):
         cluster.done[kind] = {"node1": MISSING}
-    (verdict,) = cluster.verdicts(check)
-    assert verdict.outcome is Outcome.NOT_APPLICABLE
-    assert verdict.message.startswith("node1 has no the-program: install ")
+    (result,) = cluster.results(check)
+    assert result.outcome is Outcome.NOT_APPLICABLE
+    assert result.message.startswith("node1 has no the-program: install ")
 
 
 @pytest.mark.parametrize("check", CHECKS)
@@ -148,7 +148,7 @@ def test_nodes_of_users_are_not_measured(check: str) -> None:
         cluster.done[kind][KIND] = {"alone": dict.fromkeys(NODES, BUSY), "nodes": [], "tasks": 2}
     for kind in ("nvbandwidth", "dcgm"):
         cluster.done[kind] = dict.fromkeys(NODES, BUSY)
-    assert {*by_outcome(cluster.verdicts(check), Outcome.NOT_MEASURED)} == {*NODES}
+    assert {*by_outcome(cluster.results(check), Outcome.NOT_MEASURED)} == {*NODES}
 
 
 @pytest.mark.parametrize("check", CHECKS[:-1])
@@ -156,9 +156,9 @@ def test_a_site_without_gpus(check: str) -> None:
     cluster = Cluster()
     assert cluster.plan
     cluster.plan["gpus"] = {}
-    assert by_outcome(cluster.verdicts(check), Outcome.NOT_APPLICABLE) == {"": "no node has GPUs"}
+    assert by_outcome(cluster.results(check), Outcome.NOT_APPLICABLE) == {"": "no node has GPUs"}
     cluster.plan["divided"] = ["node1"]
-    assert by_outcome(cluster.verdicts(check), Outcome.NOT_MEASURED) == {"": "GPUs are divided (MIG)"}
+    assert by_outcome(cluster.results(check), Outcome.NOT_MEASURED) == {"": "GPUs are divided (MIG)"}
 
 
 @pytest.mark.parametrize("check", CHECKS)
@@ -166,9 +166,9 @@ def test_what_was_left_out_is_not_measured(check: str) -> None:
     cluster = Cluster()
     assert cluster.plan
     cluster.plan["kinds"] = ["probes"]
-    (verdict,) = cluster.verdicts(check)
-    assert verdict.outcome is Outcome.NOT_MEASURED
-    assert "--quick" in verdict.message
+    (result,) = cluster.results(check)
+    assert result.outcome is Outcome.NOT_MEASURED
+    assert "--quick" in result.message
 
 
 def test_the_slow_node_is_named_by_its_pairs() -> None:
@@ -186,13 +186,13 @@ def test_the_slow_node_is_named_by_its_pairs() -> None:
         "together": all_reduce(*nodes, speed=13.0),
         "pairs": pairs,
     }
-    assert by_outcome(cluster.verdicts("nccl-bandwidth"), Outcome.FAILED) == {
+    assert by_outcome(cluster.results("nccl-bandwidth"), Outcome.FAILED) == {
         "": "13 GB/s over 4 nodes; slow in pairs: node3",
         "node3": "12 GB/s with a neighbour",
     }
     broken = {name: all_reduce(*name.split(), wrong=int("node3" in name)) for name in pairs}
     cluster.done["nccl"][KIND] |= {"together": all_reduce(*nodes, wrong=9), "pairs": broken}
-    assert by_outcome(cluster.verdicts("nccl"), Outcome.FAILED) == {
+    assert by_outcome(cluster.results("nccl"), Outcome.FAILED) == {
         "node3": "over 4 nodes: 9 wrong values; in pairs it fails with node3"
     }
 
@@ -201,15 +201,15 @@ def test_all_pairs_are_fast_enough() -> None:
     cluster = Cluster()
     pairs = {"node1 node2": all_reduce(*NODES, speed=47.0)}
     cluster.done["nccl"][KIND] |= {"together": all_reduce(*NODES, speed=13.0), "pairs": pairs}
-    (verdict,) = [v for v in cluster.verdicts("nccl-bandwidth") if v.outcome is Outcome.FAILED]
-    assert (verdict.where, "switches" in verdict.hint) == ("", True)
+    (result,) = [v for v in cluster.results("nccl-bandwidth") if v.outcome is Outcome.FAILED]
+    assert (result.where, "switches" in result.hint) == ("", True)
 
 
 def test_without_a_figure_the_site_is_asked_for_one() -> None:
     cluster = Cluster()
     assert cluster.plan
     cluster.plan["performance"] = {**cluster.plan["performance"], "expected": [], "ports": {}}
-    found = by_outcome(cluster.verdicts("nccl-bandwidth"), Outcome.NOT_MEASURED)
+    found = by_outcome(cluster.results("nccl-bandwidth"), Outcome.NOT_MEASURED)
     assert found.keys() == {"node1", "node2", ""}
     assert "{gpu: NVIDIA A100-SXM4-80GB, gpus: 2, fabric: 2x200, gb_per_s: …}" in found[""]
 
@@ -223,7 +223,7 @@ def test_a_copy_slower_than_all_others_is_found() -> None:
         "node2": bandwidths((25.0, 12.4)),
         "node3": bandwidths((25.3, 25.1)),
     }
-    assert by_outcome(cluster.verdicts("nvbandwidth"), Outcome.FAILED) == {
+    assert by_outcome(cluster.results("nvbandwidth"), Outcome.FAILED) == {
         "node2": "host_to_device_memcpy_ce of GPU 1: 12.4 GB/s, others >= 22.6"
     }
 
@@ -232,5 +232,5 @@ def test_nodes_that_were_not_free_at_once() -> None:
     cluster = Cluster()
     for kind in ("nccl", "training"):
         cluster.done[kind][KIND]["together"] = BUSY
-        found = by_outcome(cluster.verdicts(kind), Outcome.NOT_MEASURED)
+        found = by_outcome(cluster.results(kind), Outcome.NOT_MEASURED)
         assert found == {"": "the nodes were not free at the same time"}

@@ -1,6 +1,6 @@
 import pytest
 
-from deploy.validate.verdict import Outcome
+from deploy.validate.result import Outcome
 from tests.unit.judge.statuses import answered, slurm_node
 from tests.unit.validate.clusters import NODES, USER, Change, Cluster, by_outcome, expect_fault
 
@@ -247,9 +247,9 @@ def test_a_command_that_fails_is_no_proof_of_anything(check: str, what: str) -> 
     cluster = Cluster()
     cluster.is_silent(what, "connect failure")
     cluster.states["ctl1"] = answered("ctl1", slurm={"error": "connect failure"})
-    (verdict,) = cluster.verdicts(check)
-    assert verdict.outcome is Outcome.NOT_MEASURED
-    assert verdict.message.endswith(": connect failure")
+    (result,) = cluster.results(check)
+    assert result.outcome is Outcome.NOT_MEASURED
+    assert result.message.endswith(": connect failure")
 
 
 @pytest.mark.parametrize(
@@ -267,7 +267,7 @@ def test_the_same_in_other_words(what: str, promised: dict[str, object]) -> None
     cluster = Cluster()
     cluster.says("partitions", "MaxTime=7-00:00:00", what)
     _partition(**promised)(cluster)
-    assert by_outcome(cluster.verdicts("partitions"), Outcome.FAILED) == {}
+    assert by_outcome(cluster.results("partitions"), Outcome.FAILED) == {}
 
 
 def test_the_second_controller_tells_when_the_first_is_down() -> None:
@@ -276,10 +276,10 @@ def test_the_second_controller_tells_when_the_first_is_down() -> None:
     cluster.looks["login1"]["slurm"] = cluster.looks["ctl1"]["slurm"]
     cluster.says("ping", "ctl1 is UP", "ctl1 is DOWN\nSlurmctld(backup) at login1 is UP")
     del cluster.looks["ctl1"]
-    assert by_outcome(cluster.verdicts("controllers"), Outcome.FAILED) == {"ctl1": "slurmctld is down"}
-    assert by_outcome(cluster.verdicts("controllers"), Outcome.PASSED) == {"login1": "is up"}
-    assert by_outcome(cluster.verdicts("nodes"), Outcome.PASSED).keys() == {*NODES}
-    assert by_outcome(cluster.verdicts("configuration"), Outcome.FAILED) == {}
+    assert by_outcome(cluster.results("controllers"), Outcome.FAILED) == {"ctl1": "slurmctld is down"}
+    assert by_outcome(cluster.results("controllers"), Outcome.PASSED) == {"login1": "is up"}
+    assert by_outcome(cluster.results("nodes"), Outcome.PASSED).keys() == {*NODES}
+    assert by_outcome(cluster.results("configuration"), Outcome.FAILED) == {}
 
 
 def test_a_controller_that_fails_is_not_asked_when_another_answers() -> None:
@@ -287,33 +287,33 @@ def test_a_controller_that_fails_is_not_asked_when_another_answers() -> None:
     cluster.groups |= {"slurm-master": ("ctl1", "login1")}
     cluster.looks["login1"]["slurm"] = {**cluster.looks["ctl1"]["slurm"]}
     cluster.is_silent("nodes", "connect failure")
-    assert by_outcome(cluster.verdicts("nodes"), Outcome.PASSED).keys() == {*NODES}
+    assert by_outcome(cluster.results("nodes"), Outcome.PASSED).keys() == {*NODES}
 
 
 def test_what_the_inventory_does_not_declare_is_not_applicable() -> None:
     without = Cluster(variables={"users_validation": {}, "slurm_accounts_users": []})
     for check in ("associations", "qos"):
-        (verdict,) = without.verdicts(check)
-        assert verdict.outcome is Outcome.NOT_APPLICABLE
+        (result,) = without.results(check)
+        assert result.outcome is Outcome.NOT_APPLICABLE
 
 
 def test_names_in_slurm_are_in_lower_case() -> None:
     people = [{"name": "Ann", "accounts": ["Research"]}]
     cluster = Cluster(variables={"slurm_accounts_users": people, "slurm_accounts_qos": [{"name": "NORMAL"}]})
-    assert by_outcome(cluster.verdicts("associations"), Outcome.FAILED) == {}
-    assert by_outcome(cluster.verdicts("qos"), Outcome.FAILED) == {}
+    assert by_outcome(cluster.results("associations"), Outcome.FAILED) == {}
+    assert by_outcome(cluster.results("qos"), Outcome.FAILED) == {}
 
 
 def test_plugins_of_a_healthy_site() -> None:
     cluster = Cluster()
     _plugins(cluster)
-    assert by_outcome(cluster.verdicts("plugins"), Outcome.PASSED) == dict.fromkeys(cluster.looks, "1 there")
+    assert by_outcome(cluster.results("plugins"), Outcome.PASSED) == dict.fromkeys(cluster.looks, "1 there")
 
 
 def test_a_site_with_containers_needs_a_plugin() -> None:
     cluster = Cluster()
     cluster.groups["slurm-container"] = NODES
-    assert by_outcome(cluster.verdicts("plugins"), Outcome.FAILED) == dict.fromkeys(
+    assert by_outcome(cluster.results("plugins"), Outcome.FAILED) == dict.fromkeys(
         cluster.looks, "plugstack.conf loads nothing, although the site offers containers"
     )
 
@@ -321,8 +321,8 @@ def test_a_site_with_containers_needs_a_plugin() -> None:
 def test_without_a_controller_there_is_nothing_to_compare_with() -> None:
     cluster = Cluster()
     del cluster.looks["ctl1"]
-    (verdict,) = cluster.verdicts("configuration")
-    assert verdict.outcome is Outcome.NOT_MEASURED
+    (result,) = cluster.results("configuration")
+    assert result.outcome is Outcome.NOT_MEASURED
 
 
 @pytest.mark.parametrize(
@@ -338,13 +338,13 @@ def test_commands_may_fetch_the_files_each_time(server: str, outcome: Outcome) -
     cluster = Cluster()
     none: dict[str, object] = {"directory": None, "hashes": {}, "plugins": [], "server": server}
     cluster.looks["login1"]["configuration"] = none
-    assert by_outcome(cluster.verdicts("configuration"), outcome).keys() >= {"login1"}
+    assert by_outcome(cluster.results("configuration"), outcome).keys() >= {"login1"}
 
 
 def test_plugins_of_a_host_without_files_are_not_measured() -> None:
     cluster = Cluster()
     _plugins(cluster)
     cluster.looks["login1"]["configuration"] |= {"directory": None, "plugins": [], "server": "ctl1"}
-    verdicts = cluster.verdicts("plugins")
-    assert by_outcome(verdicts, Outcome.NOT_MEASURED).keys() == {"login1"}
-    assert by_outcome(verdicts, Outcome.FAILED) == {}
+    results = cluster.results("plugins")
+    assert by_outcome(results, Outcome.NOT_MEASURED).keys() == {"login1"}
+    assert by_outcome(results, Outcome.FAILED) == {}

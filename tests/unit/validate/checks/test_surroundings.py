@@ -1,7 +1,7 @@
 import pytest
 
+from deploy.validate.result import Outcome
 from deploy.validate.thresholds import Thresholds
-from deploy.validate.verdict import Outcome
 from tests.unit.validate.clusters import NODES, Change, Cluster, by_outcome, expect_fault
 
 
@@ -209,9 +209,9 @@ def test_fault(check: str, change: Change, messages: dict[str, str], hint: str) 
 def test_one_packet_is_no_finding_and_limits_are_the_sites() -> None:
     cluster = Cluster()
     cluster.packets["ctl1"]["peers"]["node1"] |= {"sent": 150, "lost": 7}
-    assert by_outcome(cluster.verdicts("packets"), Outcome.FAILED) == {}
+    assert by_outcome(cluster.results("packets"), Outcome.FAILED) == {}
     cluster.thresholds = Thresholds(lost_percent=1)
-    assert [*by_outcome(cluster.verdicts("packets"), Outcome.FAILED)] == ["node1"]
+    assert [*by_outcome(cluster.results("packets"), Outcome.FAILED)] == ["node1"]
 
 
 def test_a_firewall_that_drops_them_proves_nothing() -> None:
@@ -220,7 +220,7 @@ def test_a_firewall_that_drops_them_proves_nothing() -> None:
         for told in answer["peers"].values():
             told |= {"lost": 50, "seconds": None}
     cluster.packets["ctl1"] = {"why": "Operation not permitted", "sent_again": None, "peers": {}}
-    assert by_outcome(cluster.verdicts("packets"), Outcome.NOT_MEASURED) == {
+    assert by_outcome(cluster.results("packets"), Outcome.NOT_MEASURED) == {
         "ctl1": "Operation not permitted",
         **dict.fromkeys(("login1", *NODES), "no peer answers to ICMP echo requests"),
     }
@@ -229,4 +229,4 @@ def test_a_firewall_that_drops_them_proves_nothing() -> None:
 def test_a_host_without_the_user_tries_no_shell() -> None:
     cluster = Cluster()
     cluster.surroundings["ctl1"]["login_shell"] = None
-    assert [*by_outcome(cluster.verdicts("login-shell"), Outcome.NOT_MEASURED)] == ["ctl1"]
+    assert [*by_outcome(cluster.results("login-shell"), Outcome.NOT_MEASURED)] == ["ctl1"]

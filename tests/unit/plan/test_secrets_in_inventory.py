@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from deploy.plan.build import build_plan
-from deploy.plan.wiring import wiring, write_discovery
+from deploy.plan.generated_inventory import generated_inventory, write_discovery
 from deploy.site.inventory import Site, read_site
 from deploy.site.schema import options
 from deploy.site.values import faults
@@ -51,7 +51,7 @@ def _texts(site: Site, place: Path, **variables: object) -> str:
     with_them = replace(site, hosts=hosts)
     plan = build_plan(with_them)
     write_discovery(place / "discover.json", with_them, plan, {}, with_them.nodes)
-    return json.dumps(wiring(with_them, plan, {})) + (place / "discover.json").read_text()
+    return json.dumps(generated_inventory(with_them, plan, {})) + (place / "discover.json").read_text()
 
 
 @pytest.mark.parametrize("name", _SECRETS)

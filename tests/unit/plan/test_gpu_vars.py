@@ -4,9 +4,9 @@ from typing import Any
 import pytest
 
 from deploy.plan.build import build_plan
-from deploy.plan.gpu_wiring import slurm_gpus
+from deploy.plan.generated_inventory import generated_inventory
+from deploy.plan.gpu_vars import slurm_gpus
 from deploy.plan.questions import services_by_host
-from deploy.plan.wiring import wiring
 from deploy.site.inventory import Host, read_site
 from tests.unit.site.sites import INVENTORY, write_site
 
@@ -16,7 +16,7 @@ def wired(directory: Path, text: str) -> tuple[dict[str, tuple[str, ...]], dict[
     site = read_site(write_site(directory, files={"group_vars/all.yml": text}))
     plan = build_plan(site)
     phases = {step.phase.name: step.hosts for step in plan.steps}
-    return phases, wiring(site, plan, {})["all"]["children"]["phase_check"]["hosts"]
+    return phases, generated_inventory(site, plan, {})["all"]["children"]["phase_check"]["hosts"]
 
 
 def test_nodes_get_a_driver_and_are_drained_by_the_controller(tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_cuda_of_the_distribution_needs_no_other_repository(tmp_path: Path) -> N
 def test_slurm_offers_the_instances_of_divided_gpus(tmp_path: Path) -> None:
     layout = "mig_layout: [{gpus: [1], devices: [3g.40gb, 3g.40gb]}]\n"
     site = read_site(write_site(tmp_path, files={"host_vars/node1.yml": layout}))
-    groups = wiring(site, build_plan(site), {})["all"]["children"]
+    groups = generated_inventory(site, build_plan(site), {})["all"]["children"]
     one, two = groups["phase_controller"]["vars"]["slurmctld_nodes"]
     assert one["hardware"]["gpus"] == [{"type": "a100", "count": 1}, {"type": "3g.40gb", "count": 2}]
     assert one["gres_autodetect"] == "nvml"
@@ -120,7 +120,7 @@ def test_without_a_driver_or_a_wish_there_is_no_exporter(tmp_path: Path, text: s
 def test_nobody_tells_where_nobody_watches(tmp_path: Path) -> None:
     site = read_site(write_site(tmp_path, f"{INVENTORY}[slurm-metric]\n", files={}))
     assert "gpu_exporter" not in {step.phase.name for step in build_plan(site).steps}
-    hosts = wiring(site, build_plan(site), {})["all"]["children"]["phase_check"]["hosts"]
+    hosts = generated_inventory(site, build_plan(site), {})["all"]["children"]["phase_check"]["hosts"]
     assert "gpu_exporter_has_dcgm" not in hosts["node1"]
 
 
@@ -131,7 +131,7 @@ def test_only_nodes_with_gpus_have_an_exporter_as_far_as_is_known(tmp_path: Path
 
     def has_exporter(contract: dict[str, Any]) -> list[list[str]]:
         plan = build_plan(site, contract)
-        groups = wiring(site, plan, contract)["all"]["children"]
+        groups = generated_inventory(site, plan, contract)["all"]["children"]
         hosts = groups["phase_check"]["hosts"]
         services = services_by_host(site, contract)
         targets = groups["phase_targets"]["vars"]["scrape_targets_jobs"].get("gpu", [])

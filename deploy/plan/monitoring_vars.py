@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from deploy.plan.access_wiring import ssh_port
+from deploy.plan.access_vars import ssh_port
 from deploy.plan.declarations import Listening, listening
 from deploy.plan.listening import Members, jobs
 from deploy.plan.slurm_ports import first_slurm_port

@@ -9,14 +9,14 @@ from typing import Any
 
 from deploy.judge.site_status import SiteStatus
 from deploy.plan.catalog import members
-from deploy.plan.wiring import shared_variables
+from deploy.plan.generated_inventory import shared_variables
 from deploy.site.hardware import Hardware
 from deploy.site.inventory import Site
 from deploy.validate import slurm_text
-from deploy.validate.evidence import Evidence
+from deploy.validate.answers import Answers
 from deploy.validate.questions import Questions
+from deploy.validate.result import Result, failed, not_measured, passed
 from deploy.validate.thresholds import Thresholds
-from deploy.validate.verdict import Verdict, failed, not_measured, passed
 
 Run = Mapping[str, Any]
 _TAKEN = frozenset({"ALLOCATED", "MIXED", "COMPLETING"})
@@ -24,13 +24,13 @@ _REFUSED_FOR_NOW = ("Immediate execution impossible", "Requested nodes are busy"
 
 
 @dataclass(frozen=True)
-class Case:
+class Context:
     """What a cluster promises, and what it showed."""
 
     site: Site
     contract: Mapping[str, Hardware]
     questions: Questions
-    evidence: Evidence
+    answers: Answers
     status: SiteStatus
     thresholds: Thresholds = field(default_factory=Thresholds)
     inventory: str = "inventory.ini"
@@ -63,12 +63,12 @@ class Case:
 
     def told(self, what: str) -> str | None:
         """What a controller said to one of the commands; None when none said it."""
-        answer = self.evidence.told(self.controllers, what)
+        answer = self.answers.told(self.controllers, what)
         return str(answer["out"]) if answer and answer["code"] == 0 else None
 
     def why_silent(self, what: str) -> str:
         """Why no controller answered."""
-        answer = self.evidence.told(self.controllers, what)
+        answer = self.answers.told(self.controllers, what)
         return (
             str(answer["why"] or f"exit code {answer['code']}") if answer else "no controller could be asked"
         )
@@ -81,7 +81,7 @@ class Case:
     @property
     def jobs(self) -> Mapping[str, Any] | None:
         """What the jobs answered."""
-        return self.evidence.jobs
+        return self.answers.jobs
 
     def runs(self, what: str) -> Mapping[str, Any]:
         """By node, what a kind of job answered."""
@@ -117,7 +117,7 @@ class Case:
     @cached_property
     def surroundings(self) -> Mapping[str, Mapping[str, Any]]:
         """What users meet on the hosts, in the inventory's order: of as many, the first are right."""
-        told = self.evidence.surroundings
+        told = self.answers.surroundings
         return {name: told[name] for name in self.site.hosts if name in told}
 
     def value(self, name: str) -> Any:  # noqa: ANN401 - a variable is whatever its role says
@@ -140,10 +140,10 @@ def last_line(run: Run) -> str:
     return lines[-1] if lines else f"exit code {run['code']}"
 
 
-def without_jobs(case: Case) -> Verdict:
+def without_jobs(context: Context) -> Result:
     """Why no job was run."""
-    silent = [why for (_, host), why in case.evidence.silent.items() if host == case.site.logins[0].name]
-    if case.questions.plan is None:
+    silent = [why for (_, host), why in context.answers.silent.items() if host == context.site.logins[0].name]
+    if context.questions.plan is None:
         return not_measured("no job was asked for")
     return not_measured(
         f"the jobs could not be run: {silent[-1] if silent else 'the login node was not asked'}"
@@ -187,8 +187,8 @@ def blamed(failures: Collection[tuple[str, str]]) -> Iterator[tuple[str, list[st
 
 def each_host(
     names: Collection[str], wrong: Mapping[str, str], right: str, hint: str = ""
-) -> Iterator[Verdict]:
-    """A verdict per host: what is wrong with it, else what is right."""
+) -> Iterator[Result]:
+    """A result per host: what is wrong with it, else what is right."""
     for name in names:
         if name in wrong:
             yield failed(wrong[name], name, hint=hint.format(host=name))

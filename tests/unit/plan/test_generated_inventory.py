@@ -6,7 +6,7 @@ import pytest
 
 from deploy.plan.build import build_plan
 from deploy.plan.catalog import PHASES
-from deploy.plan.wiring import wiring, write_discovery
+from deploy.plan.generated_inventory import generated_inventory, write_discovery
 from deploy.site.inventory import Site, read_site
 from tests.unit.site.sites import INVENTORY, write_site
 
@@ -19,7 +19,7 @@ slurmctld_partitions:
 
 
 def wired(site: Site, limit: set[str] | None = None) -> dict[str, Any]:
-    groups: dict[str, Any] = wiring(site, build_plan(site, limit=limit), {})["all"]["children"]
+    groups: dict[str, Any] = generated_inventory(site, build_plan(site, limit=limit), {})["all"]["children"]
     return groups
 
 
@@ -308,10 +308,10 @@ def test_without_a_proxy_a_new_host_concerns_no_other_there(tmp_path: Path) -> N
 
 def test_who_only_keeps_a_list_is_not_checked_once_more(tmp_path: Path) -> None:
     site = read_site(write_site(tmp_path))
-    done = {phase.name for phase in PHASES if not phase.is_list}
+    done = {phase.name for phase in PHASES if not phase.follows_membership}
     plan = build_plan(site, converged={"ctl1": done, "login1": done, "node1": done})
     assert (plan.hosts, plan.checked) == (("node2", "ctl1", "login1", "node1"), ("node2",))
-    groups = wiring(site, plan, {})["all"]["children"]
+    groups = generated_inventory(site, plan, {})["all"]["children"]
     assert [*groups["phase_names"]["hosts"]] == ["ctl1", "login1", "node1", "node2"]
     assert [*groups["phase_check"]["hosts"]] == ["node2", "ctl1"]
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from deploy.plan.build import build_plan
-from deploy.plan.wiring import wiring
+from deploy.plan.generated_inventory import generated_inventory
 from deploy.site.inventory import read_site
 from deploy.site.versions import catalogue, mirrored
 from tests.unit.site.sites import INVENTORY, write_site
@@ -17,7 +17,7 @@ LINE = "required spank_pyxis.so runtime_path=/run/pyxis container_scope=job"
 
 def wired(place: Path, text: str = "", limit: set[str] | None = None) -> dict[str, Any]:
     site = read_site(write_site(place, CONTAINERS, {"group_vars/all.yml": text}))
-    groups: dict[str, Any] = wiring(site, build_plan(site, limit=limit), {})["all"]["children"]
+    groups: dict[str, Any] = generated_inventory(site, build_plan(site, limit=limit), {})["all"]["children"]
     return groups
 
 
@@ -34,7 +34,7 @@ def test_the_plugin_goes_everywhere_and_enroot_to_its_group(tmp_path: Path) -> N
 
 def test_a_site_without_the_group_has_none_of_it(tmp_path: Path) -> None:
     site = read_site(write_site(tmp_path))
-    groups = wiring(site, build_plan(site), {})["all"]["children"]
+    groups = generated_inventory(site, build_plan(site), {})["all"]["children"]
     assert [
         name for name in groups if "plugin" in name or "containers" in name if groups[name]["hosts"]
     ] == []
@@ -44,7 +44,7 @@ def test_a_site_without_the_group_has_none_of_it(tmp_path: Path) -> None:
 def test_nothing_runs_before_a_task_that_is_in_its_container(tmp_path: Path) -> None:
     assert wired(tmp_path)["phase_controller"]["vars"]["slurmctld_task_prolog"] == ""
     site = read_site(write_site(tmp_path))
-    groups = wiring(site, build_plan(site), {})["all"]["children"]
+    groups = generated_inventory(site, build_plan(site), {})["all"]["children"]
     assert groups["phase_controller"]["vars"]["slurmctld_task_prolog"] == "/usr/local/lib/slurm-task-prolog"
 
 

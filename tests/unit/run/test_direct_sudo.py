@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from ansible_mitogen import connection, services
 
-from deploy.run.one_hop import Spec, join_hops, joined
+from deploy.run.direct_sudo import Spec, join_hops, joined
 
 PYTHON = ["/usr/bin/python3"]
 PASSWORD = "made up"  # noqa: S105 - of nobody

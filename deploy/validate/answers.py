@@ -22,7 +22,7 @@ COMPLAINTS = "complaints"
 
 
 @dataclass(frozen=True)
-class Evidence:
+class Answers:
     """By host: the results of node_status, and the answers of deploy/validate/programs.
 
     ``silent`` says of a step and a host why there is no answer.
@@ -54,8 +54,8 @@ class Evidence:
         return silent
 
 
-def gathered(events: Iterable[Event]) -> Evidence:
-    """The evidence in the events of a run."""
+def gathered(events: Iterable[Event]) -> Answers:
+    """The answers in the events of a run."""
     results = [event for event in events if isinstance(event, HostResult)]
     by_step: dict[str, dict[str, HostResult]] = {}
     for result in results:
@@ -64,7 +64,7 @@ def gathered(events: Iterable[Event]) -> Evidence:
     def answers(step: str) -> dict[str, Answer]:
         return {h: r.answer for h, r in by_step.get(step, {}).items() if r.answer is not None}
 
-    return Evidence(
+    return Answers(
         states=by_step.get(STATE, {}),
         looks=answers(LOOK),
         credentials=answers(CREDENTIALS),

@@ -3,20 +3,20 @@
 from dataclasses import dataclass
 
 from deploy.errors import ExitCode
-from deploy.judge.forecast import Forecast
+from deploy.judge.preview import Preview
 from deploy.judge.summary import Outcome, Summary
 
 
 @dataclass(frozen=True)
-class Foretold:
+class PlanOutcome:
     """What a run would do, and what came of asking."""
 
-    forecast: Forecast
+    preview: Preview
     summary: Summary
 
     @property
     def exit_code(self) -> ExitCode:
-        """What could not be foretold comes before what is pending."""
+        """What could not be previewed comes before what is pending."""
         if self.summary.outcome is not Outcome.CONVERGED:
             return self.summary.exit_code
-        return ExitCode.CHANGES_PENDING if self.forecast.changes else ExitCode.OK
+        return ExitCode.CHANGES_PENDING if self.preview.changes else ExitCode.OK

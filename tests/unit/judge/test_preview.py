@@ -1,7 +1,7 @@
 from dataclasses import replace
 from typing import Any
 
-from deploy.judge.forecast import forecast_of
+from deploy.judge.preview import preview_of
 from deploy.plan.impact import Impact
 from deploy.run.events import HostResult, Status
 from tests.unit.show.runs import result
@@ -24,7 +24,7 @@ def loss(parameter: str = "SlurmdSpoolDir", **more: Any) -> dict[str, Any]:  # n
 
 
 def test_what_does_not_change_is_not_foretold() -> None:
-    found = forecast_of([asked(), result("node1"), result("node2", Status.SKIPPED)])
+    found = preview_of([asked(), result("node1"), result("node2", Status.SKIPPED)])
     assert found.changes == ()
     assert found.jobs == ()
     assert not found.needs_consent
@@ -32,7 +32,7 @@ def test_what_does_not_change_is_not_foretold() -> None:
 
 
 def test_a_restart_names_the_jobs_of_its_host() -> None:
-    found = forecast_of([asked(RUNNING, PENDING), changed("node1", kind="restart", service="slurmd")])
+    found = preview_of([asked(RUNNING, PENDING), changed("node1", kind="restart", service="slurmd")])
     (change,) = found.changes
     assert (change.impact, change.service) == (Impact.RESTART, "slurmd")
     assert [job.id for job in change.jobs] == ["7"]
@@ -40,37 +40,37 @@ def test_a_restart_names_the_jobs_of_its_host() -> None:
 
 
 def test_a_harmless_change_names_no_jobs() -> None:
-    (change,) = forecast_of([asked(RUNNING), changed("node1")]).changes
+    (change,) = preview_of([asked(RUNNING), changed("node1")]).changes
     assert (change.impact, change.jobs) == (Impact.NONE, ())
 
 
 def test_a_start_disturbs_nothing() -> None:
-    (change,) = forecast_of([asked(), changed("node1", kind="start", service="munge")]).changes
+    (change,) = preview_of([asked(), changed("node1", kind="start", service="munge")]).changes
     assert change.impact is Impact.NONE
 
 
 def test_what_loses_running_jobs_needs_consent() -> None:
-    found = forecast_of([asked(RUNNING, PENDING), changed("ctl1", kind="restart", guarded=[loss()])])
+    found = preview_of([asked(RUNNING, PENDING), changed("ctl1", kind="restart", guarded=[loss()])])
     assert found.needs_consent
     assert found.impact is Impact.KILLS_JOBS
     assert [job.id for job in found.losses[0].jobs] == ["7"]
 
 
 def test_the_queue_that_is_lost_includes_pending_jobs() -> None:
-    found = forecast_of([asked(PENDING), changed("ctl1", kind="restart", guarded=[loss(pending=True)])])
+    found = preview_of([asked(PENDING), changed("ctl1", kind="restart", guarded=[loss(pending=True)])])
     assert [job.id for job in found.losses[0].jobs] == ["8"]
     assert found.needs_consent
 
 
 def test_without_jobs_nothing_is_lost() -> None:
-    found = forecast_of([asked(PENDING), changed("ctl1", kind="restart", guarded=[loss()])])
+    found = preview_of([asked(PENDING), changed("ctl1", kind="restart", guarded=[loss()])])
     assert not found.needs_consent
     assert found.impact is Impact.RESTART
 
 
 def test_a_node_that_goes_loses_only_its_own_jobs() -> None:
     on_two, on_nine = (
-        forecast_of([asked(RUNNING), changed("ctl1", kind="reconfigure", guarded=[loss(nodes=[node])])])
+        preview_of([asked(RUNNING), changed("ctl1", kind="reconfigure", guarded=[loss(nodes=[node])])])
         for node in ("node2", "node9")
     )
     assert on_two.needs_consent
@@ -79,7 +79,7 @@ def test_a_node_that_goes_loses_only_its_own_jobs() -> None:
 
 def test_a_partition_that_goes_loses_the_jobs_that_may_run_there() -> None:
     of_cpu, of_none = (
-        forecast_of(
+        preview_of(
             [
                 asked(RUNNING, PENDING),
                 changed("ctl1", kind="reconfigure", guarded=[loss(partition=partition, pending=True)]),
@@ -92,7 +92,7 @@ def test_a_partition_that_goes_loses_the_jobs_that_may_run_there() -> None:
 
 
 def test_a_loss_says_of_which_nodes() -> None:
-    found = forecast_of(
+    found = preview_of(
         [asked(RUNNING), changed("ctl1", kind="restart", guarded=[loss("CPUs", nodes=["node1", "node2"])])]
     )
     assert found.losses[0].parameter == "CPUs of node[1-2]"
@@ -101,15 +101,15 @@ def test_a_loss_says_of_which_nodes() -> None:
 def test_an_unknown_queue_is_taken_for_full() -> None:
     dangerous = changed("ctl1", kind="restart", guarded=[loss()])
     for answer in ([asked(answers=False)], []):
-        assert forecast_of([*answer, dangerous]).needs_consent
-        assert not forecast_of([*answer, changed("node1", kind="restart")]).needs_consent
+        assert preview_of([*answer, dangerous]).needs_consent
+        assert not preview_of([*answer, changed("node1", kind="restart")]).needs_consent
 
 
 def test_a_new_controller_has_no_jobs() -> None:
-    found = forecast_of([asked(configured=False, answers=False), changed("ctl1", kind="start")])
+    found = preview_of([asked(configured=False, answers=False), changed("ctl1", kind="start")])
     assert found.jobs == ()
 
 
 def test_what_failed_in_the_check_is_said() -> None:
     failed = result("node2", Status.FAILED, message="no disk")
-    assert forecast_of([asked(), failed]).failures == (failed,)
+    assert preview_of([asked(), failed]).failures == (failed,)

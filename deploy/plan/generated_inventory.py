@@ -13,20 +13,20 @@ from typing import Any
 
 from ClusterShell.NodeSet import NodeSet
 
-from deploy.plan.access_wiring import access_of, direct, peers
+from deploy.plan.access_vars import access_of, direct, peers
 from deploy.plan.build import Plan
-from deploy.plan.cache_wiring import cache_of, caches
+from deploy.plan.cache_vars import cache_of, caches
 from deploy.plan.catalog import PHASES, Phase
-from deploy.plan.container_wiring import exchange, plugin_lines, task_prolog
+from deploy.plan.container_vars import exchange, plugin_lines, task_prolog
 from deploy.plan.expectations import host_expectations, site_expectations
-from deploy.plan.gpu_wiring import gpu_variables, has_mig, slurm_gpus
+from deploy.plan.gpu_vars import gpu_variables, has_mig, slurm_gpus
 from deploy.plan.listening import listeners, members_of_phases
-from deploy.plan.logs_wiring import keeper_of_logs, senders_of_logs
-from deploy.plan.monitoring_wiring import DATABASE_ACCOUNT, monitoring_variables, scrape_targets
-from deploy.plan.motd_wiring import partitions_in_words
-from deploy.plan.software_wiring import software_variables
-from deploy.plan.storage_wiring import TASK_PROLOG, host_storage, node_scratch, required_mounts
-from deploy.plan.validation_wiring import validation_accounting, validation_partitions
+from deploy.plan.logs_vars import keeper_of_logs, senders_of_logs
+from deploy.plan.monitoring_vars import DATABASE_ACCOUNT, monitoring_variables, scrape_targets
+from deploy.plan.motd_vars import partitions_in_words
+from deploy.plan.software_vars import software_variables
+from deploy.plan.storage_vars import TASK_PROLOG, host_storage, node_scratch, required_mounts
+from deploy.plan.validation_vars import validation_accounting, validation_partitions
 from deploy.site.addresses import is_ip
 from deploy.site.hardware import Hardware, hardware_of, is_discovered
 from deploy.site.inventory import Host, Site
@@ -67,7 +67,7 @@ def wired_variables(
     return WiredVariables(shared_variables(site, contract), _by_host(site, contract, is_limited=is_limited))
 
 
-def write_wiring(
+def write_inventory(
     path: Path,
     site: Site,
     plan: Plan,
@@ -78,10 +78,12 @@ def write_wiring(
 
     ``repairs`` are variables by host for this run alone.
     """
-    path.write_text(json.dumps(wiring(site, plan, contract, repairs), indent=1), encoding="utf-8")
+    path.write_text(
+        json.dumps(generated_inventory(site, plan, contract, repairs), indent=1), encoding="utf-8"
+    )
 
 
-def wiring(
+def generated_inventory(
     site: Site,
     plan: Plan,
     contract: Mapping[str, Hardware],
@@ -310,7 +312,7 @@ def write_discovery(
     path: Path, site: Site, plan: Plan, contract: Mapping[str, Hardware], nodes: Iterable[Host]
 ) -> None:
     """Writes the inventory source of playbooks/discover.yml; ``nodes`` are asked what they have."""
-    source = wiring(site, plan, contract)
+    source = generated_inventory(site, plan, contract)
     groups = source["all"]["children"]
     groups["phase_discover"] = {"hosts": {node.name: None for node in nodes}}
     # Nodes of an earlier run are checked with the plan, which comes next and changes nothing either.

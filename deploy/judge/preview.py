@@ -53,7 +53,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Forecast:
+class Preview:
     """Everything a run would do. ``jobs`` is None when a configured Slurm did not answer.
 
     ``drift`` says by host what differs from what was converged there.
@@ -79,14 +79,14 @@ class Forecast:
         return max((change.impact for change in self.changes), default=Impact.NONE)
 
 
-def forecast_of(events: Iterable[Event]) -> Forecast:
-    """What the events of a check-mode run of playbooks/plan.yml foretell, and of asking hosts before it."""
+def preview_of(events: Iterable[Event]) -> Preview:
+    """What the events of a check-mode run of playbooks/plan.yml preview, and of asking hosts before it."""
     told = list(events)
     results = [event for event in told if isinstance(event, HostResult)]
     slurm = asked_slurm(results)
     jobs = _jobs(slurm)
     losses = tuple(_losses(results, jobs))
-    return Forecast(
+    return Preview(
         changes=tuple(_change(result, jobs or ()) for result in results if result.status is Status.CHANGED),
         losses=losses,
         jobs=jobs,

@@ -16,7 +16,7 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Result:
     """What a check says of ``where``: a host, a partition …; empty for the whole site.
 
     ``message`` says what was seen, and why it is so where it is not as expected; ``expected`` what was
@@ -34,44 +34,44 @@ class Verdict:
     is_rate: bool = False
 
 
-def passed(message: str, where: str = "", **more: float | str | bool) -> Verdict:
+def passed(message: str, where: str = "", **more: float | str | bool) -> Result:
     """It was measured, and is as promised."""
-    return Verdict(Outcome.PASSED, message, where, **more)  # type: ignore[arg-type]
+    return Result(Outcome.PASSED, message, where, **more)  # type: ignore[arg-type]
 
 
-def failed(message: str, where: str = "", **more: float | str | bool) -> Verdict:
+def failed(message: str, where: str = "", **more: float | str | bool) -> Result:
     """It was measured, and is not as promised."""
-    return Verdict(Outcome.FAILED, message, where, **more)  # type: ignore[arg-type]
+    return Result(Outcome.FAILED, message, where, **more)  # type: ignore[arg-type]
 
 
-def not_measured(message: str, where: str = "") -> Verdict:
+def not_measured(message: str, where: str = "") -> Result:
     """It could not be looked at, for a reason that is no fault of what is checked."""
-    return Verdict(Outcome.NOT_MEASURED, message, where)
+    return Result(Outcome.NOT_MEASURED, message, where)
 
 
-def not_applicable(message: str, where: str = "") -> Verdict:
+def not_applicable(message: str, where: str = "") -> Result:
     """The site promises nothing of the kind."""
-    return Verdict(Outcome.NOT_APPLICABLE, message, where)
+    return Result(Outcome.NOT_APPLICABLE, message, where)
 
 
 @dataclass(frozen=True)
 class Judged:
-    """A check with all its verdicts."""
+    """A check with all its results."""
 
     check: str
     proves: str
-    verdicts: tuple[Verdict, ...]
+    results: tuple[Result, ...]
 
     @property
     def outcome(self) -> Outcome:
-        """The worst of the verdicts; NOT_MEASURED where there is none."""
-        found = {verdict.outcome for verdict in self.verdicts}
+        """The worst of the results; NOT_MEASURED where there is none."""
+        found = {result.outcome for result in self.results}
         order = (Outcome.FAILED, Outcome.NOT_MEASURED, Outcome.PASSED, Outcome.NOT_APPLICABLE)
         return next((outcome for outcome in order if outcome in found), Outcome.NOT_MEASURED)
 
-    def of(self, outcome: Outcome) -> tuple[Verdict, ...]:
-        """The verdicts that ended so."""
-        return tuple(verdict for verdict in self.verdicts if verdict.outcome is outcome)
+    def of(self, outcome: Outcome) -> tuple[Result, ...]:
+        """The results that ended so."""
+        return tuple(result for result in self.results if result.outcome is outcome)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 Run as a script of its own, while deploy still reads and checks the site:
 
-    warm.py GATE ...      (what follows is there for whoever looks at the list of processes)
+    playbook_server.py GATE ...      (what follows is there for whoever looks at the list of processes)
 
 Through GATE, a named pipe, come lines of JSON: ``{"command": [...], "mark": "..."}``, a command line and the
 uuid of the event that says it is done. What one playbook imported, and mitogen's connections, are there for

@@ -1,12 +1,12 @@
 """Stands between ``deploy`` and ansible-playbook, so that nothing outlives the run that started it.
 
 Ansible's workers leave their process group and ssh masters become daemons: killing the group, as
-ansible-runner does, misses them. The guardian is the reaper of all its descendants, wherever they went, and
+ansible-runner does, misses them. It is the reaper of all its descendants, wherever they went, and
 the kernel tells it when ``deploy`` dies.
 
 Run as a script of its own with the standard library alone: it must start fast and import nothing.
 
-    guardian.py PARENT_PID PID_FILE SCRATCH_DIRECTORY COMMAND...
+    reaper.py PARENT_PID PID_FILE SCRATCH_DIRECTORY COMMAND...
 
 SIGINT asks the command to stop (SIGINT, then SIGTERM to all, then SIGKILL to all); SIGTERM kills all at once.
 When the parent dies all is killed and the scratch directory, which may hold secrets, is removed.
@@ -54,7 +54,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _become(command: list[str]) -> None:
-    """In the child: die with the guardian, read nothing from the terminal, be the command."""
+    """In the child: die with the reaper, read nothing from the terminal, be the command."""
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     # ansible-runner starts us with hangups ignored, which the command would inherit.
     for number in (signal.SIGHUP, signal.SIGINT):

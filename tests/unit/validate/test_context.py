@@ -1,8 +1,8 @@
 import pytest
 
 from deploy.run.events import HostResult, Status
-from deploy.validate.case import blamed, last_line
-from deploy.validate.evidence import JOBS, LOOK, STATE, gathered
+from deploy.validate.answers import JOBS, LOOK, STATE, gathered
+from deploy.validate.context import blamed, last_line
 from tests.unit.validate.clusters import run
 
 
@@ -54,7 +54,7 @@ def result(step: str, host: str, status: Status = Status.OK, **more: object) -> 
     return HostResult(1.0, host, "Validation", "", "A task", "", status, 1.0, step=step, **more)  # type: ignore[arg-type]
 
 
-def test_evidence_by_step_and_host() -> None:
+def test_answers_by_step_and_host() -> None:
     found = gathered(
         [
             result(STATE, "ctl1", answer={"services": []}),

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from deploy.plan.build import build_plan
-from deploy.plan.wiring import wiring
+from deploy.plan.generated_inventory import generated_inventory
 from deploy.site.inventory import Site, read_site
 from tests.unit.site.sites import INVENTORY, write_site
 
@@ -22,7 +22,7 @@ def site_of(directory: Path, inventory: str = SERVED, **files: str) -> Site:
 
 
 def variables(site: Site, limit: set[str] | None = None) -> dict[str, dict[str, Any]]:
-    groups = wiring(site, build_plan(site, limit=limit), {})["all"]["children"]
+    groups = generated_inventory(site, build_plan(site, limit=limit), {})["all"]["children"]
     found: dict[str, dict[str, Any]] = {}
     for group in groups.values():
         for name, own in group["hosts"].items():

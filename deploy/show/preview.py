@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from deploy.judge.forecast import Change, Forecast, Job, Loss
+from deploy.judge.preview import Change, Job, Loss, Preview
 from deploy.plan.impact import Impact
 from deploy.show.text import diff_lines, failure_lines, message_lines
 from deploy.site.node_lists import fold
@@ -12,41 +12,41 @@ _SHOWN_JOBS = 20
 _NODE = "nodename="
 
 
-def verdict(forecast: Forecast) -> str:
-    """The whole forecast in one line."""
-    if not forecast.changes:
-        return "plan: not known" if forecast.failures else "plan: nothing to change"
-    hosts = {change.result.host for change in forecast.changes}
-    services = sorted({_disturbed(change) for change in forecast.changes if change.impact > Impact.NONE})
-    count = len(forecast.changes)
+def verdict(preview: Preview) -> str:
+    """The whole preview in one line."""
+    if not preview.changes:
+        return "plan: not known" if preview.failures else "plan: nothing to change"
+    hosts = {change.result.host for change in preview.changes}
+    services = sorted({_disturbed(change) for change in preview.changes if change.impact > Impact.NONE})
+    count = len(preview.changes)
     line = f"plan: {count} change{'s' * (count != 1)} on {fold(hosts)}; "
-    return line + (f"impact: {', '.join(services)}" if services else "impact: none") + "; " + _jobs(forecast)
+    return line + (f"impact: {', '.join(services)}" if services else "impact: none") + "; " + _jobs(preview)
 
 
 def _disturbed(change: Change) -> str:
     return f"{change.impact.words} {change.service}".strip()
 
 
-def _jobs(forecast: Forecast) -> str:
-    if forecast.jobs is None:
+def _jobs(preview: Preview) -> str:
+    if preview.jobs is None:
         return "whether jobs run is unknown: Slurm does not answer"
-    running = [job for job in forecast.jobs if not job.is_pending]
+    running = [job for job in preview.jobs if not job.is_pending]
     if not running:
         return "no job runs"
-    lost = {job.id for loss in forecast.losses for job in loss.jobs}
+    lost = {job.id for loss in preview.losses for job in loss.jobs}
     kept = [job for job in running if job.id not in lost]
     words = [f"{_ids(kept)} not disturbed"] * bool(kept) + [f"{len(lost)} would be lost"] * bool(lost)
     return "jobs: " + ", ".join(words)
 
 
-def drift_lines(forecast: Forecast) -> list[str]:
+def drift_lines(preview: Preview) -> list[str]:
     """What differs on hosts from what was converged there."""
-    return [f"drift    {host}: {text}" for host, texts in forecast.drift.items() for text in texts]
+    return [f"drift    {host}: {text}" for host, texts in preview.drift.items() for text in texts]
 
 
-def loss_lines(forecast: Forecast) -> list[str]:
+def loss_lines(preview: Preview) -> list[str]:
     """What would be lost, and why."""
-    return [line for loss in forecast.losses for line in _loss(loss, is_known=forecast.jobs is not None)]
+    return [line for loss in preview.losses for line in _loss(loss, is_known=preview.jobs is not None)]
 
 
 def _loss(loss: Loss, *, is_known: bool) -> Iterator[str]:
@@ -64,10 +64,10 @@ def _ids(jobs: Iterable[Job]) -> str:
     return ", ".join(ids[:_SHOWN_JOBS]) + more
 
 
-def change_lines(forecast: Forecast, *, is_disturbing_only: bool = False) -> list[str]:
+def change_lines(preview: Preview, *, is_disturbing_only: bool = False) -> list[str]:
     """Every change with its impact and its difference; hosts with the same change share its lines."""
     groups: dict[tuple[Any, ...], list[Change]] = {}
-    for change in forecast.changes:
+    for change in preview.changes:
         if is_disturbing_only and change.impact is Impact.NONE:
             continue
         result = change.result
@@ -99,21 +99,21 @@ def _reasons(parameters: Iterable[str]) -> Iterator[str]:
         yield _NODE + fold(nodes)
 
 
-def plan_lines(forecast: Forecast) -> list[str]:
+def plan_lines(preview: Preview) -> list[str]:
     """What is said before a run: what disturbs anything, what is lost, and the whole in a line."""
-    disturbing = change_lines(forecast, is_disturbing_only=True)
-    return [*disturbing, *failure_texts(forecast), *loss_lines(forecast), verdict(forecast)]
+    disturbing = change_lines(preview, is_disturbing_only=True)
+    return [*disturbing, *failure_texts(preview), *loss_lines(preview), verdict(preview)]
 
 
-def failure_texts(forecast: Forecast) -> list[str]:
-    """What could not be foretold."""
-    return [line for failure in forecast.failures for line in failure_lines(failure)]
+def failure_texts(preview: Preview) -> list[str]:
+    """What could not be previewed."""
+    return [line for failure in preview.failures for line in failure_lines(failure)]
 
 
-def as_json(forecast: Forecast) -> dict[str, Any]:
+def as_json(preview: Preview) -> dict[str, Any]:
     """For programs; ``jobs`` is null when a configured Slurm did not answer."""
     return {
-        "drift": {host: list(texts) for host, texts in forecast.drift.items()},
+        "drift": {host: list(texts) for host, texts in preview.drift.items()},
         "changes": [
             {
                 "host": change.result.host,
@@ -126,7 +126,7 @@ def as_json(forecast: Forecast) -> dict[str, Any]:
                 "message": change.result.message,
                 "diff": diff_lines(change.result),
             }
-            for change in forecast.changes
+            for change in preview.changes
         ],
         "losses": [
             {
@@ -136,16 +136,16 @@ def as_json(forecast: Forecast) -> dict[str, Any]:
                 "why": loss.why,
                 "jobs": [job.id for job in loss.jobs],
             }
-            for loss in forecast.losses
+            for loss in preview.losses
         ],
         "jobs": None
-        if forecast.jobs is None
+        if preview.jobs is None
         else [
             {"id": job.id, "state": job.state, "user": job.user, "nodes": sorted(job.nodes)}
-            for job in forecast.jobs
+            for job in preview.jobs
         ],
-        "not_foretold": [
+        "not_previewed": [
             {"host": failure.host, "task": failure.task, "message": failure.message}
-            for failure in forecast.failures
+            for failure in preview.failures
         ],
     }

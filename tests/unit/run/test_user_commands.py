@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from deploy.run import as_users
-from deploy.run.as_users import Jobs, Typist, _plain, _unfit
+from deploy.run import user_commands
+from deploy.run.user_commands import Jobs, Typist, _plain, _unfit
 
 COMMAND = {"id": "one", "user": "root", "run": "true", "expect": {}}
 PARTITIONS = {
@@ -100,7 +100,7 @@ def test_a_cluster_that_is_too_small(needs: dict[str, int], said: str) -> None:
 
 def test_jobs_belong_to_the_directory_they_were_submitted_from(monkeypatch: pytest.MonkeyPatch) -> None:
     said = "7|RUNNING|/home/a/one\n8|COMPLETED|/home/a/one/logs\n9|RUNNING|/home/a/one-more\n"
-    monkeypatch.setattr(as_users, "_root", lambda *_: said)
+    monkeypatch.setattr(user_commands, "_root", lambda *_: said)
     assert Jobs().of("/home/a/one") == {"7": "RUNNING", "8": "COMPLETED"}
 
 
@@ -112,6 +112,6 @@ def test_recorded_states_are_single_words(monkeypatch: pytest.MonkeyPatch) -> No
         asked.append(words)
         return said
 
-    monkeypatch.setattr(as_users, "_root", answer)
+    monkeypatch.setattr(user_commands, "_root", answer)
     assert Jobs().recorded({"7": "", "8": ""}) == {"7": "CANCELLED", "8": "COMPLETED"}
     assert "--jobs=7,8" in asked[0]

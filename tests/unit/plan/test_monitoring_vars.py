@@ -5,7 +5,7 @@ import pytest
 
 from deploy.plan.build import build_plan
 from deploy.plan.catalog import PHASES
-from deploy.plan.wiring import wiring
+from deploy.plan.generated_inventory import generated_inventory
 from deploy.site.inventory import Site, read_site
 from tests.unit.site.sites import INVENTORY, write_site
 
@@ -26,7 +26,7 @@ def watched_by(tmp_path: Path, *hosts: str, files: dict[str, str] | None = None)
 
 
 def groups(site: Site) -> dict[str, Any]:
-    found: dict[str, Any] = wiring(site, build_plan(site), {})["all"]["children"]
+    found: dict[str, Any] = generated_inventory(site, build_plan(site), {})["all"]["children"]
     return found
 
 

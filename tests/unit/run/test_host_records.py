@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from deploy.run import on_host
+from deploy.run import host_records
 from deploy.run.ssh import program
 
 ME = pwd.getpwuid(os.getuid()).pw_name
@@ -20,7 +20,7 @@ MY_GROUP = grp.getgrgid(os.getgid()).gr_name
 
 @pytest.fixture(autouse=True)
 def _place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(on_host, "DIRECTORY", str(tmp_path / "converged"))
+    monkeypatch.setattr(host_records, "DIRECTORY", str(tmp_path / "converged"))
 
 
 def recorded(*files: Path, probes: tuple[dict[str, Any], ...] = ()) -> None:
@@ -29,11 +29,11 @@ def recorded(*files: Path, probes: tuple[dict[str, Any], ...] = ()) -> None:
         "managed": {"files": {str(path): {} for path in files}},
         "probes": list(probes),
     }
-    on_host.record({"base": told}, ["base"], ["base"], "1.0")
+    host_records.record({"base": told}, ["base"], ["base"], "1.0")
 
 
 def drift() -> list[dict[str, Any]]:
-    answer: list[dict[str, Any]] = on_host.verify()["base"]["drift"]
+    answer: list[dict[str, Any]] = host_records.verify()["base"]["drift"]
     return answer
 
 
@@ -43,7 +43,7 @@ def test_what_stays_as_it_was_has_not_drifted(tmp_path: Path) -> None:
     link.symlink_to(file)
     recorded(file, link, missing, tmp_path)
     assert drift() == []
-    assert on_host.verify()["base"]["fingerprint"] == "f"
+    assert host_records.verify()["base"]["fingerprint"] == "f"
 
 
 def test_every_change_of_a_file_is_found(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_every_change_of_a_file_is_found(tmp_path: Path) -> None:
 def as_left(path: Path, **state: object) -> dict[str, Any]:
     """What record answers of a file that a module said it left in a state."""
     told = {"fingerprint": "f", "managed": {"files": {str(path): state or None}}, "probes": []}
-    found: list[dict[str, Any]] = on_host.record({"base": told}, ["base"], ["base"], "1.0")["differing"]
+    found: list[dict[str, Any]] = host_records.record({"base": told}, ["base"], ["base"], "1.0")["differing"]
     assert len(found) <= 1
     return found[0] if found else {}
 
@@ -123,10 +123,10 @@ def test_a_directory_behind_a_link_is_recorded_as_the_link(tmp_path: Path) -> No
 
 def test_a_part_that_was_never_recorded_is_no_drift(monkeypatch: pytest.MonkeyPatch) -> None:
     recorded(Path("/x"))
-    monkeypatch.setitem(on_host.LOOKS, "files", lambda names: {name: {"mode": "1"} for name in names})
+    monkeypatch.setitem(host_records.LOOKS, "files", lambda names: {name: {"mode": "1"} for name in names})
     recorded(Path("/x"))
     monkeypatch.setitem(
-        on_host.LOOKS, "files", lambda names: {name: {"mode": "1", "new": 2} for name in names}
+        host_records.LOOKS, "files", lambda names: {name: {"mode": "1", "new": 2} for name in names}
     )
     assert drift() == []
 
@@ -147,7 +147,7 @@ def test_a_probe_that_always_fails_is_never_unchanged() -> None:
     probe = {"name": "p", "argv": ["false"]}
     told = {"fingerprint": "f", "managed": {}, "probes": [probe]}
     assert [
-        entry["name"] for entry in on_host.record({"base": told}, ["base"], ["base"], "1.0")["differing"]
+        entry["name"] for entry in host_records.record({"base": told}, ["base"], ["base"], "1.0")["differing"]
     ] == ["p"]
     assert [entry["found"] for entry in drift()] == ["failed"]
 
@@ -161,16 +161,16 @@ def test_what_comes_to_lie_beside_and_overrides_is_found(
     }
     for place in places.values():
         place.mkdir(parents=True)
-    monkeypatch.setattr(on_host, "_ROOTS", (f"{tmp_path}/etc/", f"{tmp_path}/run/"))
-    monkeypatch.setattr(on_host, "_UNITS", (f"{tmp_path}/etc/systemd/system",))
+    monkeypatch.setattr(host_records, "_ROOTS", (f"{tmp_path}/etc/", f"{tmp_path}/run/"))
+    monkeypatch.setattr(host_records, "_UNITS", (f"{tmp_path}/etc/systemd/system",))
     ours, theirs = places["etc/x.conf.d"] / "deploy.conf", places["etc/x.conf.d"] / "before.conf"
     of_package = places["etc/x.conf.d"] / "package.conf"
     for path in (ours, theirs):
         path.write_text("x")
-    monkeypatch.setattr(on_host, "of_packages", lambda paths: {str(of_package)} & set(paths))
+    monkeypatch.setattr(host_records, "of_packages", lambda paths: {str(of_package)} & set(paths))
     files: dict[str, Any] = {str(ours): {}, str(places["etc/cron.d"] / "deploy"): {}}
     told = {"fingerprint": "f", "managed": {"files": files, "services": {"s": {}}}, "probes": []}
-    on_host.record({"base": told}, ["base"], ["base"], "1.0")
+    host_records.record({"base": told}, ["base"], ["base"], "1.0")
     assert drift() == []
     of_package.write_text("x")
     (places["etc/cron.d"] / "more").write_text("adds, and changes nothing")
@@ -192,67 +192,67 @@ def test_what_comes_to_lie_beside_and_overrides_is_found(
 
 
 def test_what_packages_bring_is_theirs() -> None:
-    mine = Path(on_host.__file__)
-    owned = on_host.of_packages([str(mine), "/etc/debian_version"])
+    mine = Path(host_records.__file__)
+    owned = host_records.of_packages([str(mine), "/etc/debian_version"])
     assert owned <= {"/etc/debian_version"}
 
 
 def test_records_are_private_and_forgotten(tmp_path: Path) -> None:
     recorded(tmp_path)
-    place = Path(on_host.DIRECTORY)
+    place = Path(host_records.DIRECTORY)
     assert place.stat().st_mode & 0o777 == 0o700
     assert (place / "base.json").stat().st_mode & 0o777 == 0o600
-    on_host.forget(["base", "never"])
-    assert on_host.verify() == {}
+    host_records.forget(["base", "never"])
+    assert host_records.verify() == {}
 
 
 def test_a_phase_that_the_host_left_has_no_record_any_more() -> None:
     told = {"fingerprint": "f", "managed": {}, "probes": []}
-    on_host.record({"base": told, "login": told}, ["base", "login"], ["base", "login"], "1.0")
-    on_host.record({"base": told}, ["base"], ["base"], "1.0")
-    assert list(on_host.verify()) == ["base"]
+    host_records.record({"base": told, "login": told}, ["base", "login"], ["base", "login"], "1.0")
+    host_records.record({"base": told}, ["base"], ["base"], "1.0")
+    assert list(host_records.verify()) == ["base"]
 
 
 def test_a_record_that_cannot_be_read_is_none() -> None:
     recorded()
-    (Path(on_host.DIRECTORY) / "base.json").write_text('{"finger')
-    assert on_host.verify() == {}
+    (Path(host_records.DIRECTORY) / "base.json").write_text('{"finger')
+    assert host_records.verify() == {}
 
 
 def test_another_release_of_the_system_is_drift(monkeypatch: pytest.MonkeyPatch) -> None:
     recorded()
-    monkeypatch.setattr(on_host, "system", lambda: "debian 99")
+    monkeypatch.setattr(host_records, "system", lambda: "debian 99")
     assert [entry["kind"] for entry in drift()] == ["system"]
 
 
 def test_accounts() -> None:
-    found = on_host.users([ME, "nobody-here"])
+    found = host_records.users([ME, "nobody-here"])
     assert found[ME]["home"] == pwd.getpwnam(ME).pw_dir
     assert found["nobody-here"] is None
-    assert on_host.groups([MY_GROUP, "nothing-here"]) == {MY_GROUP: os.getgid(), "nothing-here": None}
+    assert host_records.groups([MY_GROUP, "nothing-here"]) == {MY_GROUP: os.getgid(), "nothing-here": None}
 
 
 def test_kernel() -> None:
-    found = on_host.sysctls(["kernel.ostype", "kernel.no_such_thing"])
+    found = host_records.sysctls(["kernel.ostype", "kernel.no_such_thing"])
     assert found == {"kernel.ostype": "Linux", "kernel.no_such_thing": None}
-    assert on_host.mounts(["/proc", "/nowhere"])["/proc"]["type"] == "proc"
-    assert "rw" in on_host.mounts(["/proc"])["/proc"]["options"]
-    assert on_host.mounts(["/nowhere"]) == {"/nowhere": None}
-    assert on_host.modules(["no-such-module"]) == {"no-such-module": False}
+    assert host_records.mounts(["/proc", "/nowhere"])["/proc"]["type"] == "proc"
+    assert "rw" in host_records.mounts(["/proc"])["/proc"]["options"]
+    assert host_records.mounts(["/nowhere"]) == {"/nowhere": None}
+    assert host_records.modules(["no-such-module"]) == {"no-such-module": False}
 
 
 def test_hardware() -> None:
-    found = on_host.hardware(["cpus", "memory", "gpus"])
+    found = host_records.hardware(["cpus", "memory", "gpus"])
     assert found["cpus"] >= 1
     assert found["memory"] >= 0
     assert found["gpus"] >= 0
-    assert on_host.hardware([]) == {}
+    assert host_records.hardware([]) == {}
 
 
 def test_packages_by_what_dpkg_says(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "munge ii 0.5.16-1\nchrony rc 4.6\n"
-    monkeypatch.setattr(on_host, "_said", lambda *_: (text, False))
-    assert on_host.packages(["munge", "chrony", "never"]) == {
+    monkeypatch.setattr(host_records, "_said", lambda *_: (text, False))
+    assert host_records.packages(["munge", "chrony", "never"]) == {
         "munge": "0.5.16-1",
         "chrony": None,
         "never": None,
@@ -269,8 +269,8 @@ def test_services_by_what_systemd_says(monkeypatch: pytest.MonkeyPatch) -> None:
         block("loaded", "activating", "auto-restart", "enabled"),
         block("not-found", "inactive", "dead", ""),
     ]
-    monkeypatch.setattr(on_host, "_said", lambda *_: ("\n\n".join(blocks) + "\n", True))
-    assert on_host.services(["a", "b", "c", "d"]) == {
+    monkeypatch.setattr(host_records, "_said", lambda *_: ("\n\n".join(blocks) + "\n", True))
+    assert host_records.services(["a", "b", "c", "d"]) == {
         "a": {"runs": True, "at boot": "enabled"},
         "b": {"runs": False, "at boot": "masked"},
         "c": {"runs": False, "at boot": "enabled"},
@@ -281,11 +281,11 @@ def test_services_by_what_systemd_says(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_service_is_known_by_how_it_was_started(monkeypatch: pytest.MonkeyPatch) -> None:
     with subprocess.Popen(["/bin/sleep", "60"]) as process:
         text = f"LoadState=loaded\nActiveState=active\nMainPID={process.pid}\n"
-        monkeypatch.setattr(on_host, "_said", lambda *_: (text, True))
+        monkeypatch.setattr(host_records, "_said", lambda *_: (text, True))
         # While a program takes the place of its parent's, it has no command line for a moment.
         while not Path(f"/proc/{process.pid}/cmdline").read_bytes():
             time.sleep(0.01)
-        assert on_host.services(["a"])["a"]["command"] == "/bin/sleep 60"
+        assert host_records.services(["a"])["a"]["command"] == "/bin/sleep 60"
         process.kill()
 
 
@@ -308,13 +308,13 @@ def test_a_file_where_a_file_server_is_gone_is_not_waited_for(
     for file in (remote / "a", remote / "b", here):
         file.write_text("x")
     recorded(remote / "a", remote / "b", here)
-    monkeypatch.setattr(on_host, "_remote_places", lambda: [str(remote)])
+    monkeypatch.setattr(host_records, "_remote_places", lambda: [str(remote)])
     assert drift() == []
     os.mkfifo(pipe)
-    look = on_host._file
-    monkeypatch.setattr(on_host, "_PROBE_SECONDS", 0.3)
+    look = host_records._file
+    monkeypatch.setattr(host_records, "_PROBE_SECONDS", 0.3)
     monkeypatch.setattr(
-        on_host, "_file", lambda path: look(path) if path == str(here) else os.open(pipe, os.O_RDONLY)
+        host_records, "_file", lambda path: look(path) if path == str(here) else os.open(pipe, os.O_RDONLY)
     )
     assert [(entry["name"], entry["found"]) for entry in drift()] == [
         (str(remote / name), {"type": "no answer"}) for name in ("a", "b")
@@ -331,8 +331,8 @@ def test_what_may_not_answer_is_told_by_its_kind(monkeypatch: pytest.MonkeyPatch
             for kind in ("ext4", "xfs", "overlay", "tmpfs", "nfs4", "fuse.sshfs", "lustre")
         )
     )
-    monkeypatch.setattr(on_host, "_MOUNTINFO", str(table))
-    assert on_host._remote_places() == ["/nfs4", "/fuse.sshfs", "/lustre"]
+    monkeypatch.setattr(host_records, "_MOUNTINFO", str(table))
+    assert host_records._remote_places() == ["/nfs4", "/fuse.sshfs", "/lustre"]
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root has files of others")
@@ -346,7 +346,7 @@ def test_what_users_put_in_the_way_is_neither_read_nor_followed(tmp_path: Path) 
     (home / ".ssh").symlink_to("/etc")
     for path in (pipe, sparse, device, home, home / ".ssh"):
         os.chown(path, 65534, 65534, follow_symlinks=False)
-    found = on_host.files(map(str, (pipe, sparse, device, home / ".ssh/hostname")))
+    found = host_records.files(map(str, (pipe, sparse, device, home / ".ssh/hostname")))
     assert found[str(pipe)]["type"] == "other"
     assert found[str(sparse)]["content"] == f"{10 << 30} bytes"
     assert found[str(device)] == {"type": "link", "target": "/dev/zero"}
@@ -354,12 +354,12 @@ def test_what_users_put_in_the_way_is_neither_read_nor_followed(tmp_path: Path) 
 
 
 def left(*phases: str) -> list[str]:
-    return [entry["name"] for entry in on_host.left_over(phases)]
+    return [entry["name"] for entry in host_records.left_over(phases)]
 
 
 def manage(phase: str, *files: Path, only: tuple[str, ...] = ("base", "other")) -> list[str]:
     told = {"fingerprint": "f", "managed": {"files": {str(path): {} for path in files}}, "probes": []}
-    said = on_host.record({phase: told}, [*only], [*only], "1.0")
+    said = host_records.record({phase: told}, [*only], [*only], "1.0")
     return [entry["name"] for entry in said["left"]]
 
 
@@ -369,7 +369,7 @@ def test_what_is_managed_no_more_is_left_over_until_it_is_gone(tmp_path: Path) -
         file.write_text("x")
     assert manage("base", kept, dropped, tmp_path) == []
     assert manage("base", kept) == [str(dropped)]
-    on_host.forget(["base"])
+    host_records.forget(["base"])
     assert manage("base", kept) == left("base", "other") == [str(dropped)]
     dropped.unlink()
     assert left("base", "other") == []
@@ -393,8 +393,8 @@ def test_a_phase_that_is_being_worked_on_leaves_nothing_over(tmp_path: Path) -> 
     file = tmp_path / "file"
     file.write_text("x")
     manage("base", file)
-    assert on_host.record({}, [], ["base"], "1.0")["left"] == [], "it could not be settled"
-    assert on_host.verify() == {}
+    assert host_records.record({}, [], ["base"], "1.0")["left"] == [], "it could not be settled"
+    assert host_records.verify() == {}
     assert left("base", "other") == []
     assert manage("other") == []
     assert manage("base", file) == []
@@ -408,32 +408,32 @@ def test_a_phase_that_a_host_takes_no_part_in_any_more_is_left_over(tmp_path: Pa
     assert left("base", "other") == []
     assert left("base") == [str(file)]
     assert manage("base", only=("base",)) == [str(file)]
-    assert list(on_host.verify()) == ["base"]
+    assert list(host_records.verify()) == ["base"]
     assert left("base") == [str(file)]
 
 
 def test_accounts_and_services_are_left_over_while_they_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
     service = {"runs": True, "at boot": "enabled"}
-    monkeypatch.setitem(on_host.LOOKS, "services", lambda names: dict.fromkeys(names, service))
+    monkeypatch.setitem(host_records.LOOKS, "services", lambda names: dict.fromkeys(names, service))
     managed: dict[str, dict[str, Any]] = {
         "users": {ME: {}, "nobody-here": {}},
         "services": {"a.service": {}, "b": {}},
         "packages": {"p": {}},
     }
     told = {"fingerprint": "f", "managed": managed, "probes": []}
-    on_host.record({"base": told}, ["base"], ["base"], "1.0")
+    host_records.record({"base": told}, ["base"], ["base"], "1.0")
     fewer = {"base": {**told, "managed": {"services": {"a": {}}}}}
-    found = on_host.record(fewer, ["base"], ["base"], "1.0")["left"]
+    found = host_records.record(fewer, ["base"], ["base"], "1.0")["left"]
     assert found == [{"kind": "services", "name": "b"}, {"kind": "users", "name": ME}]
     service |= {"runs": False, "at boot": "disabled"}
-    assert on_host.left_over(["base"]) == [{"kind": "users", "name": ME}]
+    assert host_records.left_over(["base"]) == [{"kind": "users", "name": ME}]
 
 
 def test_a_controller_knows_the_hosts_of_the_cluster() -> None:
-    assert on_host.look([])["hosts"] == {}
-    on_host.know({"node1": {"groups": []}})
-    assert on_host.look([])["hosts"] == {"node1": {"groups": []}}
-    place = Path(on_host.DIRECTORY).parent / "hosts.json"
+    assert host_records.look([])["hosts"] == {}
+    host_records.know({"node1": {"groups": []}})
+    assert host_records.look([])["hosts"] == {"node1": {"groups": []}}
+    place = Path(host_records.DIRECTORY).parent / "hosts.json"
     assert place.stat().st_mode & 0o077 == 0
 
 
@@ -442,7 +442,7 @@ def test_what_a_role_asked_for_itself_is_left_over_while_it_is_answered_the_same
     rules.write_text("accept\n")
     probe = {"name": "firewall rules", "argv": ["cat", str(rules)]}
     told = {"fingerprint": "f", "managed": {}, "probes": [probe]}
-    on_host.record({"firewall": told}, ["firewall"], ["firewall"], "1.0")
+    host_records.record({"firewall": told}, ["firewall"], ["firewall"], "1.0")
     assert left("firewall") == []
     assert left("base") == ["firewall rules"]
     rules.write_text("")
