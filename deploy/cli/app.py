@@ -22,7 +22,11 @@ VERBS = (
     Verb("validate", "deploy.cli.validate:validate", "Measure whether the cluster does what it promises."),
     Verb("try", "deploy.cli.try_commands:try_commands", "Type what users type; say what came out otherwise."),
     Verb("report", "deploy.cli.report:report", "Show what a run did."),
-    Verb("node", "deploy.cli.node:node_app", "Take machines that the inventory has no more off the cluster."),
+    Verb(
+        "node",
+        "deploy.cli.node:node_app",
+        "Take nodes out of service and back; take machines off.",
+    ),
     Verb("bundle", "deploy.cli.bundle:bundle", "Fetch everything a site needs into a directory."),
     Verb("schema", "deploy.cli.schema:schema", "Print the JSON Schema of all variables."),
     Verb(

@@ -1,10 +1,14 @@
 """``deploy node``: machines that come and go."""
 
+import json
+import time
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from deploy.cli.parameters import (
+    AsData,
     AskPass,
     ExtraVariables,
     Inventory,
@@ -15,18 +19,105 @@ from deploy.cli.parameters import (
     say,
 )
 from deploy.cli.verbs import plain_typer
-from deploy.engine import departure
+from deploy.engine import departure, drains
 from deploy.engine.options import Options
-from deploy.errors import shown_path
+from deploy.errors import ExitCode, shown_path
+from deploy.show.drains import as_json, drained_lines, node_lines, released_lines
 
-node_app = plain_typer(no_args_is_help=True, help="Machines that come and go.")
+node_app = plain_typer(no_args_is_help=True, help="Nodes out of service and back; machines that leave.")
+
+Nodes = Annotated[str, typer.Argument(metavar="NODES", help="As Slurm writes them: node1, 'node[1-4,7]'.")]
 
 _STAYS = "accounts, files and packages stay there: install the machine anew where it shall serve others"
 
 
-@node_app.callback()
-def _of_nodes() -> None:
-    """Keeps `remove` a verb of its own: Typer would take a single one for the whole."""
+@node_app.command()
+def drain(
+    inventory: Inventory,
+    nodes: Nodes,
+    *,
+    reason: Annotated[str, typer.Option("--reason", "-r", help="Why, for whoever finds the node drained.")],
+    wait: Annotated[bool, typer.Option("--wait", help="Return when no job runs there any more.")] = False,
+    user: User = None,
+    private_key: PrivateKey = None,
+    extra: ExtraVariables = None,
+    vault_password_file: VaultPasswordFile = None,
+) -> None:
+    """Take nodes out of service: no new job starts there, those that run go on to their end.
+
+    The controller keeps who drained a node, why and since when. Several drains of one node are kept apart,
+    also from those of its health check and of a reboot: it is in service again when all are released.
+
+    Examples:
+      deploy node drain inventory.ini node3 --reason 'replace DIMM A3'
+      deploy node drain inventory.ini 'node[1-4]' --reason 'firmware' --wait
+
+    """
+    options = _options(user, private_key, extra, vault_password_file)
+
+    def tell(waiting: tuple[drains.Node, ...]) -> None:
+        jobs = sum(len(node.jobs) for node in waiting)
+        say(f"{jobs} job{'s' * (jobs != 1)} on {sum(bool(node.jobs) for node in waiting)} of the nodes")
+
+    drained = drains.drain(inventory, nodes, reason, options, tell=tell if wait else None)
+    typer.echo("\n".join(drained_lines(drained)))
+
+
+@node_app.command()
+def resume(
+    inventory: Inventory,
+    nodes: Nodes,
+    *,
+    by: Annotated[str | None, typer.Option(metavar="WHO", help="Release what WHO drained, not you.")] = None,
+    user: User = None,
+    private_key: PrivateKey = None,
+    extra: ExtraVariables = None,
+    vault_password_file: VaultPasswordFile = None,
+) -> None:
+    """Release your drains of nodes. What somebody or something else holds stays drained, and is named.
+
+    Exit code 1: a node stays drained of which you hold no drain.
+
+    Examples:
+      deploy node resume inventory.ini node3
+      deploy node resume inventory.ini node3 --by alice
+
+    """
+    options = _options(user, private_key, extra, vault_password_file)
+    came = drains.resume(inventory, nodes, options, by)
+    typer.echo("\n".join(released_lines(came, f"deploy node resume {shown_path(inventory)}")))
+    had = {each.node for each in came.released}
+    if any(node.is_drained and node.name not in had for node in came.nodes):
+        raise typer.Exit(ExitCode.FAILED)
+
+
+@node_app.command("list")
+def list_nodes(
+    inventory: Inventory,
+    *,
+    as_data: AsData = False,
+    user: User = None,
+    private_key: PrivateKey = None,
+    extra: ExtraVariables = None,
+    vault_password_file: VaultPasswordFile = None,
+) -> None:
+    """Show every node's state in Slurm, its jobs, and all that keeps it out of service.
+
+    Examples:
+      deploy node list inventory.ini
+      deploy node list inventory.ini --json
+
+    """
+    nodes = drains.listed(inventory, _options(user, private_key, extra, vault_password_file))
+    typer.echo(json.dumps(as_json(nodes), indent=1) if as_data else "\n".join(node_lines(nodes, time.time())))
+
+
+def _options(
+    user: str | None, private_key: Path | None, extra: list[str] | None, vault_password_file: Path | None
+) -> Options:
+    return Options(
+        user=user, private_key=private_key, extra=tuple(extra or ()), vault_password_file=vault_password_file
+    )
 
 
 @node_app.command()

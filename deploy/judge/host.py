@@ -1,5 +1,6 @@
 """What is wrong with a host of the cluster, from what it and a controller say of it."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -13,19 +14,22 @@ _CLOCK_SECONDS = 1.0
 _SECONDS_TO_SYNCHRONIZE = 300.0
 _SLURM_USER = "slurm"
 _SHOWN_DRIFT = 10
+_DRAINED_BY_DEPLOY = re.compile(r"deploy: .* \((\S+)\)")
+"""The reason that ``deploy node drain`` gives; see ``run/drains.py``."""
 
 
 @dataclass(frozen=True)
 class Promise:
     """What the site says of a host.
 
-    ``again``, ``check`` and ``preview`` are the commands that converge, check and plan it, ``controller`` is
-    the host to type scontrol on. Its ``optional`` services may be missing.
+    ``again``, ``check``, ``preview`` and ``resume`` are commands that do so to it (``again`` converges it),
+    ``controller`` is the host to type scontrol on. Its ``optional`` services may be missing.
     """
 
     again: str
     check: str
     preview: str
+    resume: str
     controller: str
     is_node: bool
     optional: frozenset[str] = frozenset()
@@ -106,7 +110,9 @@ class Judge:
             if self.promise.is_node and self.is_slurm_known:
                 yield self._error("node-not-in-slurm", "slurmctld does not know it", self.promise.again)
         elif node.is_drained:
-            yield self._error("node-drained", self._out_of_service("drained"), f"{resume}, when it is fit)")
+            by_deploy = _DRAINED_BY_DEPLOY.fullmatch(node.reason or "")
+            hint = f"{self.promise.resume} --by {by_deploy[1]}" if by_deploy else f"{resume}, when it is fit)"
+            yield self._error("node-drained", self._out_of_service("drained"), hint)
         elif node.is_down and not self._is_loss_explained():
             yield self._error("node-down", self._out_of_service(f"Slurm says {node.word}"), f"{resume})")
 

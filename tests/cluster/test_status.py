@@ -1,5 +1,6 @@
 """`deploy status` on a cluster that is well, and on one where something is wrong."""
 
+import json
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 from deploy import __version__
 from deploy.run.journal import state_directory
 from deploy.run.lock import site_lock
+from tests.cluster.jobs import UNTIL_TOLD, job_state, submit, wait_for_job
 from tests.cluster.lab_cluster import DEPLOY, Cluster, run, wait_until
 
 # The life of the other cluster is the longer one.
@@ -78,6 +80,32 @@ def test_what_is_wrong_is_seen_in_the_line_of_its_host(cluster: Cluster) -> None
     assert list(lines) == ["node1", "node2", "ctl1", "login1"]
     assert re.match(r"node1 +(idle|down)\*? +no slurmd +ok ", lines["node1"])
     assert re.match(r"node2 +drained +ok +less gpus ", lines["node2"])
+
+
+def test_drains_of_a_node_are_kept_apart(cluster: Cluster) -> None:
+    def node(*words: str, expect: int = 0) -> str:
+        return run(*DEPLOY, "node", words[0], str(cluster.inventory), *words[1:], expect=expect).stdout
+
+    job = submit(cluster, "-w node1", UNTIL_TOLD)
+    wait_for_job(cluster, job, "RUNNING")
+    said = node("drain", "node[1-2]", "--reason", "firmware")
+    assert said.splitlines() == ["drained: node[1-2]", f"node1: runs until they end: {job} (alice)"]
+    (found,) = cluster.status("--limit", "node2", expect=1)["node2"]["findings"]
+    assert (found["reference"], found["hint"].split(" --by ")[0]) == (
+        "node-drained",
+        f"deploy node resume {cluster.inventory} node2",
+    )
+    cluster.on("ctl1", "scontrol", "update", "nodename=node2", "state=drain", f"reason={REASON}")
+    assert f"it stays drained:\n  {REASON} (root, not by" in node("resume", "node2")
+    assert "you hold no drain of it" in node("resume", "node2", expect=1)
+    assert cluster.node_states()["node2"] == "drained"
+    cluster.on("ctl1", "scontrol", "update", "nodename=node2", "state=resume")
+    assert "in service: node1" in node("resume", "node1")
+    held = json.loads(node("list", "--json"))
+    assert [(each["name"], each["drains"]) for each in held if each["drains"]] == []
+    assert job_state(cluster, job) == "RUNNING"
+    cluster.as_user("touch stop")
+    wait_for_job(cluster, job, "COMPLETED")
 
 
 def test_a_controller_that_does_not_run_is_everybodys_trouble(cluster: Cluster) -> None:

@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import fcntl
+import json
 import re
 from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.durable import replace_file
 
 DOCUMENTATION = r"""
 module: slurm_node_drain
@@ -16,7 +19,8 @@ description:
   - C(drained) lets no new job start on the node. A node that somebody else drained, or that is down,
     keeps its reason.
   - C(seen) changes nothing.
-  - C(resumed) resumes the node only when its reason is the one that this module gave.
+  - C(resumed) resumes the node only when its reason is the one that this module gave. Where
+    C(deploy node drain) gave another one since, the node stays drained, and never gets this module's back.
   - A node that Slurm does not know, and a controller without Slurm, are no mistake. A controller that
     does not
     answer is, because nobody can say then which jobs run.
@@ -58,6 +62,8 @@ is_in_service:
 """
 
 REASON = "deploy: maintenance"
+LEDGER = Path("/var/lib/deploy/drains.json")
+"""The drains of `deploy node drain`, kept by deploy/run/drains.py."""
 _SECONDS = "15"
 _SERVING = frozenset({"IDLE", "ALLOCATED", "MIXED", "COMPLETING"})
 _ON_A_NODE = "running,suspended,completing,configuring,stopped"
@@ -94,6 +100,20 @@ def is_held(states: frozenset[str], reason: str) -> bool:
     What Slurm took down because it did not answer returns by itself when it does.
     """
     return "DRAIN" in states or ("DOWN" in states and reason not in {"", "Not responding"})
+
+
+def forget_displaced(node: str) -> bool:
+    """Takes this module's drain of a node out of the ledger; returns whether it was there."""
+    if not LEDGER.exists():
+        return False
+    with (LEDGER.parent / ".drains.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        entries = json.loads(LEDGER.read_text(encoding="utf-8"))
+        left = [it for it in entries if (it["node"], it["why"], it.get("is_foreign")) != (node, REASON, True)]
+        if left == entries:
+            return False
+        replace_file(LEDGER, json.dumps(left, indent=1).encode(), 0o600)
+    return True
 
 
 class Controller:
@@ -178,6 +198,8 @@ def main() -> None:
         changed = True
         if not module.check_mode:
             controller.must("scontrol", "update", f"NodeName={name}", "State=RESUME")
+    if wanted == "resumed" and reason != REASON and not module.check_mode:
+        changed = forget_displaced(name) or changed
     impact = {"kind": "drain" if changed and wanted == "drained" else "none", "service": "slurmd"}
     module.exit_json(
         changed=changed,

@@ -12,7 +12,8 @@ from tests.unit.judge.statuses import NOW, service
 AGAIN = "deploy cluster inv.ini --limit node1"
 CHECK = "deploy check inv.ini --limit node1"
 PLAN = "deploy plan inv.ini --limit node1"
-NODE = Promise(AGAIN, CHECK, PLAN, "ctl1", is_node=True, optional=frozenset({"sackd"}))
+RESUME = "deploy node resume inv.ini node1"
+NODE = Promise(AGAIN, CHECK, PLAN, RESUME, "ctl1", is_node=True, optional=frozenset({"sackd"}))
 WELL = NodeStatus(
     "node1",
     Reach.ANSWERED,
@@ -87,6 +88,16 @@ def test_one_thing_is_wrong(change: dict[str, object], reference: str, message: 
     assert _said(replace(WELL, **change)) == [(reference, message)]  # type: ignore[arg-type]
 
 
+def test_a_drain_of_deploys_is_released_by_deploy() -> None:
+    (found,) = Judge(
+        replace(WELL, slurm=SlurmNode(("IDLE", "DRAIN"), "deploy: disk (alice)", "root", NOW)),
+        NODE,
+        NOW,
+        is_slurm_known=True,
+    ).findings()
+    assert (found.reference, found.hint) == ("node-drained", f"{RESUME} --by alice")
+
+
 def test_hints_are_commands() -> None:
     bad = replace(
         WELL,
@@ -152,7 +163,7 @@ def test_a_host_that_deploy_has_not_been_to_is_one_finding() -> None:
 
 
 def test_a_daemon_that_the_release_does_not_have_is_not_missed() -> None:
-    login = Promise(AGAIN, CHECK, PLAN, "ctl1", is_node=False, optional=frozenset({"sackd"}))
+    login = Promise(AGAIN, CHECK, PLAN, RESUME, "ctl1", is_node=False, optional=frozenset({"sackd"}))
     status = replace(WELL, services=(service("sackd", "inactive", load="not-found"),), slurm=None)
     assert _said(status, promise=login) == []
     stopped = replace(status, services=(service("sackd", "inactive"),))

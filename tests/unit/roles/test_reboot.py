@@ -1,3 +1,4 @@
+import json
 from pathlib import Path
 
 import pytest
@@ -73,3 +74,17 @@ def test_reasons_are_those_that_roles_left(tmp_path: Path) -> None:
     assert wanted.read_reasons(tmp_path / "none") == []
     (tmp_path / "nvidia_driver").write_text("another driver\n")
     assert wanted.read_reasons(tmp_path) == ["another driver"]
+
+
+def test_a_drain_that_an_admins_displaced_does_not_come_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger = tmp_path / "drains.json"
+    monkeypatch.setattr(drain, "LEDGER", ledger)
+    assert drain.forget_displaced("node1") is False
+    ours = {"node": "node1", "who": "root", "why": drain.REASON, "since": 1, "is_foreign": True}
+    admins = {"node": "node1", "who": "alice", "why": drain.REASON, "since": 2}
+    ledger.write_text(json.dumps([ours, {**ours, "node": "node2"}, admins]))
+    assert drain.forget_displaced("node1") is True
+    assert json.loads(ledger.read_text()) == [{**ours, "node": "node2"}, admins]
+    assert drain.forget_displaced("node1") is False

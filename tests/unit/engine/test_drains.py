@@ -1,0 +1,155 @@
+"""``deploy node drain``, ``resume`` and ``list``, with a controller that answers as it is told."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from deploy.cli.node import node_app
+from deploy.engine import drains
+from deploy.engine.options import Options
+from deploy.errors import DeployError, ExitCode
+from deploy.run.ssh import Unanswered
+from tests.unit.site.sites import write_site
+
+SITE = "[slurm-master]\nctl1 ansible_host=10.0.0.1\n[slurm-node]\nnode1 ansible_host=10.0.0.2\n"
+FOREIGN = {"node": "node1", "who": "root", "why": "node_health: x", "since": 1, "shown": "node_health: x"}
+MINE = {"node": "node1", "who": "alice", "why": "disk", "since": 1, "shown": "deploy: disk (alice)"}
+
+
+def _node(reason: str = "", *, by: str = "root") -> dict[str, Any]:
+    states = ["IDLE", "DRAIN"] if reason else ["IDLE"]
+    return {"states": states, "reason": reason, "by": by, "since": ""}
+
+
+class Controller:
+    """Its answers in turn, and what it was asked."""
+
+    def __init__(self) -> None:
+        self.answers: list[Any] = []
+        self.asked: list[tuple[str, Mapping[str, Any]]] = []
+
+    def ask(self, questions: Mapping[str, Any], *_: object, **__: object) -> dict[str, Any]:
+        (name,) = questions
+        self.asked.append(questions[name])
+        return {name: self.answers.pop(0)}
+
+
+@pytest.fixture
+def controller(monkeypatch: pytest.MonkeyPatch) -> Controller:
+    made = Controller()
+    monkeypatch.setattr(drains, "ask", made.ask)
+    monkeypatch.setenv("SUDO_USER", "alice")
+    return made
+
+
+@pytest.fixture
+def inventory(tmp_path: Path) -> Path:
+    return write_site(tmp_path, SITE)
+
+
+def test_a_drain_names_jobs_and_what_was_there_before(controller: Controller, inventory: Path) -> None:
+    controller.answers = [
+        {
+            "nodes": {"node1": _node("bad disk"), "node2": _node(str(MINE["shown"]))},
+            "jobs": [["17", "bob", "node[1-2]"]],
+            "held": [MINE, {**MINE, "node": "node2"}],
+        }
+    ]
+    came = CliRunner().invoke(node_app, ["drain", str(inventory), "node[1-2]", "--reason", "disk"])
+    assert came.exit_code == 0, came.output
+    assert came.output.splitlines() == [
+        "drained: node[1-2]",
+        "node1: was drained before, and keeps that reason: bad disk (root, not by deploy node drain)",
+        "node1: runs until they end: 17 (bob)",
+        "node2: runs until they end: 17 (bob)",
+    ]
+    assert controller.asked == [("drain", {"names": ["node1", "node2"], "who": "alice", "why": "disk"})]
+
+
+def test_waiting_ends_with_the_last_job(
+    controller: Controller, inventory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(drains, "_POLL_SECONDS", 0)
+    free = {"nodes": {"node1": _node(str(MINE["shown"]))}, "jobs": [], "held": [MINE]}
+    controller.answers = [{**free, "jobs": [["17", "bob", "node1"]]}, free]
+    told: list[tuple[drains.Node, ...]] = []
+    (node,) = drains.drain(inventory, "node1", "disk", Options(), tell=told.append)
+    assert ([len(waiting) for waiting in told], node.jobs) == ([1], ())
+
+
+def test_a_resume_says_what_still_holds(controller: Controller, inventory: Path) -> None:
+    nodes = {"node1": _node("node_health: x"), "node2": _node("deploy: cabling (bob)"), "node3": _node()}
+    bob = {"node": "node2", "who": "bob", "why": "cabling", "since": 1, "shown": "deploy: cabling (bob)"}
+    released = [{key: value for key, value in MINE.items() if key != "shown"}]
+    controller.answers = [
+        {"nodes": nodes, "jobs": [], "held": [bob], "released": released, "resumed": ["node3"]},
+    ]
+    came = CliRunner().invoke(node_app, ["resume", str(inventory), "node[1-3]"])
+    assert came.exit_code == ExitCode.FAILED, came.output
+    assert came.output.splitlines() == [
+        "in service: node3",
+        "node1: your drain is released; it stays drained:",
+        "  node_health: x (root, not by deploy node drain)",
+        "node2: you hold no drain of it; it stays drained:",
+        f"  cabling (bob)   -> deploy node resume {inventory} node2 --by bob",
+    ]
+
+
+def test_the_list_shows_all_that_holds_a_node(
+    controller: Controller, inventory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("deploy.cli.node.time.time", lambda: 7201.0)
+    held = [{**FOREIGN, "is_foreign": True}, MINE]
+    said = {"nodes": {"node1": _node(str(MINE["shown"])), "node2": _node()}, "jobs": [], "held": held}
+    controller.answers = [said, said]
+    assert CliRunner().invoke(node_app, ["list", str(inventory)]).output.splitlines() == [
+        "node1  idle+drain  0 jobs",
+        "         held: node_health: x (root, 2 h ago)",
+        "         held: disk (alice, 2 h ago)",
+        "node2  idle  0 jobs",
+    ]
+    shown = json.loads(CliRunner().invoke(node_app, ["list", str(inventory), "--json"]).output)
+    assert [(each["who"], each["why"]) for each in shown[0]["drains"]] == [
+        ("root", "node_health: x"),
+        ("alice", "disk"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "why", "where"),
+    [
+        ("node[1-", "disk", "NODES"),
+        ("", "disk", "NODES"),
+        ("node1", "", "--reason"),
+        ("node1", "two\nlines", "--reason"),
+        ("node1", "x" * 201, "--reason"),
+    ],
+)
+def test_what_is_no_node_set_and_no_reason_is_refused(
+    controller: Controller, inventory: Path, nodes: str, why: str, where: str
+) -> None:
+    with pytest.raises(DeployError) as refused:
+        drains.drain(inventory, nodes, why, Options(), tell=None)
+    assert (refused.value.findings[0].where, refused.value.exit_code) == (where, ExitCode.BAD_INPUT)
+    assert controller.asked == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "reference"),
+    [
+        (Unanswered("no route to host"), "controller-silent"),
+        ({"trouble": "scontrol: Unable to contact slurm controller"}, "controller-silent"),
+        ({"unknown": ["node9"]}, "node-not-known-to-slurm"),
+    ],
+)
+def test_why_nothing_was_drained_is_said(
+    controller: Controller, inventory: Path, answer: object, reference: str
+) -> None:
+    controller.answers = [answer]
+    with pytest.raises(DeployError) as refused:
+        drains.drain(inventory, "node9", "disk", Options(), tell=None)
+    assert refused.value.findings[0].reference == reference
