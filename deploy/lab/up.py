@@ -163,6 +163,7 @@ def _settle(
         release=lab.release,
         gpus=lab.gpus,
         cgroup_v1=machine.cgroup_v1,
+        own_kernel=kind_named(lab.machines).has_own_kernel,
         monitoring=wish.monitoring,
         package_cache=wish.package_cache,
     )

@@ -3,9 +3,10 @@
 from deploy.errors import error
 from deploy.lab.machines.containers import CONTAINERS
 from deploy.lab.machines.kind import Kind
+from deploy.lab.machines.uml import USER_MODE
 
 DEFAULT = CONTAINERS.name
-KINDS: dict[str, Kind] = {kind.name: kind for kind in (CONTAINERS,)}
+KINDS: dict[str, Kind] = {kind.name: kind for kind in (CONTAINERS, USER_MODE)}
 
 
 def kind_named(name: str) -> Kind:
