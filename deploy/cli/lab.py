@@ -42,6 +42,10 @@ def up(
     release: Annotated[
         str | None, typer.Option(help="trixie, bookworm or a container image.", show_default="trixie")
     ] = None,
+    machines: Annotated[
+        str | None,
+        typer.Option(help="containers, or uml: with kernels of their own.", show_default="containers"),
+    ] = None,
     write_inventory: Annotated[
         bool, typer.Option("--write-inventory", help="Add new nodes to the inventory of an existing lab.")
     ] = False,
@@ -59,6 +63,7 @@ def up(
 
     Examples:
       deploy lab up --dir rehearsal --nodes 3 --gpus 2 --release trixie
+      deploy lab up --machines uml --nodes 1
       deploy lab up --nodes 4 --write-inventory
 
     """
@@ -69,6 +74,7 @@ def up(
             nodes=nodes,
             gpus=gpus,
             release=release,
+            machines=machines,
             write_inventory=write_inventory,
             isolated=isolated,
             monitoring=monitoring,
@@ -120,7 +126,7 @@ def list_labs() -> None:
     if not labs:
         typer.echo("No labs. Make one: deploy lab up")
     for lab in labs:
-        typer.echo(f"{lab.name}  ({lab.release}, {lab.gpus} GPUs per node)  {lab.directory}")
+        typer.echo(f"{lab.name}  ({lab.machines}, {lab.release}, {lab.gpus} GPUs per node)  {lab.directory}")
         for host in lab.hosts:
             typer.echo(f"  {host.name:<10} {host.address:<15} {host.state}")
 

@@ -2,7 +2,7 @@
 
 import platform
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
@@ -17,22 +17,28 @@ _KEPT_OPTIONS = (
 )
 
 
-def source_lines(targets: str, host_release: str, wanted_release: str, keyring: Path = KEYRING) -> list[str]:
+def source_lines(
+    targets: str,
+    host_release: str,
+    wanted_release: str,
+    keyring: Path = KEYRING,
+    suites: Sequence[str] = _SUITES,
+) -> list[str]:
     """Apt sources of ``wanted_release`` at the mirrors from which this machine gets its own release.
 
     ``targets`` is what ``apt-get indextargets`` prints with the fields of this module; ``[]`` when
     nothing in it is Debian's, then mmdebstrap's own default is the best choice.
     """
     signed = f" [signed-by={keyring}]" if keyring.exists() else ""
-    suites = {host_release + suffix: wanted_release + suffix for suffix in _SUITES}
+    wanted = {host_release + suffix: wanted_release + suffix for suffix in suites}
     components: dict[tuple[str, str], list[str]] = {}
     for line in targets.splitlines():
         created_by, origin, uri, codename, component = line.split("\t")
-        if created_by != "Packages" or origin != "Debian" or codename not in suites:
+        if created_by != "Packages" or origin != "Debian" or codename not in wanted:
             continue
         if not uri.startswith(("http://", "https://")):
             continue  # a disc or directory of this machine is not there inside a container
-        listed = components.setdefault((uri, suites[codename]), [])
+        listed = components.setdefault((uri, wanted[codename]), [])
         if component not in listed:
             listed.append(component)
     return [f"deb{signed} {uri} {suite} {' '.join(names)}" for (uri, suite), names in components.items()]
@@ -50,8 +56,11 @@ def _is_kept(line: str) -> bool:
     )
 
 
-def read_sources(release: str) -> list[str]:
-    """Apt sources for a Debian release; ``[]`` on a machine that is not Debian."""
+def read_sources(release: str, suites: Sequence[str] = _SUITES) -> list[str]:
+    """Apt sources for a Debian release; ``[]`` on a machine that is not Debian.
+
+    One that is not stable yet has the suite ``""`` alone.
+    """
     try:
         system = platform.freedesktop_os_release()
     except OSError:
@@ -59,7 +68,7 @@ def read_sources(release: str) -> list[str]:
     if system.get("ID") != "debian":
         return []
     targets = _printed(["apt-get", "indextargets", "--format", _TARGET_FIELDS])
-    return source_lines(targets, system.get("VERSION_CODENAME", ""), release)
+    return source_lines(targets, system.get("VERSION_CODENAME", ""), release, suites=suites)
 
 
 def read_options() -> list[str]:

@@ -37,13 +37,18 @@ class LabDirectory:
         release: str,
         gpus: int,
         cgroup_v1: bool,
+        own_kernel: bool = False,
         monitoring: bool = False,
         package_cache: bool = False,
     ) -> None:
         """Write the inventory and group_vars, each only where there is none."""
-        inventory = site_files.inventory(addresses, monitoring=monitoring, package_cache=package_cache)
+        inventory = site_files.inventory(
+            addresses, monitoring=monitoring, package_cache=package_cache, own_kernel=own_kernel
+        )
         texts = {"inventory.ini": inventory}
-        variables = site_files.group_vars(release=release, gpus=gpus, cgroup_v1=cgroup_v1)
+        variables = site_files.group_vars(
+            release=release, gpus=gpus, cgroup_v1=cgroup_v1, own_kernel=own_kernel
+        )
         texts["validation.yml"] = site_files.THRESHOLDS
         texts |= {f"group_vars/{name}": text for name, text in variables.items()}
         for name, text in texts.items():

@@ -1,4 +1,4 @@
-"""Commands inside a machine: through podman, or through ssh like any admin."""
+"""Commands inside a machine: as root or a user, or through ssh like any admin."""
 
 import shlex
 import subprocess
@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from deploy.errors import error
 from deploy.lab.directory import LabDirectory
 from deploy.lab.machine import inspect_machine
-from deploy.lab.state import Lab, LabHost, container_name, need_lab
+from deploy.lab.machines import kind_named
+from deploy.lab.state import Lab, LabHost, need_lab
 
 
 def execute(
@@ -17,15 +18,16 @@ def execute(
     inspect_machine()
     lab, host = _running(lab_name, host_name)
     return subprocess.run(
-        exec_command(container_name(lab.name, host.name), command, user=user, terminal=terminal), check=False
+        exec_command(lab, host.name, command, user=user, terminal=terminal), check=False
     ).returncode
 
 
-def exec_command(container: str, command: Sequence[str], *, user: str | None, terminal: bool) -> list[str]:
-    """The podman call for ``execute``: a login session, so that /etc/environment and profiles count."""
-    options = ["--interactive", *(["--tty"] if terminal else [])]
+def exec_command(
+    lab: Lab, host: str, command: Sequence[str], *, user: str | None, terminal: bool
+) -> list[str]:
+    """The call for ``execute``: a login session, so that /etc/environment and profiles count."""
     session = ["su", "--login", user or "root", "--command", shlex.join(command)]
-    return ["podman", "exec", *options, container, *session]
+    return kind_named(lab.machines).entered(lab, host, session, terminal=terminal)
 
 
 def login(lab_name: str, host_name: str) -> int:

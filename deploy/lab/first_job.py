@@ -5,7 +5,7 @@ import time
 
 from deploy.errors import ExitCode, error
 from deploy.lab.enter import exec_command
-from deploy.lab.state import container_name
+from deploy.lab.state import need_lab
 
 USER = "alice"
 _LOGIN = "login1"
@@ -44,5 +44,5 @@ def wait_for_row(lab: str, job: str) -> None:
 
 
 def _on_login(lab: str, *command: str, capture: bool) -> subprocess.CompletedProcess[str]:
-    call = exec_command(container_name(lab, _LOGIN), command, user=USER, terminal=False)
+    call = exec_command(need_lab(lab), _LOGIN, command, user=USER, terminal=False)
     return subprocess.run(call, stdin=subprocess.DEVNULL, capture_output=capture, text=True, check=False)

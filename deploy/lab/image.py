@@ -3,6 +3,7 @@
 import re
 import subprocess
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from deploy.errors import ExitCode, error
@@ -12,7 +13,8 @@ from deploy.lab.machine import Machine, require_tools
 from deploy.lab.podman import podman, query, succeeds
 from deploy.lab.recipe import IMPORT_CHANGES, RELEASES, Recipe
 
-_LABEL = "deploy.recipe"
+RECIPE_LABEL = "deploy.recipe"
+"""Where an image says of which recipe it was made."""
 
 # systemd 257 boots on cgroup v1 only when told twice; older ones take it as a matter of course.
 _CGROUP_V1_ARGUMENTS = ("systemd.unified_cgroup_hierarchy=0", "SYSTEMD_CGROUP_ENABLE_LEGACY_FORCE=1")
@@ -54,16 +56,25 @@ def ensure_image(release: str) -> str:
         apt_options=tuple(read_options()) if known else (),
     )
     name = image_name(release)
-    with exclusive(f"image-{name.rpartition(':')[2]}"):
-        if label_of(name, _LABEL) != recipe.digest:
-            (_bootstrap if known else _extend)(recipe, name)
-            drop_old_images()
+    _ensure(recipe, name, _import if known else _extend)
     return name
+
+
+def ensure_programs(recipe: Recipe, name: str) -> None:
+    """Make an image of programs that are no system, unless there is one of the same recipe."""
+    _ensure(recipe, name, _import)
+
+
+def _ensure(recipe: Recipe, name: str, build: Callable[[Recipe, str], None]) -> None:
+    with exclusive(f"image-{name.rpartition(':')[2]}"):
+        if label_of(name, RECIPE_LABEL) != recipe.digest:
+            build(recipe, name)
+            drop_old_images()
 
 
 def drop_old_images() -> None:
     """Remove images that a newer one has replaced; one that a lab still runs from stays."""
-    succeeds("image", "prune", "--force", "--filter", f"label={_LABEL}")
+    succeeds("image", "prune", "--force", "--filter", f"label={RECIPE_LABEL}")
 
 
 def label_of(image: str, label: str) -> str | None:
@@ -74,32 +85,41 @@ def label_of(image: str, label: str) -> str | None:
     return labels.get(label)
 
 
-def _bootstrap(recipe: Recipe, name: str) -> None:
-    require_tools(("mmdebstrap",))
+def _import(recipe: Recipe, name: str) -> None:
     # /tmp may live in memory; a whole system belongs on disk.
     with tempfile.TemporaryDirectory(prefix="deploy-lab-", dir="/var/tmp") as scratch:
         overlay, system = Path(scratch, "overlay.tar"), Path(scratch, "system.tar")
         overlay.write_bytes(recipe.overlay)
-        command = recipe.bootstrap_command(str(overlay), str(system))
-        built = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False
+        bootstrap(recipe, overlay, system)
+        changes = (*(IMPORT_CHANGES if recipe.installs else ()), f"LABEL {RECIPE_LABEL}={recipe.digest}")
+        podman("import", *(f"--change={change}" for change in changes), str(system), name)
+
+
+def bootstrap(recipe: Recipe, overlay: Path, output: Path) -> None:
+    """Build what the recipe says, as a directory or an archive. Raises DeployError ``lab-image-failed``."""
+    require_tools(("mmdebstrap",))
+    built = subprocess.run(
+        recipe.bootstrap_command(str(overlay), str(output)),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    if built.returncode != 0:
+        reasons = [line for line in built.stderr.splitlines() if line.startswith(("E:", "Err"))]
+        raise error(
+            "lab-image-failed",
+            f"mmdebstrap could not build {recipe.release}:"
+            f" {(reasons or built.stderr.strip().splitlines() or ['no reason given'])[0]}",
+            hint="check that apt-get update works here; the lab fetches from the same mirror",
+            exit_code=ExitCode.FAILED,
         )
-        if built.returncode != 0:
-            reasons = [line for line in built.stderr.splitlines() if line.startswith(("E:", "Err"))]
-            raise error(
-                "lab-image-failed",
-                f"mmdebstrap could not build {recipe.release}:"
-                f" {(reasons or built.stderr.strip().splitlines() or ['no reason given'])[0]}",
-                hint="check that apt-get update works here; the lab fetches from the same mirror",
-                exit_code=ExitCode.FAILED,
-            )
-        changes = [f"--change={change}" for change in (*IMPORT_CHANGES, f"LABEL {_LABEL}={recipe.digest}")]
-        podman("import", *changes, str(system), name)
 
 
 def _extend(recipe: Recipe, name: str) -> None:
     with tempfile.TemporaryDirectory(prefix="deploy-lab-") as scratch:
         Path(scratch, "overlay.tar").write_bytes(recipe.overlay)
-        labelled = f"{recipe.containerfile()}LABEL {_LABEL}={recipe.digest}\n"
+        labelled = f"{recipe.containerfile()}LABEL {RECIPE_LABEL}={recipe.digest}\n"
         Path(scratch, "Containerfile").write_text(labelled + "\n".join(IMPORT_CHANGES) + "\n")
         podman("build", "--tag", name, scratch)

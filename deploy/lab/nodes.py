@@ -1,4 +1,4 @@
-"""One machine of a lab: how its container is made, what is put into it, how it boots."""
+"""One machine of a lab: how its container is made and what is put into it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,10 +9,8 @@ from threading import Lock
 
 from deploy.errors import DeployError
 from deploy.lab.access import KeyPair, make_key_pair
-from deploy.lab.addresses import mac_address
-from deploy.lab.boot import boot
-from deploy.lab.image import start_command, system_options
 from deploy.lab.machine import Machine
+from deploy.lab.machines.kind import Kind, NewHost
 from deploy.lab.podman import podman, succeeds
 from deploy.lab.recipe import ADMIN_HOME, ADMIN_UID
 from deploy.lab.state import (
@@ -23,7 +21,6 @@ from deploy.lab.state import (
     LAB,
     container_name,
     network_name,
-    shared_volume,
 )
 from deploy.lab.tarball import Entry, pack
 
@@ -42,7 +39,8 @@ class NodeMaker:
     """Simulated GPUs by host; none on others."""
     admin_key: str
     machine: Machine
-    shared: tuple[str, ...] = ("/home",)
+    kind: Kind
+    shared: tuple[str, ...]
     """Directories that are one on all machines."""
     one_at_a_time: Lock = field(default_factory=Lock)
     """Podman locks volumes in no fixed order: two containers made at once can wait for each other."""
@@ -55,8 +53,14 @@ class NodeMaker:
             podman(*self.create_arguments(host, keys.public))
         try:
             # Podman's word for "as in the archive" is false: true gives every file to root.
-            podman("cp", "--archive=false", "-", f"{name}:/", data=pack(self.entries(host, keys)))
-            boot(name, "start", name)
+            podman(
+                "cp",
+                "--archive=false",
+                "-",
+                f"{name}:/",
+                data=pack(self.kind.placed(self.entries(host, keys))),
+            )
+            self.kind.start(name)
         except DeployError:
             succeeds("rm", "--force", "--time", "0", name)
             raise
@@ -80,16 +84,12 @@ class NodeMaker:
             *(f"--label={key}={value}" for key, value in labels.items()),
             f"--network={network_name(self.lab)}",
             f"--ip={address}",
-            f"--mac-address={mac_address(address)}",
             # /etc/hosts is then the machine's own file, as on a real one: kept over a power cycle.
             "--no-hosts",
-            *(f"--volume={shared_volume(self.lab, path)}:{path}" for path in self.shared),
-            *system_options(machine),
             "--pids-limit=-1",
             f"--ulimit=nofile={machine.open_files}:{machine.open_files}",
             f"--ulimit=nproc={machine.processes}:{machine.processes}",
-            self.image,
-            *start_command(machine),
+            *self.kind.container(NewHost(self.lab, host, address, self.image, self.shared), machine),
         ]
 
     def entries(self, host: str, keys: KeyPair) -> list[Entry]:

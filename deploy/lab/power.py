@@ -1,10 +1,10 @@
 """Power of one machine: off as if someone pulled the plug, and on again."""
 
 from deploy.lab.access import wait_for_ssh
-from deploy.lab.boot import boot
 from deploy.lab.directory import LabDirectory
-from deploy.lab.machine import inspect_machine, require_room
-from deploy.lab.podman import podman, query
+from deploy.lab.machine import inspect_machine
+from deploy.lab.machines import kind_named
+from deploy.lab.podman import podman
 from deploy.lab.state import container_name, need_lab
 from deploy.lab.up import SECONDS_TO_ANSWER
 
@@ -24,7 +24,7 @@ def power_on(lab_name: str, host_name: str) -> None:
     lab = need_lab(lab_name)
     host = lab.host(host_name)
     if not host.running:
-        require_room(len(query("ps")) + 1)
-        name = container_name(lab.name, host.name)
-        boot(name, "start", name)
+        kind = kind_named(lab.machines)
+        kind.require_room(1)
+        kind.start(container_name(lab.name, host.name))
     wait_for_ssh(LabDirectory(lab.directory).keys, {host.name: host.address}, SECONDS_TO_ANSWER)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from deploy.lab.tarball import Entry, pack
 
 RELEASES = ("bookworm", "trixie")
+UNITS = "/etc/systemd/system"
 ADMIN, ADMIN_UID, ADMIN_HOME = "admin", 990, "/var/lib/admin"
 
 PACKAGES = (
@@ -33,7 +34,7 @@ _DPKG_OPTIONS = (
     "path-include=/usr/share/doc/*/copyright",
 )
 
-# They want hardware or a kernel of their own, or would fetch packages behind the admin's back.
+# They want hardware or a kernel of their own.
 _MASKED_UNITS = (
     "systemd-modules-load.service",
     "systemd-udevd.service",
@@ -44,9 +45,8 @@ _MASKED_UNITS = (
     "systemd-firstboot.service",
     "systemd-binfmt.service",
     "proc-sys-fs-binfmt_misc.automount",
-    "apt-daily.timer",
-    "apt-daily-upgrade.timer",
 )
+_TIMERS = ("apt-daily.timer", "apt-daily-upgrade.timer")
 
 # These set values of the one kernel that all machines and the host share.
 _SILENCED_SYSCTL_FILES = (
@@ -92,6 +92,35 @@ _HOOKS = (
 )
 
 
+def host_entries() -> list[Entry]:
+    """The lab's own files on machines of every kind: how they let the admin in."""
+    return [
+        Entry("/etc/ssh/sshd_config.d/10-lab.conf", _SSHD),
+        Entry(f"/etc/sudoers.d/{ADMIN}", f"{ADMIN} ALL=(ALL:ALL) NOPASSWD: ALL\n", mode=0o440),
+        Entry(f"{UNITS}/lab-host-keys.service", _HOST_KEYS_UNIT),
+        Entry(f"{UNITS}/multi-user.target.wants/lab-host-keys.service", link="../lab-host-keys.service"),
+    ]
+
+
+def quiet_entries() -> list[Entry]:
+    """Without these apt would fetch packages behind the admin's back."""
+    return [_masked(unit) for unit in _TIMERS]
+
+
+def overlay_entries() -> list[Entry]:
+    """The lab's own files in the image of containers; nothing in them belongs to one machine."""
+    return [
+        *host_entries(),
+        *(_masked(unit) for unit in _MASKED_UNITS),
+        *quiet_entries(),
+        *(Entry(f"/etc/sysctl.d/{name}", link="/dev/null") for name in _SILENCED_SYSCTL_FILES),
+    ]
+
+
+def _masked(unit: str) -> Entry:
+    return Entry(f"{UNITS}/{unit}", link="/dev/null")
+
+
 @dataclass(frozen=True)
 class Recipe:
     """Everything that decides what comes out of a build."""
@@ -99,28 +128,34 @@ class Recipe:
     release: str
     sources: tuple[str, ...]
     apt_options: tuple[str, ...]
+    packages: tuple[str, ...] = PACKAGES
+    files: tuple[Entry, ...] = tuple(overlay_entries())
+    installs: bool = True
+    """Whether it is a whole system; else nothing but files of the packages and of what they depend on."""
 
     def bootstrap_command(self, overlay_file: str, output: str) -> list[str]:
         """The mmdebstrap call that makes the system; an empty source list means its default mirror."""
         options = [
             "--quiet",
-            "--variant=minbase",
-            f"--include={','.join(PACKAGES)}",
+            f"--variant={'minbase' if self.installs else 'extract'}",
+            f"--include={','.join(self.packages)}",
             # The first install on a new machine then needs no refresh of the package lists.
-            "--skip=cleanup/apt/lists",
-            "--skip=cleanup/apt/cache",
+            *(["--skip=cleanup/apt/lists", "--skip=cleanup/apt/cache"] if self.installs else []),
             *(f"--aptopt={line}" for line in self.apt_options),
             *(f"--dpkgopt={line}" for line in _DPKG_OPTIONS),
-            *(f"--customize-hook={hook}" for hook in _HOOKS),
-            f"--customize-hook=tar-in {overlay_file} /",
+            *(f"--customize-hook={hook}" for hook in self._hooks(overlay_file)),
         ]
         return ["mmdebstrap", *options, self.release, output, *self.sources]
+
+    def _hooks(self, overlay_file: str) -> Sequence[str]:
+        # What is unpacked only has none of the programs that hooks call, and mmdebstrap calls no hook.
+        return (*_HOOKS, f"tar-in {overlay_file} /") if self.installs else ()
 
     def containerfile(self) -> str:
         """How the same files and packages get onto a foreign image of the Debian family."""
         install = (
             "apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "
-            + " ".join(PACKAGES)
+            + " ".join(self.packages)
         )
         finish = " && ".join(hook.removeprefix('chroot "$1" ') for hook in _HOOKS)
         return "\n".join((f"FROM {self.release}", f"RUN {install}", f"RUN {finish}", "ADD overlay.tar /", ""))
@@ -128,7 +163,7 @@ class Recipe:
     @property
     def overlay(self) -> bytes:
         """The files on top of the packages, as a tar archive."""
-        return pack(overlay_entries())
+        return pack(self.files)
 
     @property
     def digest(self) -> str:
@@ -139,16 +174,3 @@ class Recipe:
             *IMPORT_CHANGES,
         )
         return hashlib.sha256("\0".join(parts).encode() + self.overlay).hexdigest()[:16]
-
-
-def overlay_entries() -> list[Entry]:
-    """The lab's own files in the image; nothing in them belongs to one machine."""
-    units, sysctl = "/etc/systemd/system", "/etc/sysctl.d"
-    return [
-        Entry("/etc/ssh/sshd_config.d/10-lab.conf", _SSHD),
-        Entry(f"/etc/sudoers.d/{ADMIN}", f"{ADMIN} ALL=(ALL:ALL) NOPASSWD: ALL\n", mode=0o440),
-        Entry(f"{units}/lab-host-keys.service", _HOST_KEYS_UNIT),
-        Entry(f"{units}/multi-user.target.wants/lab-host-keys.service", link="../lab-host-keys.service"),
-        *(Entry(f"{units}/{unit}", link="/dev/null") for unit in _MASKED_UNITS),
-        *(Entry(f"{sysctl}/{name}", link="/dev/null") for name in _SILENCED_SYSCTL_FILES),
-    ]

@@ -8,11 +8,11 @@ from deploy.errors import error
 from deploy.lab import rehearsed_site
 from deploy.lab.access import wait_for_ssh
 from deploy.lab.directory import LabDirectory
-from deploy.lab.image import ensure_image
 from deploy.lab.locks import exclusive
-from deploy.lab.machine import inspect_machine, require_room
+from deploy.lab.machine import inspect_machine
+from deploy.lab.machines.containers import CONTAINERS
 from deploy.lab.nodes import NodeMaker
-from deploy.lab.podman import podman, query
+from deploy.lab.podman import podman
 from deploy.lab.rehearsed_site import MODULES, Rehearsed
 from deploy.lab.state import REHEARSAL, Lab, check_name, container_name, find_lab, need_lab
 from deploy.lab.tarball import Entry, pack
@@ -46,10 +46,10 @@ def set_up(what: Rehearsed, name: str, directory: Path, release: str, say: Calla
                 f"there is a lab named {name} already",
                 hint=f"take it down: deploy lab down --name {name} --delete-dir, or choose another --name",
             )
-        require_room(len(query("ps")) + len(names))
+        CONTAINERS.require_room(len(names))
         say(f"image {release} ...")
-        image = ensure_image(release)
-        lab = make_network(Wish(name, directory, gpus=0), release, REHEARSAL)
+        image = CONTAINERS.ensure_image(release)
+        lab = make_network(Wish(name, directory, gpus=0), release, CONTAINERS, REHEARSAL)
         keys = LabDirectory(directory).keys
         addresses = {host: lab.network[_FIRST_ADDRESS + index] for index, host in enumerate(names)}
         maker = NodeMaker(
@@ -60,6 +60,7 @@ def set_up(what: Rehearsed, name: str, directory: Path, release: str, say: Calla
             gpus=what.gpus,
             admin_key=keys.public_key(),
             machine=machine,
+            kind=CONTAINERS,
             shared=what.shared,
         )
         boot_all(names, maker, say)

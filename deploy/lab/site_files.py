@@ -10,7 +10,7 @@ from deploy.lab.addresses import node_number
 from deploy.lab.recipe import ADMIN
 
 INVENTORY = """\
-# A lab of local containers, made by: deploy lab up
+# A lab of {machines} on this machine, made by: deploy lab up
 # This file is yours now: the lab never rewrites it.
 
 [all]
@@ -25,7 +25,7 @@ login1
 [slurm-node]
 {nodes}
 
-# {watched}
+{served}# {watched}
 [slurm-metric]
 {metric}
 # {cached}
@@ -51,12 +51,21 @@ SSH_ARGUMENTS = (
     " -o IdentitiesOnly=yes -o KexAlgorithms=curve25519-sha256"
 )
 
-ALL = """\
+ALL_SHARING = """\
 # Lab: the machines share one kernel and so one clock, which chrony must not set.
 time_sync_options: "-F 1 -x"
 # Lab: /home is one volume that all machines share; only the controller makes homes in it.
 users_create_home: false
 
+"""
+
+ALL_OWN_KERNEL = """\
+# Only the controller, which serves /home, makes homes in it.
+users_create_home: false
+
+"""
+
+PEOPLE = """\
 # Two people to try things as.
 users_accounts:
   - name: alice
@@ -74,10 +83,20 @@ slurm_accounts_users:
 """
 
 CONTROLLER = """\
-# Lab: /home is one volume that all machines share; homes are made here, once.
+# Homes are made here, once.
 users_create_home: true
 # Lab: a killed machine is noticed within seconds instead of minutes.
 slurmctld_slurmd_timeout: 30
+"""
+
+CONTROLLER_OWN_KERNEL = """\
+# Lab: the database has a machine with little memory, of which this kernel maps less than MariaDB reserves.
+mariadb_innodb_buffer_pool_size: 128M
+"""
+
+CONTROLLER_OWN_KERNEL_TRIXIE = """\
+mariadb_parameters:
+  innodb_buffer_pool_size_max: 1G
 """
 
 CONTROLLER_CGROUP_V1 = """\
@@ -95,11 +114,18 @@ NODE = """\
 # Lab: its GPUs are simulated, and its kernel is the one of this machine. Without a driver there is nothing
 # that an exporter of GPUs could ask, and none is installed.
 nvidia_driver_source: none
-# Lab: a container has one file system.
+# Lab: a machine has one file system.
 scratch_may_fill_root: true
+"""
+
+NODE_SHARING = """\
 slurmd_hardware:
   # Lab: a container sees the memory of its whole host; several nodes must not all promise it.
   memory_mb: 1024
+"""
+
+NODE_OWN_KERNEL = """\
+slurmd_hardware:
 """
 
 NODE_GPUS = """\
@@ -143,14 +169,30 @@ _CACHED, _NOT_CACHED = (
 )
 
 
+_SERVED = """\
+# Serves /home to the others, by NFS.
+[slurm-nfs]
+ctl1
+
+"""
+
+
 def host_line(host: str, address: str) -> str:
     """How a machine is defined in the inventory."""
     return f"{host} ansible_host={address}"
 
 
-def inventory(addresses: Mapping[str, str], *, monitoring: bool = False, package_cache: bool = False) -> str:
+def inventory(
+    addresses: Mapping[str, str],
+    *,
+    monitoring: bool = False,
+    package_cache: bool = False,
+    own_kernel: bool = False,
+) -> str:
     """The first inventory of a lab: host name -> address; ``ctl1`` may have more to do."""
     return INVENTORY.format(
+        machines="machines with kernels of their own" if own_kernel else "containers",
+        served=_SERVED if own_kernel else "",
         cached=_CACHED if package_cache else _NOT_CACHED,
         cache="ctl1\n" if package_cache else "",
         watched=_WATCHED if monitoring else _NOT_WATCHED,
@@ -162,17 +204,32 @@ def inventory(addresses: Mapping[str, str], *, monitoring: bool = False, package
     )
 
 
-def group_vars(*, release: str, gpus: int, cgroup_v1: bool) -> dict[str, str]:
-    """File name -> text of the lab's group_vars."""
+def group_vars(*, release: str, gpus: int, cgroup_v1: bool, own_kernel: bool = False) -> dict[str, str]:
+    """File name -> text of the lab's group_vars.
+
+    ``cgroup_v1`` is about this machine, whose control groups are those of machines without an ``own_kernel``.
+    """
+    if own_kernel:
+        return _own_kernel_vars(release, gpus)
     controller = CONTROLLER
     if cgroup_v1:
         controller += CONTROLLER_CGROUP_V1
         if release == "bookworm":
             controller += CONTROLLER_CGROUP_V1_BOOKWORM
     return {
-        "all.yml": ALL,
+        "all.yml": ALL_SHARING + PEOPLE,
         "slurm-master.yml": controller,
         "slurm-login.yml": LOGIN,
         "slurm-metric.yml": METRIC,
-        "slurm-node.yml": NODE + (NODE_GPUS.format(gpus=gpus) if gpus else ""),
+        "slurm-node.yml": NODE + NODE_SHARING + (NODE_GPUS.format(gpus=gpus) if gpus else ""),
+    }
+
+
+def _own_kernel_vars(release: str, gpus: int) -> dict[str, str]:
+    database = CONTROLLER_OWN_KERNEL + (CONTROLLER_OWN_KERNEL_TRIXIE if release == "trixie" else "")
+    return {
+        "all.yml": ALL_OWN_KERNEL + PEOPLE,
+        "slurm-master.yml": CONTROLLER + database,
+        "slurm-metric.yml": METRIC,
+        "slurm-node.yml": NODE + (NODE_OWN_KERNEL + NODE_GPUS.format(gpus=gpus) if gpus else ""),
     }

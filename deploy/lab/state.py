@@ -10,6 +10,7 @@ from deploy.lab.podman import query
 
 LAB, HOST, DIRECTORY = "deploy.lab", "deploy.host", "deploy.directory"
 RELEASE, GPUS, ADDRESS, HOST_KEY = "deploy.release", "deploy.gpus", "deploy.address", "deploy.host-key"
+MACHINES = "deploy.machines"
 REHEARSAL = "deploy.rehearsal"
 
 
@@ -38,6 +39,8 @@ class Lab:
     gpus: int
     network: IPv4Network
     hosts: tuple[LabHost, ...]
+    machines: str
+    """The name of their kind."""
     is_rehearsal: bool = False
     """Whether its machines and its directory are those of a site that is rehearsed."""
 
@@ -108,6 +111,7 @@ def all_labs() -> list[Lab]:
                 gpus=int(labels[GPUS]),
                 network=IPv4Network(network["subnets"][0]["subnet"]),
                 hosts=tuple(sorted(hosts, key=_natural_order)),
+                machines=labels.get(MACHINES, "containers"),  # a lab from before there were kinds
                 is_rehearsal=REHEARSAL in labels,
             )
         )

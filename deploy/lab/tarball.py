@@ -3,7 +3,7 @@
 import io
 import tarfile
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -16,6 +16,10 @@ class Entry:
     mode: int = 0o644
     uid: int = 0
     gid: int = 0
+
+    def below(self, directory: str) -> "Entry":
+        """The same in a directory."""
+        return replace(self, path=directory + self.path)
 
 
 def pack(entries: Iterable[Entry]) -> bytes:

@@ -10,18 +10,20 @@ from deploy.errors import DeployError, error
 from deploy.lab.access import wait_for_ssh
 from deploy.lab.addresses import address_of, dynamic_range, free_networks, hosts_of, node_number
 from deploy.lab.directory import LabDirectory
-from deploy.lab.image import ensure_image
 from deploy.lab.inventory_edit import lines_to_add
 from deploy.lab.locks import exclusive
-from deploy.lab.machine import Machine, inspect_machine, require_room
+from deploy.lab.machine import Machine, inspect_machine
+from deploy.lab.machines import DEFAULT, kind_named
+from deploy.lab.machines.kind import Kind
 from deploy.lab.nodes import NodeMaker
 from deploy.lab.parallel import for_each
-from deploy.lab.podman import podman, query, succeeds
+from deploy.lab.podman import podman, succeeds
 from deploy.lab.routes import taken_networks
 from deploy.lab.state import (
     DIRECTORY,
     GPUS,
     LAB,
+    MACHINES,
     RELEASE,
     Lab,
     check_name,
@@ -47,6 +49,8 @@ class Wish:
     nodes: int | None = None
     gpus: int | None = None
     release: str | None = None
+    machines: str | None = None
+    """The name of their kind."""
     write_inventory: bool = False
     isolated: bool = False
     """Machines that reach each other and this machine, and nothing else; decided when the lab is made."""
@@ -77,13 +81,17 @@ def bring_up(wish: Wish, say: Callable[[str], None]) -> Outcome:
     with exclusive(f"lab-{wish.name}"):
         lab = find_lab(wish.name)
         _check(wish, lab)
+        kind = kind_named(lab.machines if lab else wish.machines or DEFAULT)
+        kind.check()
         hosts = hosts_of(_node_count(lab, wish))
-        _require_room(hosts, lab)
+        ours = sum(host.running for host in lab.hosts) if lab else 0
+        if ours < len(hosts):
+            kind.require_room(len(hosts) - ours)
         if lab is None:
             release = wish.release or _DEFAULT_RELEASE
             say(f"image {release} ...")
-            ensure_image(release)  # first: a release that cannot be had leaves no lab behind
-            lab = make_network(wish, release)
+            kind.ensure_image(release)  # first: a release that cannot be had leaves no lab behind
+            lab = make_network(wish, release, kind)
         else:
             lab = _without_unfinished(lab)
         made = [host for host in hosts if host not in lab.names]
@@ -103,7 +111,7 @@ def _without_unfinished(lab: Lab) -> Lab:
 def _boot(
     lab: Lab, made: list[str], stopped: list[str], machine: Machine, say: Callable[[str], None]
 ) -> None:
-    keys = LabDirectory(lab.directory).keys
+    kind, keys = kind_named(lab.machines), LabDirectory(lab.directory).keys
     if lab.hosts and not keys.identity.exists():
         raise error(
             "lab-key-lost",
@@ -115,16 +123,18 @@ def _boot(
         maker = NodeMaker(
             lab=lab.name,
             directory=lab.directory,
-            image=ensure_image(lab.release),
+            image=kind.ensure_image(lab.release),
             addresses={host: address_of(host, lab.network) for host in made},
             gpus={host: lab.gpus for host in made if node_number(host)},
             admin_key=keys.public_key(),
             machine=machine,
+            kind=kind,
+            shared=kind.shared,
         )
         boot_all(made, maker, say)
     if stopped:
         say(f"powering on {', '.join(stopped)} ...")
-        for_each(stopped, lambda host: podman("start", container_name(lab.name, host)))
+        for_each(stopped, lambda host: kind.start(container_name(lab.name, host)))
 
 
 def boot_all(hosts: list[str], maker: NodeMaker, say: Callable[[str], None]) -> None:
@@ -153,6 +163,7 @@ def _settle(
         release=lab.release,
         gpus=lab.gpus,
         cgroup_v1=machine.cgroup_v1,
+        own_kernel=kind_named(lab.machines).has_own_kernel,
         monitoring=wish.monitoring,
         package_cache=wish.package_cache,
     )
@@ -213,6 +224,7 @@ def _check(wish: Wish, lab: Lab | None) -> None:
     asked = (
         ("dir", directory, lab.directory),
         ("release", wish.release, lab.release),
+        ("machines", wish.machines, lab.machines),
         ("gpus", wish.gpus, lab.gpus),
     )
     for option, wanted, existing in asked:
@@ -224,20 +236,14 @@ def _check(wish: Wish, lab: Lab | None) -> None:
             )
 
 
-def _require_room(hosts: list[str], lab: Lab | None) -> None:
-    running = len(query("ps"))
-    ours = sum(host.running for host in lab.hosts) if lab else 0
-    if ours < len(hosts):
-        require_room(running + len(hosts) - ours)
-
-
-def make_network(wish: Wish, release: str, *more_labels: str) -> Lab:
+def make_network(wish: Wish, release: str, kind: Kind, *more_labels: str) -> Lab:
     """A lab without any machine yet. Raises DeployError ``lab-no-network``."""
     directory = (wish.directory or Path(wish.name)).absolute()
     labels = {
         LAB: wish.name,
         DIRECTORY: str(directory),
         RELEASE: release,
+        MACHINES: kind.name,
         GPUS: str(_DEFAULT_GPUS if wish.gpus is None else wish.gpus),
         **dict.fromkeys(more_labels, "true"),
     }

@@ -8,6 +8,7 @@ import pytest
 from deploy.errors import DeployError, ExitCode, error
 from deploy.lab import state, up
 from deploy.lab.access import KeyDirectory, wait_for_ssh
+from deploy.lab.machines import kind_named
 from deploy.lab.parallel import for_each
 from deploy.lab.podman import podman
 from deploy.lab.state import Lab, LabHost, all_labs, check_name, find_lab, need_lab
@@ -46,7 +47,7 @@ def _podman_answers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_labs_are_what_podman_says() -> None:
     (lab,) = all_labs()
-    assert (lab.name, lab.release, lab.gpus) == ("two", "trixie", 2)
+    assert (lab.name, lab.release, lab.gpus, lab.machines) == ("two", "trixie", 2, "containers")
     assert (lab.directory, lab.network) == (Path("/sites/two"), IPv4Network("10.213.7.0/24"))
     assert lab.names == ["ctl1", "node2", "node10"]
     assert [host.running for host in lab.hosts] == [True, False, True]
@@ -80,6 +81,7 @@ def lab_of(*hosts: tuple[str, str]) -> Lab:
         gpus=2,
         network=IPv4Network("10.213.7.0/24"),
         hosts=tuple(LabHost(name, "", status, "") for name, status in hosts),
+        machines="containers",
     )
 
 
@@ -107,6 +109,7 @@ def test_a_lab_does_not_shrink() -> None:
     [
         (Wish("two", gpus=3), "--gpus 2, which cannot become 3"),
         (Wish("two", release="bookworm"), "--release trixie, which cannot become bookworm"),
+        (Wish("two", machines="uml"), "--machines containers, which cannot become uml"),
         (Wish("two", directory=Path("/elsewhere")), "--dir /sites/two, which cannot become /elsewhere"),
         (Wish("two", gpus=17), "0 to 16 simulated GPUs, not 17"),
         (Wish("two", directory=Path(__file__)), "go into a directory"),
@@ -140,7 +143,7 @@ def test_a_network_taken_meanwhile_gives_the_next(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(up, "podman", refuse_first)
     monkeypatch.setattr(up, "taken_networks", list)
-    assert up.make_network(Wish("two"), "trixie").name == "two"
+    assert up.make_network(Wish("two"), "trixie", kind_named("containers")).name == "two"
     assert len(set(tried)) == 2
 
 

@@ -10,7 +10,10 @@ from deploy.lab import nodes
 from deploy.lab.access import KeyPair
 from deploy.lab.enter import exec_command
 from deploy.lab.machine import Machine
+from deploy.lab.machines import containers
+from deploy.lab.machines.containers import CONTAINERS
 from deploy.lab.nodes import NodeMaker
+from tests.unit.lab.test_labs import lab_of
 
 MAKER = NodeMaker(
     lab="lab2",
@@ -20,6 +23,8 @@ MAKER = NodeMaker(
     gpus={"node1": 2},
     admin_key="ssh-ed25519 ADMIN deploy-lab\n",
     machine=Machine(cgroup_v1=False, runtime="crun", open_files=20000, processes=32768),
+    kind=CONTAINERS,
+    shared=("/home",),
 )
 KEYS = KeyPair(private="PRIVATE\n", public="ssh-ed25519 AAAA node1\n")
 
@@ -71,17 +76,17 @@ def test_only_compute_nodes_have_gpus() -> None:
 
 def test_exec_passes_the_command_on_as_it_is() -> None:
     session = ["su", "--login", "root", "--command", "sh -c 'a b'"]
-    assert exec_command("c", ["sh", "-c", "a b"], user=None, terminal=False) == [
+    assert exec_command(lab_of(), "node1", ["sh", "-c", "a b"], user=None, terminal=False) == [
         "podman",
         "exec",
         "--interactive",
-        "c",
+        "deploy-two-node1",
         *session,
     ]
-    assert exec_command("c", ["id"], user="alice", terminal=True)[2:7] == [
+    assert exec_command(lab_of(), "node1", ["id"], user="alice", terminal=True)[2:7] == [
         "--interactive",
         "--tty",
-        "c",
+        "deploy-two-node1",
         "su",
         "--login",
     ]
@@ -100,7 +105,7 @@ def test_machines_are_created_one_after_another(monkeypatch: pytest.MonkeyPatch)
         return ""
 
     monkeypatch.setattr(nodes, "podman", podman)
-    monkeypatch.setattr(nodes, "boot", lambda *_: None)
+    monkeypatch.setattr(containers, "boot", lambda *_: None)
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(MAKER.create, MAKER.addresses))
     assert most == 1
