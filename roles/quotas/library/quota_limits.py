@@ -56,7 +56,7 @@ _TURN_ON = (
 def _report(module: AnsibleModule, kind: str, path: str) -> dict[tuple[str, str], Limits]:
     code, out, err = module.run_command(report_command(kind, path))
     if code != 0:
-        module.fail_json(msg=f"{path} has no {kind} quotas: {(err or out).strip()}. {_TURN_ON}")
+        module.fail_json(msg=f"{path} has no {kind} quotas: {(err or out).strip().rstrip('.')}. {_TURN_ON}")
     return reported(kind, out)
 
 
