@@ -2,6 +2,7 @@
 
 import pytest
 
+from deploy.lab.state import container_name
 from tests.cluster.jobs import submit, wait_for_job
 from tests.cluster.lab_cluster import DEPLOY, Cluster, run, wait_until
 
@@ -72,3 +73,15 @@ def test_a_controller_that_comes_later_than_its_nodes_is_waited_for(cluster: Clu
         wait_until(f"{daemon} runs", lambda: cluster.on(host, *active, expect=None) == "active\n", 180)  # noqa: B023
     wait_until("node1 is back", lambda: cluster.node_states()["node1"] == "idle", seconds=120)
     assert "node1" in cluster.as_user("srun -w node1 hostname")
+
+
+@pytest.mark.one_release
+def test_a_node_reboots_as_slurm_is_told(cluster: Cluster) -> None:
+    cluster.on("ctl1", "scontrol", "reboot", "asap", "nextstate=resume", "node1")
+    state = ("podman", "container", "inspect", "--format", "{{.State.Status}}")
+    name = container_name(cluster.name, "node1")
+    wait_until("node1 goes down", lambda: run(*state, name).stdout.strip() == "exited", seconds=120)
+    # Nobody but the lab starts its machines, and in a container Slurm sees the boot of the computer below.
+    run(*DEPLOY, "lab", "start", "--name", cluster.name, "node1")
+    cluster.on("ctl1", "scontrol", "update", "nodename=node1", "state=resume")
+    wait_until("node1 is back", lambda: cluster.node_states()["node1"] == "idle", seconds=120)
