@@ -15,6 +15,8 @@ from deploy.site.versions import MIRROR
 _ALWAYS = ("python3-apt",)
 # What a role works out on the host, from its release.
 _WORKED_OUT = {"openmpi": ("libpmix-dev",)}
+_BESIDE = {"libopenmpi-dev": ("gcc", "g++", "gfortran", "libc6-dev")}
+"""What a role installs with a package that a site names."""
 _ELSEWHERE = {
     "nvidia_repository": "what GPU nodes take from NVIDIA's repository, which cannot be used beside a bundle",
     "grafana": "Grafana: name a mirror in grafana_repository_uri, or leave it out with grafana_source: none",
@@ -77,7 +79,8 @@ def _packages(host: Host, roles: list[str], variables: Mapping[str, Any]) -> Ite
     for name, option in options().items():
         value = variables.get(name, host.value(name)) if name.endswith("_packages") else None
         if option.role in roles and isinstance(value, list):
-            yield from (str(package) for package in value if "{" not in str(package))
+            for package in (str(package) for package in value if "{" not in str(package)):
+                yield from (package, *_BESIDE.get(package, ()))
     for role in roles:
         yield from _WORKED_OUT.get(role, ())
 

@@ -11,7 +11,7 @@ from deploy.engine.work import Work
 from deploy.errors import DeployError, ExitCode, error
 from deploy.judge.findings import with_findings
 from deploy.judge.preview import Preview
-from deploy.judge.summary import summarize
+from deploy.judge.summary import as_preview, summarize
 from deploy.run.events import Event
 
 Agrees = Callable[[], bool]
@@ -40,7 +40,7 @@ def permission(run: Run, work: Work, display: Display, agrees: Agrees) -> Permis
     if is_over or summary.is_nothing_to_do:
         for result in with_findings(seen.story.events):
             display.event(result)
-        return Permission(options, tuple(seen.story.events))
+        return Permission(options, tuple(as_preview(seen.story.events)))
     display.plan(seen.preview)
     if not seen.preview.needs_consent:
         return Permission(options)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from deploy.errors import Finding, Severity
 from deploy.run.events import Event, HostResult, Status
-from deploy.run.message import one_line
+from deploy.run.message import DIED, one_line
 
 
 @dataclass(frozen=True)
@@ -92,9 +92,14 @@ _SUDO_AND_PYTHON = (
         *_PYTHON_MISSING,
     ),
     _meaning(
-        r"requires a minimum of python|no start of json char found|^SyntaxError",
+        rf"requires a minimum of python|no start of json char found|^({DIED})?SyntaxError",
         *_PYTHON_UNUSABLE,
     ),
+)
+_DIED = "module-died"
+_REPORT_IT = (
+    "see to what the message names on {name}, and run it again; if that is as it should be, this is a fault "
+    "of deploy: report it with what deploy report INVENTORY says"
 )
 
 
@@ -111,6 +116,8 @@ def findings_of(result: HostResult, address: str = "") -> tuple[Finding, ...]:
     found = next((meaning for meaning in meanings if meaning.pattern.search(result.message)), None)
     if found is None and is_unreachable:
         found = _meaning("", "host-unreachable", result.message, "ssh {address}")
+    if found is None and result.message.startswith(DIED):
+        found = _meaning("", _DIED, f"{result.title}: {result.message}", _REPORT_IT)
     if found is None:
         return ()
     hint = found.hint.format(name=result.host, address=address or result.host)
@@ -119,7 +126,12 @@ def findings_of(result: HostResult, address: str = "") -> tuple[Finding, ...]:
 
 def is_refused(events: Iterable[Event]) -> bool:
     """Whether a machine was found unfit, which stops a run before it changes anything."""
-    return any(result.is_trouble and result.status is Status.FAILED for result in with_findings(events))
+    return any(
+        result.is_trouble
+        and result.status is Status.FAILED
+        and any(finding.reference != _DIED for finding in findings_of(result))
+        for result in with_findings(events)
+    )
 
 
 def with_findings(events: Iterable[Event]) -> list[HostResult]:

@@ -1,8 +1,8 @@
 """What a run came to: its events, added up. The same events always come to the same."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 
 from deploy.errors import ExitCode
@@ -145,6 +145,18 @@ def summarize(
     for event in events:
         tally.take(event)
     return tally.summary(started, is_complete=is_complete)
+
+
+def as_preview(events: Iterable[Event]) -> Iterator[Event]:
+    """What happened in check mode, in which no host is changed: what would change counts as done well."""
+    for event in events:
+        match event:
+            case HostResult(status=Status.CHANGED):
+                yield replace(event, status=Status.OK)
+            case Stats():
+                yield replace(event, hosts={name: replace(of, changed=0) for name, of in event.hosts.items()})
+            case _:
+                yield event
 
 
 class _Tally:

@@ -140,6 +140,7 @@ def shared_variables(site: Site, contract: Mapping[str, Hardware]) -> Mapping[st
             "slurmctld_database_host": servers[0],
             "slurmctld_nodes": [_node(host, contract) for host in site.nodes if host.name in known],
             "slurmctld_task_prolog": task_prolog(site, TASK_PROLOG),
+            "slurmctld_x11": any(host.value("ssh_server_x11_forwarding") for host in site.logins),
             "slurmctld_added_partitions": validation_partitions(site),
             "slurmctld_partition_nodes": partition_nodes,
         },

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from deploy.site.inventory import MASTER, NODE, Host, Site
+from deploy.site.schema import default_of
 
 Variables = dict[str, Any]
 
@@ -13,7 +14,10 @@ HEALTH_CHECK_PROGRAM = "/usr/local/sbin/node_health"
 
 def software_variables(site: Site, host: Host, hardware: Mapping[str, Any]) -> Variables:
     """The variables of one host; ``hardware`` is its contract where it is a compute node."""
-    wired: Variables = {"environment_modules_packages": [host.value("environment_modules_implementation")]}
+    wired: Variables = {
+        "environment_modules_packages": [host.value("environment_modules_implementation")],
+        "user_environment_packages": _packages_of_people(site, host),
+    }
     if host.value("ml_stack_environments"):
         builds = host.name == site.logins[0].name
         wired["environment_modules_trees"] = [f"{host.value('ml_stack_directory')}/modulefiles"]
@@ -25,3 +29,11 @@ def software_variables(site: Site, host: Host, hardware: Mapping[str, Any]) -> V
     if MASTER in host.groups:
         wired["slurmctld_health_check_program"] = HEALTH_CHECK_PROGRAM
     return wired
+
+
+def _packages_of_people(site: Site, host: Host) -> list[str]:
+    """What is installed for people on a host, where they work there."""
+    if host not in site.logins and NODE not in host.groups:
+        return []
+    windows = ["xauth"] if host.value("ssh_server_x11_forwarding") else []
+    return [*default_of("user_environment_packages"), *windows]

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 HIDDEN = "the output is hidden (no_log)"
+DIED = "the module ended with an exception: "
 _LONGEST = 2000
 _LAST_LINES = 8
 _ITEMS = 3
@@ -70,6 +71,8 @@ def _item(item: Mapping[str, Any]) -> str:
 
 
 def _reasons(result: Mapping[str, Any]) -> list[str]:
+    if death := _death(result):
+        return [death]
     said = _NOISE.sub("", clean(result.get("msg") or "")).strip()
     has_words = said.rstrip(".").lower() not in _EMPTY_PHRASES and not said.startswith("MODULE FAILURE")
     reasons = [said] if has_words else []
@@ -84,6 +87,23 @@ def _reasons(result: Mapping[str, Any]) -> list[str]:
     return reasons
 
 
+def _death(result: Mapping[str, Any]) -> str:
+    """Where and why a module broke instead of answering: its exception without the way there."""
+    for name in _PYTHONS_WORDS:
+        _, is_there, told = clean(result.get(name) or "").rpartition(_TRACEBACK)
+        if is_there:
+            lines = [line for line in told.splitlines() if line.strip()]
+            raised = next((line for line in lines if not line.startswith(" ")), "nothing said why")
+            places = [match for line in lines if (match := _PLACE.match(line))]
+            where = f" ({places[-1]['file']}:{places[-1]['line']})" if places else ""
+            return f"{DIED}{one_line(raised)}{where}"
+    return ""
+
+
+_TRACEBACK = "Traceback (most recent call last):\n"
+_PLACE = re.compile(r'\s+File "(?:.*/)?(?P<file>[^"/]+)", line (?P<line>\d+)')
+# Where Ansible and mitogen keep what Python said of the module itself, and not of a program that it ran.
+_PYTHONS_WORDS = ("module_stderr", "module_stdout", "exception")
 _OUTPUTS = ("stderr", "module_stderr", "stdout", "module_stdout", "exception", "reason")
 
 

@@ -34,6 +34,7 @@ FACTS = (
     "distribution",
     "distribution_major_version",
     "distribution_version",
+    "memtotal_mb",
     "pkg_mgr",
     "service_mgr",
 )

@@ -101,6 +101,10 @@ def _is_size(text: str) -> bool:
     return 0 < int(text.rstrip("KMGT")) * _UNITS.get(text[-1], 1) <= _MOST_BYTES
 
 
+def _is_size_or_empty(text: str) -> bool:
+    return not text or _is_size(text)
+
+
 def _is_share(text: str) -> bool:
     if text.endswith("%"):
         return 0 < int(text[:-1]) <= 100  # noqa: PLR2004
@@ -142,6 +146,9 @@ _TIME = Form(
     example="1-12:00:00",
 )
 _SIZE = Form(r"\d+[KMGT]?", "a size above 0, as in 512M or 4G", judge=_is_size, example="4G")
+_SIZE_OR_NOTHING = Form(
+    r"|\d+[KMGT]?", "a size above 0, as in 512M or 4G, or empty", judge=_is_size_or_empty, example="4G"
+)
 _PART_OR_SIZE = Form(
     r"\d+[KMGT]?|\d{1,3}%|infinity",
     "a part up to 100% or a size, as in 25%, 16G or infinity",
@@ -297,7 +304,7 @@ RULES: Mapping[str, Rule] = {
     "cuda_toolkit_versions[]": Form(r"\d+\.\d+", 'a version of CUDA in quotes, as in "12.4"', quoted=True),
     "dcgm_version": Form(r"|\d+\.\d+\.\d+", "a version of DCGM, as in 4.4.2"),
     "mariadb_databases[]": _DATABASE_WORD,
-    "mariadb_innodb_buffer_pool_size": _SIZE,
+    "mariadb_innodb_buffer_pool_size": _SIZE_OR_NOTHING,
     "mariadb_innodb_lock_wait_timeout": _COUNT,
     "mariadb_innodb_log_file_size": _SIZE,
     "mariadb_max_allowed_packet": _SIZE,

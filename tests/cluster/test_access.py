@@ -22,6 +22,8 @@ def test_ssh_to_a_node_needs_a_job_there_and_ends_with_it(cluster: Cluster) -> N
     job = submit(cluster, "-w node1", "sleep 300")
     wait_for_job(cluster, job, "RUNNING")
     assert f"/job_{job}/step_extern" in cluster.as_user("ssh node1 cat /proc/self/cgroup")
+    cluster.as_user(f"srun --quiet --jobid {job} --overlap touch /tmp/of-the-job")
+    assert cluster.as_user("ssh node1 'echo $TMPDIR; ls $TMPDIR'").split() == ["/tmp", "of-the-job"]
     assert "you have no active jobs" in cluster.as_user("ssh node2 hostname", expect=255)
     cluster.as_user("ssh node1 sleep 4711 > session 2>&1 & sleep 2")
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from deploy.errors import ExitCode
+from deploy.judge.findings import findings_of
 from deploy.judge.summary import Outcome
 from deploy.run.events import Ending, Level, Notice, PhaseEnded, Retry, RunEnded, Stats, Status, TaskStarted
 from deploy.run.execute import RunRequest, execute
@@ -545,3 +546,27 @@ def test_every_task_has_a_time_limit(either_site: LocalSite) -> None:
     msg: "{{ lookup('ansible.builtin.config', 'TASK_TIMEOUT') }} s"
 """)
     assert either_site.run().results()[0].message == "3600 s"
+
+
+_DIES = """#!/usr/bin/python
+from ansible.module_utils.basic import AnsibleModule
+
+AnsibleModule(argument_spec={}, supports_check_mode=True)
+open("/no/such/file")
+"""
+
+
+def test_a_module_that_dies_is_told_without_its_traceback(either_site: LocalSite) -> None:
+    library = either_site.directory / "library"
+    library.mkdir()
+    (library / "dies.py").write_text(_DIES, encoding="utf-8")
+    either_site.write("- name: Die\n  dies:\n")
+    run = either_site.run()
+    (message,) = {failure.message for failure in run.summary.failures}
+    assert "No such file or directory: '/no/such/file'" in message
+    assert "\n" not in message
+    # Without mitogen Ansible itself says it, and nothing tells it from what a module says.
+    if either_site.settings.mitogen:
+        assert message.endswith("(dies.py:5)")
+        found = [finding.reference for failure in run.summary.failures for finding in findings_of(failure)]
+        assert found == ["module-died", "module-died"]

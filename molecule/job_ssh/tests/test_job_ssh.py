@@ -50,6 +50,12 @@ def test_the_session_has_the_jobs_cgroup(on: On, machine: str, job: str) -> None
     assert {name: f"job_{job}/" in places[name] for name in CONTROLLERS} == dict.fromkeys(CONTROLLERS, True)
 
 
+def test_the_session_has_the_jobs_variables_and_an_admins_has_not(on: On, machine: str, job: str) -> None:
+    told = "echo $WORK $TMPDIR"
+    assert ssh(on, machine, "alice", told).stdout == f"/work/alice /tmp/{job}\n"
+    assert ssh(on, machine, "bob", told).stdout == "\n"
+
+
 def test_the_session_ends_with_the_job(on: On, machine: str, job: str) -> None:
     options = ["-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=no"]
     on(machine, "systemd-run", "--unit=session", "ssh", *options, "alice@localhost", "sleep 4711")

@@ -1,11 +1,15 @@
 """The server has its settings, keeps to itself, and its user can do what was declared and nothing else."""
 
+import re
 import time
 from subprocess import CompletedProcess
 
 import pytest
 
 from molecule.conftest import MACHINES, Converge, On
+from tests.unit.roles.loading import load_module
+
+buffer_pool = load_module("roles/mariadb/filter_plugins/buffer_pool.py")
 
 PASSWORD = "one-password-of-the-scenario"  # noqa: S105 - of machines that live for a minute
 
@@ -29,8 +33,11 @@ def ask_as_slurm(on: On, machine: str, statement: str, *, host: str = "localhost
 
 def test_settings_are_in_force(on: On, machine: str) -> None:
     settings = "@@innodb_buffer_pool_size, @@innodb_log_file_size, @@innodb_lock_wait_timeout"
+    (memory,) = re.findall(r"^MemTotal: *(\d+) kB", on(machine, "cat", "/proc/meminfo").stdout, re.MULTILINE)
+    # Trixie's follows from the machine's memory.
+    pool = 160 if machine == "bookworm" else buffer_pool.buffer_pool_mb(int(memory) // 1024)
     assert ask(on, machine, f"SELECT {settings}, @@max_allowed_packet, @@max_connections") == [
-        f"{160 << 20}\t{256 << 20}\t900\t{64 << 20}\t77"
+        f"{pool << 20}\t{256 << 20}\t900\t{64 << 20}\t77"
     ]
     # On where nothing is said (11.8), and slurmdbd ends at the first conflict.
     assert ask(on, machine, "SELECT @@innodb_snapshot_isolation") == ["0"]

@@ -14,5 +14,6 @@ def test_people_may_ask(on: On, machine: str) -> None:
 def test_a_file_system_without_quotas_is_refused_with_what_to_do(converge: Converge) -> None:
     answer = converge(tags="configure", filesystems=[{"path": "/dev/shm", "each_user": {"space": "1G"}}])
     assert answer.returncode == 2, answer.stdout + answer.stderr
-    said = r"fatal: \[molecule-quotas-(\w+)\].*/dev/shm has no user quotas.*tune2fs -O quota"
+    advice = r"\w\. Turn them on.*tune2fs -O quota.*--template=quotaon@"
+    said = rf"fatal: \[molecule-quotas-(\w+)\].*/dev/shm has no user quotas.*{advice}"
     assert sorted(re.findall(said, answer.stderr)) == MACHINES

@@ -42,3 +42,10 @@ def test_packages_that_are_only_recommended_stay_away(on: On, machine: str) -> N
     installed = on(machine, "dpkg-query", "--show", "--showformat=${Package}\\n").stdout.split()
     assert "munge" in installed
     assert not {"mariadb-server", "default-mysql-server"} & set(installed)
+
+
+@pytest.mark.parametrize(("machine", "unit"), UNITS)
+def test_a_daemon_that_dies_is_started_again_however_often(on: On, machine: str, unit: str) -> None:
+    asked = ["--property=Restart", "--property=StartLimitIntervalUSec"]
+    said = on(machine, "systemctl", "show", unit, *asked).stdout.split()
+    assert sorted(said) == ["Restart=on-failure", "StartLimitIntervalUSec=0"]

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+from ansible.module_utils.host_checks.capacity import memory_mb
 from ansible.module_utils.host_checks.finding import error
 
 _SUPPORT = "see docs/support.md; install one of these systems, or take the host out of the inventory"
 
 
-def facts(root: Path, distribution: str | None, version: str | None) -> dict[str, str]:
+def facts(root: Path, distribution: str | None, version: str | None) -> dict[str, Any]:
     """The facts that roles read, as Ansible's own on a Debian or Ubuntu with systemd.
 
     Ansible's collectors of facts come as one package of eighty modules, which every host would have to load.
@@ -23,6 +25,7 @@ def facts(root: Path, distribution: str | None, version: str | None) -> dict[str
         "distribution": name,
         "distribution_version": number,
         "distribution_major_version": number.partition(".")[0],
+        "memtotal_mb": memory_mb((root / "proc/meminfo").read_text(encoding="utf-8")),
         "pkg_mgr": "apt" if (root / "usr/bin/apt-get").exists() else "unknown",
         "service_mgr": "systemd"
         if is_systemd
@@ -31,7 +34,7 @@ def facts(root: Path, distribution: str | None, version: str | None) -> dict[str
 
 
 def check_system(
-    facts: Mapping[str, str], supported: Mapping[str, Sequence[str]]
+    facts: Mapping[str, Any], supported: Mapping[str, Sequence[str]]
 ) -> Iterator[dict[str, str]]:
     """A distribution or version that is not supported; a machine that systemd does not run."""
     name, version = facts["distribution"], facts["distribution_version"]

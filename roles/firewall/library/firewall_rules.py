@@ -120,7 +120,9 @@ class Firewall:
         command = ["unshare", "--net", "sh", "-c", _TRY, self._nft]
         code, out, err = self._module.run_command(command, data=self._table.text())
         if code != 0:
-            self._module.fail_json(msg=f"nft refuses the rules: {err.strip()}. Nothing was changed")
+            self._module.fail_json(
+                msg=f"nft refuses the rules: {err.strip().rstrip('.')}. Nothing was changed"
+            )
         return str(out)
 
     def differs(self) -> bool:

@@ -8,6 +8,9 @@ from collections.abc import Sequence
 JOB_SESSION = "deploy-job-session"
 """The PAM service that sessions of jobs run instead of common-session."""
 
+JOB_ENVIRONMENT = "/etc/security/job-environment.conf"
+"""What the role user_environment gives sessions of jobs."""
+
 _KEPT = "(kept by deploy: changes inside this block are lost)"
 _ACCOUNT_BEGIN, _ACCOUNT_END = f"# BEGIN jobs' owners {_KEPT}", "# END jobs' owners"
 _SESSION_BEGIN, _SESSION_END = f"# BEGIN jobs' sessions {_KEPT}", "# END jobs' sessions"
@@ -87,13 +90,14 @@ def _admins(conditions: Sequence[str]) -> list[str]:
 
 def _session(admins: Sequence[str]) -> list[str]:
     """An admin's session skips to the last line; others end before it."""
-    skips = range(len(admins) + 1, 1, -1)
+    skips = range(len(admins) + 2, 2, -1)
     return [
         *(
             f"session [success={skip} default=ignore] pam_succeed_if.so quiet {condition}"
             for skip, condition in zip(skips, admins)  # noqa: B905 - hosts may have Python 3.9
         ),
         f"session substack {JOB_SESSION}",
+        f"session optional pam_env.so readenv=0 conffile={JOB_ENVIRONMENT}",
         "session [success=1 default=ignore] pam_permit.so",
         "session substack common-session",
     ]

@@ -10,6 +10,7 @@ from ansible.module_utils.given import given, remember
 from ansible.module_utils.quota_table import (
     Limits,
     change_command,
+    how_to_turn_on,
     report_command,
     reported,
     together,
@@ -47,16 +48,14 @@ actions:
 
 _NONE = Limits()
 _REMEMBERED = "quotas"
-_TURN_ON = (
-    "Turn them on with the file system unmounted. ext4: tune2fs -O quota -Q usrquota,grpquota DEVICE; "
-    "XFS: nothing. Then add usrquota,grpquota to its options in /etc/fstab and mount it again"
-)
 
 
 def _report(module: AnsibleModule, kind: str, path: str) -> dict[tuple[str, str], Limits]:
     code, out, err = module.run_command(report_command(kind, path))
     if code != 0:
-        module.fail_json(msg=f"{path} has no {kind} quotas: {(err or out).strip()}. {_TURN_ON}")
+        module.fail_json(
+            msg=f"{path} has no {kind} quotas: {(err or out).strip().rstrip('.')}. {how_to_turn_on(path)}"
+        )
     return reported(kind, out)
 
 

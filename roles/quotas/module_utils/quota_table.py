@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -63,6 +64,20 @@ def together(known: Mapping[str, Any], declared: ByPath) -> dict[str, list[list[
     for path, limits in declared.items():
         names[path] = names.get(path, set()) | {*limits}
     return {path: sorted(map(list, keys)) for path, keys in names.items()}
+
+
+def how_to_turn_on(path: str) -> str:
+    """What an admin does, once, for a file system that keeps its quotas itself.
+
+    Its mount turns them on, with their limits (ext4_enable_quotas in the kernel; xfs(5)). For the same
+    options in /etc/fstab systemd 257 starts quotaon@.service, which fails where quotas are on already.
+    """
+    return (
+        "Turn them on with the file system unmounted. ext4: tune2fs -O quota -Q usrquota,grpquota DEVICE; "
+        "XFS: nothing. Then add usrquota,grpquota to its options in /etc/fstab, have systemd not turn on "
+        "once more what the mount turns on (systemctl mask $(systemd-escape --path "
+        f"--template=quotaon@.service {shlex.quote(path)})), and mount it again"
+    )
 
 
 def report_command(kind: str, path: str) -> list[str]:

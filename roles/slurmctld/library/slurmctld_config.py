@@ -332,7 +332,8 @@ class Slurmctld:
             code, out = self._run(["scontrol", "ping"])
             if code == 0 and " is UP" in out:
                 return ""
-            if self._run(["systemctl", "is-failed", "--quiet", "slurmctld"])[0] == 0:
+            state = self._run(["systemctl", "show", "slurmctld", "--property=SubState", "--value"])[1]
+            if state == "failed" or state.startswith("auto-restart"):
                 break
             time.sleep(0.2)
         journal = self._run(["journalctl", "-u", "slurmctld", "-n", "15", "--no-pager", "-o", "cat"])[1]

@@ -123,7 +123,7 @@ class Server:
         return Login(name, groups, where[0] if where else "", has_key)
 
     def _fail(self, reason: str) -> None:
-        self._module.fail_json(msg=f"{reason}. Nothing was changed")
+        self._module.fail_json(msg=f"{reason.rstrip('.')}. Nothing was changed")
 
     def has_read(self) -> bool:
         """Whether sshd, where it runs, started or reloaded after its files were written, ours or others'."""

@@ -8,7 +8,7 @@ from tests.unit.site.sites import INVENTORY, write_site
 DIGEST = "0" * 64
 VARIABLES = f"""\
 bootstrap_mirror: https://mirror.site/pub
-openmpi_packages: [openmpi-bin]
+openmpi_packages: [openmpi-bin, libopenmpi-dev]
 pyxis_source: {{version: "1", url: "https://example.org/a/pyxis.tar.gz", sha256: "{DIGEST}"}}
 enroot_package_files:
   - {{url: "file:///srv/enroot.deb", sha256: "{DIGEST}"}}
@@ -25,6 +25,7 @@ def test_packages_that_hosts_install_together(tmp_path: Path) -> None:
     found = contents(tmp_path)
     controller = next(names for names in found.packages if "slurmctld" in names)
     assert {"slurmdbd", "mariadb-server", "munge", "python3-apt", "openmpi-bin", "libpmix-dev"} <= controller
+    assert {"gcc", "gfortran"} <= controller
     assert "slurmd" not in controller
     assert any("slurmd" in names for names in found.packages)
 

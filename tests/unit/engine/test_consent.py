@@ -1,9 +1,22 @@
-"""What whoever is not asked, or says no, is told."""
+"""What whoever is not asked, or says no, is told; and what a run has done that ends in its preview."""
 
-from deploy.engine.consent import _refusal
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from deploy.engine import consent
+from deploy.engine.consent import _refusal, permission
+from deploy.engine.options import Options
+from deploy.engine.preview import Previewed
+from deploy.engine.story import Story
 from deploy.errors import ExitCode
 from deploy.judge.preview import preview_of
+from deploy.judge.summary import summarize
+from deploy.run.events import HostStats, Status
+from deploy.show.plain import PlainDisplay
 from tests.unit.judge.test_preview import RUNNING, asked, changed, loss
+from tests.unit.show.runs import ended, result, stats
 
 _RESTART = changed("ctl1", kind="restart", guarded=[loss()])
 _COMMAND = "deploy cluster inventory.ini"
@@ -19,3 +32,19 @@ def test_the_jobs_are_named() -> None:
 def test_a_queue_that_does_not_answer_is_said() -> None:
     refusal = _refusal(preview_of([asked(answers=False), _RESTART]), _COMMAND)
     assert "Slurm does not answer" in str(refusal)
+
+
+def test_a_run_that_ends_in_its_preview_has_changed_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    story, shown, hosts = Story(), list[str](), ("node1", "node2")
+    story.keep(
+        result("node1", Status.CHANGED),
+        result("node2", Status.FAILED, message="Missing sudo password"),
+        stats(node1=HostStats(ok=1, changed=1), node2=HostStats(failed=1)),
+        ended(rc=2),
+    )
+    monkeypatch.setattr(consent, "previewed", lambda *_: Previewed(preview_of(story.events), story))
+    run: Any = SimpleNamespace(options=Options(), cancellation=SimpleNamespace(is_asked=False))
+    work: Any = SimpleNamespace(plan=SimpleNamespace(hosts=hosts))
+    given = permission(run, work, PlainDisplay(shown.append), lambda: False)
+    assert "sudo-password-needed" in "".join(shown)
+    assert (summarize(given.passed, hosts).changed, summarize(story.events, hosts).changed) == (0, 1)

@@ -51,17 +51,20 @@ def test_systemd_runs_the_services() -> None:
 
 def test_what_templates_may_mention_are_the_facts_that_a_run_has(tmp_path: Path) -> None:
     write(tmp_path, "proc/1/comm", "init\n")
+    write(tmp_path, "proc/meminfo")
     of_packages = {"deb_packages", "deb_source_pending"}
     assert set(FACTS) - of_packages == system.facts(tmp_path, None, None).keys()
 
 
 def test_facts(tmp_path: Path) -> None:
     write(tmp_path, "proc/1/comm", "runit\n")
+    write(tmp_path, "proc/meminfo", "MemTotal:        2013184 kB\n")
     assert system.facts(tmp_path, None, None) == {
         "architecture": os.uname().machine,
         "distribution": "an unknown system",
         "distribution_version": "",
         "distribution_major_version": "",
+        "memtotal_mb": 1966,
         "pkg_mgr": "unknown",
         "service_mgr": "runit",
     }
@@ -72,6 +75,7 @@ def test_facts(tmp_path: Path) -> None:
         "distribution": "Ubuntu",
         "distribution_version": "22.04",
         "distribution_major_version": "22",
+        "memtotal_mb": 1966,
         "pkg_mgr": "apt",
         "service_mgr": "systemd",
     }

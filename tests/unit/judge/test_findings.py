@@ -3,6 +3,7 @@ import pytest
 from deploy.errors import Finding, Severity
 from deploy.judge.findings import checked, findings_of, is_refused, with_findings
 from deploy.run.events import HostResult, Status
+from deploy.run.message import DIED
 
 
 def result(message: str = "", status: Status = Status.FAILED, **more: object) -> HostResult:
@@ -51,6 +52,8 @@ RECORDED = [
         "Module result deserialization failed: No start of json char found",
         "python-unusable",
     ),
+    (Status.FAILED, f"{DIED}SyntaxError: invalid syntax (basic.py:9)", "python-unusable"),
+    (Status.FAILED, f"{DIED}PermissionError: [Errno 13] Permission denied: '/home/eve'", "module-died"),
     (
         Status.FAILED,
         "Module result deserialization failed: No start of json char found\n/bin/sh: 1: sudo: not found",
@@ -128,6 +131,8 @@ def test_refused_is_who_answered_and_is_not_fit() -> None:
     warned = result(status=Status.OK, answer={"findings": [ENTRY]})
     away = result("ssh: connect to host", Status.UNREACHABLE)
     ordinary = result("dpkg: error")
-    assert not is_refused([warned, away, ordinary])
+    died = result(f"{DIED}ValueError: x (y.py:3)")
+    assert not is_refused([warned, away, ordinary, died])
+    assert findings_of(died)[0].message == "t: the module ended with an exception: ValueError: x (y.py:3)"
     assert is_refused([warned, result("Missing sudo password")])
     assert with_findings([warned, away, ordinary]) == [warned, away]

@@ -1,7 +1,7 @@
 import pytest
 
 from deploy.errors import ExitCode
-from deploy.judge.summary import Outcome, Phase, SlowTask, Summary, summarize
+from deploy.judge.summary import Outcome, Phase, SlowTask, Summary, as_preview, summarize
 from deploy.run.events import Ending, Event, HostResult, HostStats, Level, Notice, Status
 from tests.unit.show.runs import START, WITH_FAILURE, ended, play, result, stats
 
@@ -142,3 +142,11 @@ def test_the_start_is_the_first_event_when_it_is_lost() -> None:
     summary = summarize([play("Base", at=1.0), ended()], ())
     assert (summary.started, summary.seconds) == (START + 1.0, 9.0)
     assert summarize([], ()).seconds == 0.0
+
+
+def test_what_check_mode_would_change_is_no_change() -> None:
+    seen = (result("node1", Status.CHANGED), result("node2", Status.FAILED))
+    counted = stats(node1=HostStats(ok=1, changed=1), node2=HostStats(failed=1))
+    for events in (seen, (*seen, counted)):
+        summary = _summary(*as_preview((*events, ended(rc=2))))
+        assert (summary.changed, summary.hosts["node1"].ok, summary.outcome) == (0, 1, Outcome.FAILED)

@@ -233,8 +233,10 @@ def test_nodes_check_themselves_unless_the_site_says_otherwise(tmp_path: Path) -
 
 def test_the_first_login_node_builds_environments_and_all_hosts_search_them(tmp_path: Path) -> None:
     stack = "ml_stack_environments: [{name: torch, version: '2', requirements: [torch==2.9.1]}]\n"
-    # nvitop-exporter's environment needs the same package.
-    settings = f"{stack}ml_stack_directory: /software/ml\ngpu_exporter_source: none\n"
+    # nvitop-exporter's environment and people need the same package.
+    settings = (
+        f"{stack}ml_stack_directory: /software/ml\ngpu_exporter_source: none\nuser_environment_packages: []\n"
+    )
     files = {"group_vars/all.yml": settings}
     groups = wired(read_site(write_site(tmp_path, files=files)))
     hosts = groups["phase_check"]["hosts"]
@@ -382,3 +384,27 @@ def test_an_empty_group_takes_the_cache_away_everywhere(tmp_path: Path) -> None:
     groups = wired(read_site(write_site(tmp_path, inventory)))
     assert list(groups["phase_proxy"]["hosts"]) == ["ctl1", "login1", "node1", "node2"]
     assert groups["phase_proxy"]["vars"]["proxy_package_caches"] == []
+
+
+def test_people_find_what_they_need_where_they_work(tmp_path: Path) -> None:
+    hosts = wired(read_site(write_site(tmp_path)))["phase_check"]["hosts"]
+    packages = {name: host["user_environment_packages"] for name, host in hosts.items()}
+    assert packages == {
+        "ctl1": [],
+        "login1": ["python3-venv"],
+        "node1": ["python3-venv"],
+        "node2": ["python3-venv"],
+    }
+    assert "python3-venv" in hosts["login1"]["bootstrap_packages"]
+
+
+def test_windows_open_everywhere_or_nowhere(tmp_path: Path) -> None:
+    for value, wanted in (("true", True), ("false", False)):
+        place = tmp_path / value
+        place.mkdir()
+        files = {"group_vars/all.yml": f"ssh_server_x11_forwarding: {value}\n"}
+        groups = wired(read_site(write_site(place, files=files)))
+        hosts = groups["phase_check"]["hosts"]
+        assert groups["phase_controller"]["vars"]["slurmctld_x11"] is wanted
+        having = {name for name, host in hosts.items() if "xauth" in host["bootstrap_packages"]}
+        assert having == ({"login1", "node1", "node2"} if wanted else set())

@@ -106,7 +106,7 @@ def test_which_exporter_tells_of_gpus(
     phases, hosts = wired(tmp_path, f"{text}\n")
     assert phases["gpu_exporter"] == ("node1", "node2")
     assert hosts["node1"]["gpu_exporter_has_dcgm"] is has_dcgm
-    assert {"python3-venv"} & set(hosts["node1"]["bootstrap_packages"]) == packages
+    assert set(hosts["node1"].get("gpu_exporter_packages", ["python3-venv"])) == packages
     assert len(hosts["node1"]["gpu_exporter_wheels"]) == 6
 
 

@@ -67,12 +67,13 @@ def test_an_admins_session_skips_to_the_common_one(users: tuple[str, ...], group
     for number, line in enumerate(lines):
         if skip := re.match(r"session \[success=(\d+) default=ignore\] pam_succeed_if", line):
             assert lines[number + 1 + int(skip[1])] == "session substack common-session"
-    assert lines[-3:] == [
+    assert lines[-4:] == [
         "session substack deploy-job-session",
+        "session optional pam_env.so readenv=0 conffile=/etc/security/job-environment.conf",
         "session [success=1 default=ignore] pam_permit.so",
         "session substack common-session",
     ]
-    assert len(lines) == 3 + 1 + bool(users) + bool(groups)
+    assert len(lines) == 4 + 1 + bool(users) + bool(groups)
 
 
 def test_a_second_run_changes_nothing_and_the_way_back_is_whole() -> None:

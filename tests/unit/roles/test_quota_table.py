@@ -1,3 +1,4 @@
+import re
 import subprocess
 import sys
 from importlib import import_module
@@ -97,3 +98,10 @@ def test_limits_that_are_declared_no_more_are_taken_away() -> None:
     }
     assert table.with_former(now, {}) == now
     assert table.together({"/old": [["user", "bob"]]}, now)["/old"] == [["user", "bob"]]
+
+
+def test_systemd_is_kept_from_turning_on_what_the_mount_turns_on() -> None:
+    """The line as it is typed, on a path that systemd writes in its own way."""
+    (command,) = re.findall(r"\(systemctl mask (\$\(.*?\))\)", table.how_to_turn_on("/srv/my homes"))
+    told = subprocess.run(["sh", "-c", f"echo {command}"], capture_output=True, text=True, check=True)
+    assert told.stdout == "quotaon@srv-my\\x20homes.service\n"

@@ -4,6 +4,14 @@ import pytest
 
 from deploy.run.message import HIDDEN, clean, failure_message
 
+_NO_JSON = "Module result deserialization failed: No start of json char found"
+_TRACEBACK = """Traceback (most recent call last):
+  File "master:/x/ansible_mitogen/runner.py", line 1062, in _run
+    self._run_code(code, mod)
+  File "master:/x/library/dies.py", line 5, in main
+FileNotFoundError: [Errno 2] No such file: '/x'
+"""
+
 
 @pytest.mark.parametrize(
     ("result", "message"),
@@ -17,6 +25,16 @@ from deploy.run.message import HIDDEN, clean, failure_message
         ({"msg": "non-zero return code", "rc": 3, "stdout": "only this"}, "return code 3\nonly this"),
         ({"msg": "MODULE FAILURE\nSee stdout", "rc": 1, "module_stderr": "Trace\nValueError: x"},
          "return code 1\nTrace\nValueError: x"),
+        (
+            {"msg": _NO_JSON, "rc": 1, "module_stderr": _TRACEBACK, "module_stdout": ""},
+            "the module ended with an exception: FileNotFoundError: [Errno 2] No such file: '/x' (dies.py:5)",
+        ),
+        ({"msg": "MODULE FAILURE\nSee stdout", "rc": 1, "module_stdout": f"warned\n{_TRACEBACK}"},
+         "the module ended with an exception: FileNotFoundError: [Errno 2] No such file: '/x' (dies.py:5)"),
+        ({"msg": _NO_JSON, "rc": 1, "module_stderr": "sh: 1: python3: not found"}, _NO_JSON),
+        # A program that a module ran is not the module.
+        ({"msg": "non-zero return code", "rc": 1, "stderr": _TRACEBACK.strip()},
+         f"return code 1\n{_TRACEBACK.strip()}"),
         ({"msg": "apt failed", "rc": 100, "stderr": "E: broken"}, "apt failed\nE: broken"),
         ({"msg": "apt failed: E: broken", "rc": 100, "stderr": "E: broken"}, "apt failed: E: broken"),
         ({"msg": "Assertion failed", "assertion": "a == b"}, "Assertion failed\nnot true: a == b"),

@@ -200,7 +200,7 @@ SITES = (
         "mariadb_innodb_buffer_pool_size: 99999999T\n",
         (
             "group_vars/all.yml:1: mariadb_innodb_buffer_pool_size is '99999999T', not a size above "
-            "0, as in 512M or 4G [invalid-value]"
+            "0, as in 512M or 4G, or empty [invalid-value]"
         ),
     ),
     variables(

@@ -129,7 +129,7 @@ SITES = (
         "mariadb_innodb_buffer_pool_size: 4GB\n",
         (
             "group_vars/all.yml:1: mariadb_innodb_buffer_pool_size is '4GB', not a size above 0, as in 512M "
-            "or 4G [invalid-value]"
+            "or 4G, or empty [invalid-value]"
         ),
     ),
     variables(
