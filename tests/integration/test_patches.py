@@ -1,4 +1,4 @@
-"""Where what deploy changes inside Ansible and ansible-runner is not there, a run does without and says it."""
+"""What deploy changes inside Ansible and ansible-runner may not be there: a run does without and says it."""
 
 from pathlib import Path
 
