@@ -22,7 +22,7 @@ from ansible.plugins.loader import filter_loader, test_loader
 from ansible.utils.collection_loader import AnsibleCollectionConfig
 
 from deploy.run.one_hop import join_hops
-from deploy.run.patches import patch, replace
+from deploy.run.patches import Patch, apply, replace
 
 
 def _add_collections(invocation: Any) -> None:  # noqa: ANN401 - mitogen has no types
@@ -52,18 +52,18 @@ class MitogenLinear(ansible_mitogen.strategy.StrategyMixin, _Linear):  # type: i
 
     def run(self, *arguments: Any) -> Any:  # noqa: ANN401 - as in Ansible
         """Runs a play."""
-        for loader in (filter_loader, test_loader):
-            list(loader.all())
-        gc.collect()
-        gc.freeze()  # a collection in a worker would copy the memory that it shares with this process
+        apply(Patch.LOADED_ONCE, _load_once)
         return super().run(*arguments)
 
 
-with patch("mitogen without kubectl"):
-    _leave_out_kubectl()
-with patch("mitogen on every CPU"):
-    replace(ansible_mitogen.affinity, "policy", ansible_mitogen.affinity.Policy())
-with patch("mitogen without a list of all collections"):
-    replace(ansible_mitogen.planner, "_load_collections", _add_collections)
-with patch("mitogen's way to root by one Python"):
-    join_hops(ansible_mitogen.services.ContextService)
+def _load_once() -> None:
+    for loader in (filter_loader, test_loader):
+        list(loader.all())
+    gc.collect()
+    gc.freeze()  # a collection in a worker would copy the memory that it shares with this process
+
+
+apply(Patch.NO_KUBECTL, _leave_out_kubectl)
+apply(Patch.EVERY_CPU, lambda: replace(ansible_mitogen.affinity, "policy", ansible_mitogen.affinity.Policy()))
+apply(Patch.NO_COLLECTIONS, lambda: replace(ansible_mitogen.planner, "_load_collections", _add_collections))
+apply(Patch.ONE_PYTHON, lambda: join_hops(ansible_mitogen.services.ContextService))
