@@ -84,6 +84,11 @@ def test_the_newest_ansible_deploys_from_a_login_node(fresh: Cluster) -> None:
     assert fresh.as_user("srun hostname") == "node1\n"
 
 
+def test_an_installation_is_small(fresh: Cluster) -> None:
+    megabytes = fresh.as_user("du --summarize --block-size=M tool", user="root").partition("M")[0]
+    assert int(megabytes) <= 120
+
+
 def test_once_more_it_changes_nothing(fresh: Cluster) -> None:
     verified = deploy(fresh)["hosts"].values()
     assert [(host["changed"], host["ok"], bool(host["verified"])) for host in verified] == [(0, 0, True)] * 3
