@@ -31,7 +31,15 @@ runpy.run_path({listing!r}, run_name="__main__")
 VARIABLES = """\
 motd_text: ["{{ site_word }}"]
 site_word: hello
+site_day: 2026-11-24
 ansible_user: admin
+site_secret: !vault |
+  $ANSIBLE_VAULT;1.1;AES256
+  61656335353764373833353366313235353933326130656166323661333366336663626433323136
+  3663663562653730636136393636656434396532653963660a636135616335376235636265363431
+  61316233303533613533633862303532353061373061353232346233626561633233643262626238
+  3066653166383463360a333138646532353939653764376434383137396663343431376661636632
+  3861
 """
 
 
@@ -104,6 +112,7 @@ def test_without_what_reading_takes_ansible_inventory_reads(module: str, name: s
         assert (host.connection, host.groups, host.address) == (other.connection, other.groups, other.address)
         assert (host.origins, host.resolutions) == ({}, {})
         assert host.variables["motd_text"] == ["{{ site_word }}"]
+    assert site.hosts["node1"].variables["site_secret"].keys() == {"__ansible_vault"}
     assert site.leaves_templates
     assert not known.leaves_templates
 
