@@ -10,25 +10,16 @@ here, once.
 """
 
 import gc
-from pathlib import Path
 from typing import Any
 
 import ansible_mitogen.affinity
 import ansible_mitogen.loaders
-import ansible_mitogen.planner
 import ansible_mitogen.services
 import ansible_mitogen.strategy
 from ansible.plugins.loader import filter_loader, test_loader
-from ansible.utils.collection_loader import AnsibleCollectionConfig
 
 from deploy.run.one_hop import join_hops
 from deploy.run.patches import Patch, apply, replace
-
-
-def _add_collections(invocation: Any) -> None:  # noqa: ANN401 - mitogen has no types
-    """What mitogen does for a module of a collection, without importing every installed collection."""
-    for root in AnsibleCollectionConfig.collection_paths:
-        invocation._extra_sys_paths.update(map(str, Path(root).glob("ansible_collections/*/*")))  # noqa: SLF001
 
 
 def _leave_out_kubectl() -> None:
@@ -65,5 +56,4 @@ def _load_once() -> None:
 
 apply(Patch.NO_KUBECTL, _leave_out_kubectl)
 apply(Patch.EVERY_CPU, lambda: replace(ansible_mitogen.affinity, "policy", ansible_mitogen.affinity.Policy()))
-apply(Patch.NO_COLLECTIONS, lambda: replace(ansible_mitogen.planner, "_load_collections", _add_collections))
 apply(Patch.ONE_PYTHON, lambda: join_hops(ansible_mitogen.services.ContextService))

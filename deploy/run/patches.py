@@ -26,7 +26,6 @@ class Patch(StrEnum):
     MITOGEN = "mitogen"
     NO_KUBECTL = "mitogen without kubectl"
     EVERY_CPU = "mitogen on every CPU"
-    NO_COLLECTIONS = "mitogen without a list of all collections"
     ONE_PYTHON = "mitogen's way to root by one Python"
     LOADED_ONCE = "plugins that are loaded once for all processes"
 
