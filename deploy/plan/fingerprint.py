@@ -44,6 +44,7 @@ def fingerprints(
     members = {phase: {host.name for host in phase.members(site, contract)} for phase in PHASES}
     shared = {phase.group: _Source(wired.shared.get(phase.group, {})) for phase in PHASES}
     of_all = _Source({**secrets, "groups": site.groups})
+    unknown = token_hex() if site.leaves_templates else ""
 
     def of_host(host: Host, phases: list[Phase]) -> dict[str, str]:
         # Everything that can give a host's variable its value. Which one wins does not matter for a hash.
@@ -53,7 +54,7 @@ def fingerprints(
             _Source(wired.by_host.get(host.name, {})),
         ]
         sources = [*own, *(shared[phase.group] for phase in phases), of_all]
-        return {phase.name: _fingerprint(phase, sources) for phase in phases}
+        return {phase.name: _fingerprint(phase, sources, unknown) for phase in phases}
 
     return {
         host.name: of_host(host, phases)
@@ -114,7 +115,7 @@ def _words(value: object) -> Iterator[str]:
             yield from _words(part)
 
 
-def _fingerprint(phase: Phase, sources: list[_Source]) -> str:
+def _fingerprint(phase: Phase, sources: list[_Source], unknown: str) -> str:
     known = frozenset().union(*(source.names for source in sources))
     prefixes = tuple(f"{role}_" for role in phase.roles)
     read = {name for name in known if name.startswith(prefixes)}
@@ -128,7 +129,7 @@ def _fingerprint(phase: Phase, sources: list[_Source]) -> str:
     values = [
         (name, [source.hash_of(name) for source in sources if name in source.names]) for name in sorted(read)
     ]
-    return _hash([_versions(), _of_files(content_root(), phase), values])
+    return _hash([_versions(), _of_files(content_root(), phase), values, unknown])
 
 
 @cache

@@ -13,6 +13,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Self
 
@@ -22,6 +23,7 @@ from deploy.run import reaper
 from deploy.run.cancellation import Cancellation
 from deploy.run.events import Ending, Event, Level, Notice, RawEvent, RunEnded, Stats, parse
 from deploy.run.exit_status import CAME_TO_ITS_END
+from deploy.run.patches import replace
 
 _POLL_SECONDS = 0.2
 _KILL_POLL_SECONDS = 0.02
@@ -30,6 +32,9 @@ _PLAYBOOK_SERVER = Path(__file__).with_name("playbook_server.py")
 _CALLBACKS = Path(__file__).parent / "callback"
 _IDENT = "run"
 _INTERRUPTED = 130
+_WISHES = {"suppress_output_file": True, "pexpect_timeout": 1}
+"""Of ansible-runner: no copy of the output in a file, and a look at the process every second."""
+_UNKNOWN_WISH = "{} has no {!r}: the run goes on without it, and is told of late or takes more room"
 _STOPPING = "stopping: Ansible is asked to end; interrupt again to kill it at once"
 # The path of mitogen's socket, 27 characters longer, must stay below the kernel's limit of 108.
 _LONGEST_SOCKET_DIRECTORY = 75
@@ -95,8 +100,9 @@ def execute(
     if run.failure:
         raise error(
             "runner-failed",
-            f"ansible-runner broke: {type(run.failure).__name__}: {run.failure}",
-            hint="this is a fault of deploy or of its installation: install it anew, then report it",
+            f"{_runner()} broke: {type(run.failure).__name__}: {run.failure}",
+            hint="this is a fault of deploy or of its installation: install it anew with what it depends on,"
+            " then report it",
             exit_code=ExitCode.INTERNAL,
         ) from run.failure
     # Asked to stop after the last task, it has nothing left undone.
@@ -292,16 +298,20 @@ class _Run:
         config.prepare()
         # prepare() adds this process's environment, and knows an argument only as part of a string
         # that it splits: what was asked for replaces both.
-        config.env = {
+        own = {
             **environment,
             "ANSIBLE_CALLBACK_PLUGINS": config.env["ANSIBLE_CALLBACK_PLUGINS"],
             "ANSIBLE_STDOUT_CALLBACK": "deploy_events",
             "AWX_ISOLATED_DATA_DIR": config.env["AWX_ISOLATED_DATA_DIR"],
         }
-        config.command = self._command
-        config.cwd = str(Path.cwd())
-        config.suppress_output_file = True
-        config.pexpect_timeout = 1
+        # What a Runner would not look for could be set all the same: it would run something else.
+        for name, value in {"env": own, "command": self._command, "cwd": str(Path.cwd())}.items():
+            replace(config, name, value)
+        for name, wish in _WISHES.items():
+            try:
+                replace(config, name, wish)
+            except AttributeError:
+                self._queue.put({"event": "warning", "stdout": _UNKNOWN_WISH.format(_runner(), name)})
         _, rc = Runner(config, event_handler=self._enqueue, status_handler=self._forget_command).run()
         return 1 if rc is None else int(rc)
 
@@ -340,6 +350,10 @@ def ansible_playbook(request: RunRequest, scratch: Path) -> list[str]:
         if password is not None:
             command += [f"--{name}-password-file", _secret_file(scratch, password)]
     return [*command, *request.arguments, str(request.playbook.resolve())]
+
+
+def _runner() -> str:
+    return f"ansible-runner {version('ansible-runner')}"
 
 
 def _secret_file(directory: Path, content: str) -> str:

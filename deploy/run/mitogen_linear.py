@@ -10,25 +10,16 @@ here, once.
 """
 
 import gc
-from pathlib import Path
 from typing import Any
 
 import ansible_mitogen.affinity
 import ansible_mitogen.loaders
-import ansible_mitogen.planner
 import ansible_mitogen.services
 import ansible_mitogen.strategy
 from ansible.plugins.loader import filter_loader, test_loader
-from ansible.utils.collection_loader import AnsibleCollectionConfig
 
 from deploy.run.direct_sudo import join_hops
-from deploy.run.patches import patch, replace
-
-
-def _add_collections(invocation: Any) -> None:  # noqa: ANN401 - mitogen has no types
-    """What mitogen does for a module of a collection, without importing every installed collection."""
-    for root in AnsibleCollectionConfig.collection_paths:
-        invocation._extra_sys_paths.update(map(str, Path(root).glob("ansible_collections/*/*")))  # noqa: SLF001
+from deploy.run.patches import Patch, apply, replace
 
 
 def _leave_out_kubectl() -> None:
@@ -52,18 +43,17 @@ class MitogenLinear(ansible_mitogen.strategy.StrategyMixin, _Linear):  # type: i
 
     def run(self, *arguments: Any) -> Any:  # noqa: ANN401 - as in Ansible
         """Runs a play."""
-        for loader in (filter_loader, test_loader):
-            list(loader.all())
-        gc.collect()
-        gc.freeze()  # a collection in a worker would copy the memory that it shares with this process
+        apply(Patch.LOADED_ONCE, _load_once)
         return super().run(*arguments)
 
 
-with patch("mitogen without kubectl"):
-    _leave_out_kubectl()
-with patch("mitogen on every CPU"):
-    replace(ansible_mitogen.affinity, "policy", ansible_mitogen.affinity.Policy())
-with patch("mitogen without a list of all collections"):
-    replace(ansible_mitogen.planner, "_load_collections", _add_collections)
-with patch("mitogen's way to root by one Python"):
-    join_hops(ansible_mitogen.services.ContextService)
+def _load_once() -> None:
+    for loader in (filter_loader, test_loader):
+        list(loader.all())
+    gc.collect()
+    gc.freeze()  # a collection in a worker would copy the memory that it shares with this process
+
+
+apply(Patch.NO_KUBECTL, _leave_out_kubectl)
+apply(Patch.EVERY_CPU, lambda: replace(ansible_mitogen.affinity, "policy", ansible_mitogen.affinity.Policy()))
+apply(Patch.ONE_PYTHON, lambda: join_hops(ansible_mitogen.services.ContextService))

@@ -1,26 +1,51 @@
 """What deploy changes inside Ansible and mitogen, to make runs faster; none of it is needed.
 
-Where a part is not as it is known here, it is left as it is, and a notice says so.
+Where a part is not as it is known here, it is left as it is, and a notice says so. DEPLOY_WITHOUT leaves out
+those that it names, separated by commas: to measure what they are worth, or to find the one that is at fault.
 """
 
 import base64
 import json
+import os
 import sys
 import uuid
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from enum import StrEnum
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import Any, TypeVar
+
+WITHOUT = "DEPLOY_WITHOUT"
+_Result = TypeVar("_Result")
 
 
-@contextmanager
-def patch(what: str) -> Iterator[None]:
-    """What is done inside is a patch; a failure ends it, and is told instead of raised."""
+class Patch(StrEnum):
+    """Each of them, as messages call it."""
+
+    COMPILED_TEMPLATES = "keeping compiled templates"
+    ONE_ANSIBLE = "one Ansible for several playbooks"
+    MITOGEN = "mitogen"
+    NO_KUBECTL = "mitogen without kubectl"
+    EVERY_CPU = "mitogen on every CPU"
+    ONE_PYTHON = "mitogen's way to root by one Python"
+    LOADED_ONCE = "plugins that are loaded once for all processes"
+
+    @property
+    def id(self) -> str:
+        """As DEPLOY_WITHOUT names it."""
+        return self.name.lower().replace("_", "-")
+
+
+def apply(which: Patch, change: Callable[[], _Result]) -> _Result | None:
+    """What a patch returns; None where it is not wanted, or fails, which is told instead of raised."""
+    if which.id in os.environ.get(WITHOUT, "").split(","):
+        notice(f"{which} is left out, as {WITHOUT} says: this run takes longer")
+        return None
     try:
-        yield
+        return change()
     except Exception as problem:  # noqa: BLE001 - whatever it is, Ansible works without the patch
         why = f"{type(problem).__name__}: {' '.join(str(problem).split())}"
-        notice(f"{what} does not fit {_installed()} ({why}): this run goes without it, and takes longer")
+        notice(f"{which} does not fit {_installed()} ({why}): this run goes without it, and takes longer")
+        return None
 
 
 def replace(holder: object, name: str, new: object) -> None:

@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from deploy.run.exit_status import CAME_TO_ITS_END
-from deploy.run.patches import notice, patch, replace, tell
+from deploy.run.patches import Patch, apply, notice, replace, tell
 from deploy.run.settings import why_no_mitogen
 
 _LOADED_BEFOREHAND = (
@@ -33,11 +33,7 @@ def main() -> None:
     for name in _LOADED_BEFOREHAND:
         with suppress(ImportError):
             importlib.import_module(name)
-    with patch("keeping compiled templates"):
-        # Here, so that the run survives where Ansible has no such parts any more.
-        from deploy.run.compiled_templates import keep_compiled_templates  # noqa: PLC0415
-
-        keep_compiled_templates(Path(sys.argv[1]).with_name("templates"))
+    apply(Patch.COMPILED_TEMPLATES, _keep_compiled_templates)
     if why := why_no_mitogen():
         notice(why)
     with Path(sys.argv[1]).open(encoding="utf-8") as gate:
@@ -47,6 +43,13 @@ def main() -> None:
             if code not in CAME_TO_ITS_END or not forget():
                 sys.exit(code)
             tell({"event": "deploy_done", "uuid": request["mark"], "rc": code})
+
+
+def _keep_compiled_templates() -> None:
+    # Here, so that the run survives where Ansible has no such parts any more.
+    from deploy.run.compiled_templates import keep_compiled_templates  # noqa: PLC0415
+
+    keep_compiled_templates(Path(sys.argv[1]).with_name("templates"))
 
 
 def run(command: list[str]) -> int:
@@ -68,17 +71,19 @@ def forget() -> bool:
 
     False where it is not kept where it is known to be: then this process must not run another.
     """
-    with patch("one Ansible for several playbooks"):
-        from ansible import context  # noqa: PLC0415
-        from ansible.parsing.vault import VaultSecretsContext  # noqa: PLC0415
-        from ansible.utils.context_objects import CLIArgs  # noqa: PLC0415
-        from ansible.utils.vars import load_extra_vars, load_options_vars  # noqa: PLC0415
+    return apply(Patch.ONE_ANSIBLE, _forget) is not None
 
-        replace(context, "GlobalCLIArgs", CLIArgs)  # the class that stands there keeps the first
-        replace(VaultSecretsContext, "_current", None)
-        del load_extra_vars.extra_vars, load_options_vars.options_vars
-        return True
-    return False
+
+def _forget() -> bool:
+    from ansible import context  # noqa: PLC0415
+    from ansible.parsing.vault import VaultSecretsContext  # noqa: PLC0415
+    from ansible.utils.context_objects import CLIArgs  # noqa: PLC0415
+    from ansible.utils.vars import load_extra_vars, load_options_vars  # noqa: PLC0415
+
+    replace(context, "GlobalCLIArgs", CLIArgs)  # the class that stands there keeps the first
+    replace(VaultSecretsContext, "_current", None)
+    del load_extra_vars.extra_vars, load_options_vars.options_vars
+    return True
 
 
 if __name__ == "__main__":

@@ -90,6 +90,8 @@ class Site:
     groups: Mapping[str, tuple[str, ...]]
     warnings: tuple[Finding, ...] = ()
     """What Ansible could read only in part."""
+    leaves_templates: bool = False
+    """Whether nobody could say what templates come to, so that what reads variables has to run."""
 
     @property
     def directory(self) -> Path:
@@ -230,7 +232,13 @@ def read_site(
         )
         for name, variables in reading.hosts.items()
     }
-    return Site(inventory=inventory, hosts=hosts, groups=groups, warnings=reading.warnings)
+    return Site(
+        inventory=inventory,
+        hosts=hosts,
+        groups=groups,
+        warnings=reading.warnings,
+        leaves_templates=reading.leaves_templates,
+    )
 
 
 def _context(inventory: Path, extra: Mapping[str, Any]) -> dict[str, Any]:

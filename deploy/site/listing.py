@@ -1,10 +1,12 @@
 """Prints an inventory as Ansible reads it, as JSON.
 
 ``{"hosts": {name: variables}, "groups": {name: [hosts]}, "origins": {host: {variable: "file:line"}},
-"connections": {host: {variable: value}}, "resolved": {host: {variable: number}}, "resolutions": [...]}``, or
-``{"error": message, "where": "file:line"}`` and exit code 1. Variables are as they are written, templates and
-all, but for those on how a host is reached. What the templates of others come to is in ``resolutions``, once
-for all hosts that share it (see resolution.py).
+"connections": {host: {variable: value}}, "resolved": {host: {variable: number}}, "resolutions": [...],
+"unresolved": reason}``, or ``{"error": message, "where": "file:line", "fits": bool}`` and exit code 1.
+Variables are as they are written, templates and all, but for those on how a host is reached. What the
+templates of others come to is in ``resolutions``, once for all hosts that share it (see resolution.py);
+``unresolved`` says why this Ansible could not be asked. An error that does not ``fit`` says that Ansible is
+not as this program knows it, and nothing of the inventory.
 
 Run as a program of its own, with Ansible's own classes: what they keep in globals stays out of ``deploy``,
 and it takes half the time of ``ansible-inventory``, which every command would pay.
@@ -30,8 +32,6 @@ from ansible.parsing.vault import EncryptedString, VaultHelper, get_file_vault_s
 from ansible.template import Templar
 from ansible.vars.hostvars import HostVars
 from ansible.vars.manager import VariableManager
-
-from deploy.site.resolution import Resolved, Resolver
 
 _MAGIC = frozenset({"groups", "group_names", "hostvars", "omit", "playbook_dir", "environment"})
 _MAGIC_PREFIXES = ("inventory_",)
@@ -71,22 +71,15 @@ def listing(
     hosts: dict[str, dict[str, object]] = {}
     origins: dict[str, dict[str, str]] = {}
     connections: dict[str, dict[str, object]] = {}
-    hostvars = HostVars(manager, manager_of_variables, loader)
-    resolver = Resolver(loader, hostvars, context) if context else None
-    resolved: dict[str, dict[str, int]] = {}
-    numbers: dict[int, int] = {}
-    resolutions: list[Resolved] = []
+    everything: dict[str, dict[str, Any]] = {}
     for host in chosen:
         variables = manager_of_variables.get_vars(host=host, include_hostvars=False)
+        everything[host.name] = variables
         own = {name: variables[name] for name in variables if not _is_magic(str(name))}
         hosts[host.name] = {str(name): value for name, value in own.items()}
         connections[host.name] = _rendered(own, Templar(loader, variables))
         origins[host.name] = {str(name): place for name in own if (place := _place(name, own[name]))}
-        for name, resolution in resolver.of_host(variables).items() if resolver else ():
-            number = numbers.setdefault(id(resolution), len(resolutions))
-            if number == len(resolutions):
-                resolutions.append(resolution)
-            resolved.setdefault(host.name, {})[name] = number
+    hostvars = HostVars(manager, manager_of_variables, loader)
     groups = {
         name: [host.name for host in group.get_hosts() if host.name in names]
         for name, group in manager.groups.items()
@@ -96,9 +89,35 @@ def listing(
         "groups": groups,
         "origins": origins,
         "connections": connections,
-        "resolved": resolved,
-        "resolutions": resolutions,
+        **_resolutions(everything, loader, hostvars, context),
     }
+
+
+def _resolutions(
+    variables: Mapping[str, Mapping[str, Any]],
+    loader: DataLoader,
+    hostvars: HostVars,
+    context: Mapping[str, Any] | None,
+) -> dict[str, object]:
+    """What templates come to, by host; or nothing, and why."""
+    resolved: dict[str, dict[str, int]] = {}
+    resolutions: list[dict[str, Any]] = []
+    if context:
+        numbers: dict[int, int] = {}
+        try:
+            # Here, so that the inventory is read where Ansible has not all that resolving takes.
+            from deploy.site.resolution import Resolver  # noqa: PLC0415
+
+            resolver = Resolver(loader, hostvars, context)
+            for host, own in variables.items():
+                for name, resolution in resolver.of_host(own).items():
+                    number = numbers.setdefault(id(resolution), len(resolutions))
+                    if number == len(resolutions):
+                        resolutions.append(resolution)
+                    resolved.setdefault(host, {})[name] = number
+        except Exception as problem:  # noqa: BLE001 - what is wrong with a template is in its resolution
+            return {"resolved": {}, "resolutions": [], "unresolved": _said(problem)}
+    return {"resolved": resolved, "resolutions": resolutions, "unresolved": ""}
 
 
 def _rendered(variables: dict[str, object], templar: Templar) -> dict[str, object]:
@@ -136,17 +155,23 @@ def _plain(value: object) -> object:
     return {"__ansible_vault": hashlib.sha256(text.encode()).hexdigest()}
 
 
-def _fault(problem: BaseException) -> dict[str, str]:
+def _said(problem: BaseException) -> str:
+    return f"{type(problem).__name__}: {' '.join(str(problem).split())}"
+
+
+def _fault(problem: BaseException) -> dict[str, object]:
     """What Ansible stumbled over, and where, as far as any of the chained exceptions knows."""
+    if not isinstance(problem, AnsibleError):
+        return {"error": _said(problem), "where": "", "fits": False}
     message = str(problem) or type(problem).__name__
     link: BaseException | None = problem
     while link:
         thing = getattr(link, "obj", None)
         origin = thing if isinstance(thing, Origin) else Origin.get_tag(thing)
         if origin and origin.path:
-            return {"error": message, "where": f"{origin.path}:{origin.line_num or 1}"}
+            return {"error": message, "where": f"{origin.path}:{origin.line_num or 1}", "fits": True}
         link = link.__cause__ or link.__context__
-    return {"error": message, "where": ""}
+    return {"error": message, "where": "", "fits": True}
 
 
 def main() -> None:
@@ -157,7 +182,7 @@ def main() -> None:
         context = json.loads(text) if text else None
         found = listing(inventory, playbook_directory, limit, password_file, context)
         answer, code = json.dumps(found, default=_plain), 0
-    except Exception as problem:  # noqa: BLE001 - whatever Ansible stumbles over, it is in the admin's files
+    except Exception as problem:  # noqa: BLE001 - of what it is, the caller judges
         answer, code = json.dumps(_fault(problem)), 1
     sys.stdout.write(answer)
     sys.stdout.flush()

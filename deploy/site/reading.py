@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from deploy.content import ansible_config
 from deploy.errors import DeployError, Finding, Severity
 from deploy.place import private_place
 from deploy.site.origin import inventory_files, lines, shown
+from deploy.site.plain_listing import plain_listing
 
 LISTING = Path(__file__).with_name("listing.py")
 
@@ -34,6 +36,10 @@ _MARKS = (
     (codecs.BOM_UTF8, "it begins with a byte order mark, which is no part of a text"),
     (codecs.BOM_UTF16_LE, "it is not text in UTF-8 but in UTF-16"),
     (codecs.BOM_UTF16_BE, "it is not text in UTF-8 but in UTF-16"),
+)
+_UNRESOLVED = "what templates come to is left to the run, so every phase runs"
+_BY_ANSIBLE_INVENTORY = (
+    f"ansible-inventory reads this one, nobody knows in which line a variable stands, and {_UNRESOLVED}"
 )
 _EXPECTED = (
     "Invalid characters were found in group names",
@@ -86,6 +92,8 @@ class Reading:
     connections: Mapping[str, Mapping[str, Any]]
     resolutions: Mapping[str, Mapping[str, Resolution]]
     warnings: tuple[Finding, ...]
+    leaves_templates: bool
+    """Whether nobody could say what templates come to: the installed Ansible is not as it is known here."""
 
 
 def read_with_ansible(
@@ -98,24 +106,46 @@ def read_with_ansible(
 
     Raises DeployError ``inventory-invalid``.
     """
-    result = _answer(
-        [str(inventory), str(ansible_config().parent), limit or "", str(vault_password_file or "")],
-        json.dumps(context, default=str) if context else "",
-    )
-    try:
-        answer: dict[str, Any] = json.loads(result.stdout)
-    except ValueError:
-        answer = {"error": " ".join(result.stderr.split())[-300:], "where": ""}
+    arguments = [str(inventory), str(ansible_config().parent), limit or "", str(vault_password_file or "")]
+    answer, stderr, notices = _asked(arguments, json.dumps(context, default=str) if context else "")
     if "error" in answer:
-        raise DeployError(_unreadable(inventory, answer["error"], answer["where"], result.stderr))
-    warnings = tuple(_doubts(inventory, result.stderr))
+        raise DeployError(_unreadable(inventory, answer["error"], answer["where"], stderr))
     return Reading(
         answer["hosts"],
         answer["groups"],
         answer["origins"],
         answer["connections"],
         _resolutions(answer),
-        warnings,
+        (*_doubts(inventory, stderr), *notices),
+        leaves_templates=bool(notices),
+    )
+
+
+def _asked(arguments: list[str], context: str) -> tuple[dict[str, Any], str, list[Finding]]:
+    """What listing.py answers, or ansible-inventory where it cannot; Ansible's warnings, and ours."""
+    result = _answer(arguments, context)
+    try:
+        answer: dict[str, Any] = json.loads(result.stdout)
+    except ValueError:
+        answer = {"error": (result.stderr.strip().splitlines() or ["no answer"])[-1], "fits": False}
+    if not answer.get("fits", True):
+        notice = _misfit("deploy's own reading of inventories", answer["error"], _BY_ANSIBLE_INVENTORY)
+        with private_place() as place:
+            environment = listing_environment() | {"ANSIBLE_LOCAL_TEMP": str(place)}
+            answer, stderr = plain_listing(environment, *arguments)
+        return answer, stderr, [notice]
+    if why := answer.get("unresolved"):
+        return answer, result.stderr, [_misfit("the resolution of templates", why, _UNRESOLVED)]
+    return answer, result.stderr, []
+
+
+def _misfit(what: str, why: str, instead: str) -> Finding:
+    return Finding(
+        f"ansible-core {version('ansible-core')}",
+        "ansible-does-not-fit",
+        f"{what} does not fit it ({_discreet(why)}): {instead}",
+        "nothing is wrong with the site; an ansible-core that docs/support.md names is read faster",
+        Severity.WARNING,
     )
 
 

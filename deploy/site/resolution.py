@@ -33,12 +33,13 @@ _TAKES_THE_UNDEFINED = frozenset({"default", "d", "defined", "undefined", "terna
 # What can mean any variable, or this host's, without its name: nothing that hosts share.
 _OF_ONE_HOST = frozenset({"vars", "varnames", "template", "hostvars"})
 _LATER = "deploy-known-on-the-host"
+_KNOWN_LATER = f"{{{{ undef(hint='{_LATER}') }}}}"
 _RECURSION = "Recursive loop"
 _ASIDE = " Use -vvvvv to see paths searched."
 
 
 class Resolver:
-    """Templates of many hosts.
+    """Templates of many hosts. Raises no AnsibleError, but others, where Ansible is not as it is known here.
 
     ``context`` has ``names``, the variables that roles read; ``defaults``, theirs; ``later``, names that have
     a value only in a run; ``facts``, those of ``ansible_facts`` that have; ``secrets``, the path of the
@@ -49,7 +50,7 @@ class Resolver:
         self._loader = loader
         self._names = frozenset(context["names"])
         self._above = {**_secrets(loader, Path(context["secrets"])), **_trusted(context["extra"])}
-        later = _trusted(f"{{{{ undef(hint='{_LATER}') }}}}")
+        later = _trusted(_KNOWN_LATER)
         internal = {*constants.INTERNAL_STATIC_VARS, *_connection_names()}
         facts = dict.fromkeys(context["facts"], later)
         unknown = [*internal, *context["later"], *(f"ansible_{name}" for name in facts)]
@@ -76,7 +77,7 @@ class Resolver:
             inputs.append(variables["inventory_hostname"])
         key = tuple(map(_identity, inputs))
         if key not in self._known:
-            _prepare()
+            _prepare(self._loader)
             templar = Templar(self._loader, {**self._below, **variables, **self._given})
             answer = {
                 **_rendered(templar, value, forgives="hostvars" in words),
@@ -222,15 +223,31 @@ def _connection_names() -> Iterator[str]:
 
 
 @cache
-def _prepare() -> None:
-    """What only templates need, which few sites have: collections, and lookups that change nothing."""
+def _prepare(loader: DataLoader) -> None:
+    """What only templates need, which few sites have: collections, and lookups that change nothing.
+
+    Raises AttributeError or KeyError where Ansible does not do these things as it is known to.
+    """
     from ansible.plugins.loader import init_plugin_loader, lookup_loader  # noqa: PLC0415
 
     init_plugin_loader()
     for name in ("password", "ansible.builtin.password"):
-        # It makes a file that is not there; whoever reads an inventory makes none.
-        lookup_loader.get(name, class_only=True).run.__globals__.update(
-            _get_lock=lambda _path: (False, ""),
-            _release_lock=lambda _file: None,
-            _write_password_file=lambda _path, _content: None,
-        )
+        _make_no_file(lookup_loader.get(name, class_only=True).run.__globals__)
+    try:
+        Templar(loader, {}).template(_trusted(_KNOWN_LATER))
+    except AnsibleError as problem:
+        if _LATER in str(problem):
+            return
+    raise AttributeError(name="undef", obj=Templar)
+
+
+def _make_no_file(lookup: dict[str, Any]) -> None:
+    """The password lookup makes a file that is not there; whoever reads an inventory makes none."""
+    instead: dict[str, Any] = {
+        "_get_lock": lambda _path: (False, ""),
+        "_release_lock": lambda _file: None,
+        "_write_password_file": lambda _path, _content: None,
+    }
+    for name, harmless in instead.items():
+        lookup[name]  # raises KeyError where the lookup makes its file otherwise
+        lookup[name] = harmless

@@ -1,4 +1,4 @@
-"""A site of ten thousand compute nodes more than are there: what Slurm itself says of it."""
+"""A cluster deployed by Ansible as it is, and what Slurm says of ten thousand nodes that it does not have."""
 
 import json
 from collections.abc import Iterator
@@ -9,6 +9,7 @@ from tests.cluster.lab_cluster import DEPLOY, Cluster, booted, run
 
 pytestmark = pytest.mark.more
 
+PLAIN = "--plain-ansible"
 NODES = {f"big{n:05}": f"10.200.{n // 256}.{n % 256}" for n in range(1, 10_001)}
 HARDWARE = {
     "cpus": 64,
@@ -22,10 +23,21 @@ HARDWARE = {
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A cluster whose controller judges the configuration."""
+    """A cluster whose controller judges the configuration, deployed with nothing of ours in Ansible."""
     with booted("large", tmp_path_factory, "--nodes", "1") as made:
-        made.deploy()
+        made.deploy(PLAIN)
         yield made
+
+
+def test_ansible_as_it_is_deploys_a_cluster_and_then_changes_nothing(small: Cluster) -> None:
+    assert small.report()["outcome"] == "converged"
+    assert all(host["changed"] for host in small.report()["hosts"].values())
+    assert small.as_user("srun hostname") == "node1\n"
+    small.deploy(PLAIN)
+    assert [(host["changed"], host["ok"]) for host in small.report()["hosts"].values()] == [(0, 0)] * 3
+    small.deploy(PLAIN, "--full", "--limit", "ctl1")
+    (host,) = small.report()["hosts"].values()
+    assert (host["changed"], bool(host["ok"])) == (0, True)
 
 
 def test_a_real_slurmctld_starts_with_ten_thousand_nodes(small: Cluster) -> None:

@@ -9,6 +9,7 @@ from tests.contract.references import used
 from tests.unit.site.test_bad_sites import SITES
 
 _NOT_A_SITE = {
+    "ansible-does-not-fit",  # the installed Ansible
     "commands-invalid",  # a file beside the site
     "commands-not-found",
     "inventory-not-found",  # there is no site

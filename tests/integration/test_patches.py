@@ -1,9 +1,12 @@
-"""Where what deploy changes inside Ansible is not there, a run does without, and says so."""
+"""What deploy changes inside Ansible and ansible-runner may not be there: a run does without and says it."""
 
 from pathlib import Path
 
 import pytest
+from ansible_runner.config.runner import RunnerConfig
+from ansible_runner.runner import Runner
 
+from deploy.errors import DeployError, ExitCode
 from deploy.run.events import Event, HostResult, Level, Notice, Status
 from deploy.run.execute import EarlyStart, RunRequest, execute
 from deploy.run.settings import ansible_environment
@@ -61,6 +64,54 @@ def test_a_patch_that_does_not_fit_is_left_out_and_told_once(
     assert told.text.startswith(f"{what} does not fit ansible-core ")
     assert told.text.endswith("this run goes without it, and takes longer")
     assert not site.processes()
+
+
+def without(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has ansible-runner know nothing of an attribute of its settings."""
+    prepare = RunnerConfig.prepare
+
+    def prepare_less(config: RunnerConfig) -> None:
+        prepare(config)
+        delattr(config, name)
+
+    monkeypatch.setattr(RunnerConfig, "prepare", prepare_less)
+
+
+@pytest.mark.parametrize("name", ["command", "env", "cwd"])
+def test_a_runner_that_takes_no_command_is_told_and_runs_nothing(
+    site: LocalSite, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.write(TASK)
+    without(name, monkeypatch)
+    environment = ansible_environment(site.settings) | site.environment
+    wanted = RunRequest(site.playbook, (site.inventory,), (), ("-e", "word=one"), environment)
+    with pytest.raises(DeployError) as caught:
+        execute(wanted, list[Event]().append)
+    (finding,) = caught.value.findings
+    assert (finding.reference, caught.value.exit_code) == ("runner-failed", ExitCode.INTERNAL)
+    assert finding.message.startswith("ansible-runner 2.")
+    assert f"'{name}'" in finding.message
+    assert not (site.directory / "node1.txt").exists()
+
+
+@pytest.mark.parametrize(("name", "own"), [("suppress_output_file", False), ("pexpect_timeout", 5)])
+def test_a_runner_without_what_is_only_better_runs_and_it_is_told(
+    site: LocalSite, name: str, own: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.write(TASK)
+    without(name, monkeypatch)
+    run = Runner.run
+
+    def run_its_own_way(runner: Runner) -> object:
+        setattr(runner.config, name, own)
+        return run(runner)
+
+    monkeypatch.setattr(Runner, "run", run_its_own_way)
+    finished = site.run("--extra-vars", "word=one")
+    assert finished.execution.rc == 0
+    assert (site.directory / "node1.txt").read_text() == "one"
+    (told,) = (event for event in finished.events if isinstance(event, Notice))
+    assert (told.level, f"'{name}'" in told.text) == (Level.WARNING, True)
 
 
 def test_where_everything_fits_nothing_is_told(site: LocalSite, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 from ansible.plugins.loader import strategy_loader
 
-from deploy.run.patches import patch
+from deploy.run.patches import Patch, apply
 
 DOCUMENTATION = """
     name: deploy_linear
@@ -15,12 +15,10 @@ DOCUMENTATION = """
 """
 
 
-def _strategy() -> Any:  # noqa: ANN401 - Ansible has no types
-    with patch("mitogen"):
-        from deploy.run.mitogen_linear import MitogenLinear  # noqa: PLC0415
+def _mitogen_linear() -> Any:  # noqa: ANN401 - Ansible has no types
+    from deploy.run.mitogen_linear import MitogenLinear  # noqa: PLC0415
 
-        return MitogenLinear
-    return strategy_loader.get("linear", class_only=True)
+    return MitogenLinear
 
 
-StrategyModule = _strategy()
+StrategyModule = apply(Patch.MITOGEN, _mitogen_linear) or strategy_loader.get("linear", class_only=True)
