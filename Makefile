@@ -65,6 +65,9 @@ docs: venv ## Build the documentation as a site in build/docs; a link or anchor 
 	$(BIN)/mkdocs build --clean
 	@echo "to read it: $(PYTHON) -m http.server --bind 127.0.0.1 --directory build/docs"
 
+release: venv ## Build wheel and source distribution in dist/ from what is committed, and try them
+	$(BIN)/python -m tests.release
+
 unit: venv ## Fast tests without network
 	$(BIN)/pytest tests/unit --numprocesses 3 --dist worksteal
 
