@@ -15,7 +15,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 _ROOT = Path(__file__).resolve().parents[1]
-_BESIDE = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
+_BESIDE = ("CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "SECURITY.md")
 _LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#|/)([^)#\s]+)")
 _CODE = re.compile(r"(^```.*?^```$|`[^`\n]*`)", re.MULTILINE | re.DOTALL)
 
@@ -28,7 +28,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Adds the pages from beside docs/."""
+    """Adds what is outside docs/ and has links to it."""
     for path in (*_BESIDE, *(f"roles/{role.name}/README.md" for role in _roles())):
         files.append(File.generated(config, path, abs_src_path=str(_ROOT / path)))
     return files

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from tests.contract.content import ROOT
-from tests.tracked import copy_tracked
+from tests.tracked import copy_tracked, tracked
 
 _MKDOCS = Path(sys.executable).parent / "mkdocs"
 # What a browser fetches when it shows a page, as opposed to what a reader may follow.
@@ -23,7 +23,7 @@ def _project(place: Path) -> Path:
     """A copy of what the site is made from."""
     for name in ("docs", "roles"):
         copy_tracked(name, place / name)
-    for name in ("mkdocs.yml", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"):
+    for name in ("mkdocs.yml", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "SECURITY.md"):
         (place / name).write_bytes((ROOT / name).read_bytes())
     return place
 
@@ -76,3 +76,19 @@ def test_roles_are_pages_that_others_link_to(tmp_path: Path) -> None:
     assert 'href="roles/network_mounts/index.html"' in page
     settings = yaml.safe_load((project / "mkdocs.yml").read_text(encoding="utf-8"))
     assert settings["strict"] is True
+
+
+_LINK = re.compile(r"\]\(([^)#\s]+)")
+
+
+def test_links_lead_somewhere_in_the_repository_too() -> None:
+    documents = [path for path in tracked() if path.suffix == ".md"]
+    assert ROOT / "README.md" in documents
+    links = [
+        (document, link)
+        for document in documents
+        for link in _LINK.findall(document.read_text(encoding="utf-8"))
+        if "://" not in link
+    ]
+    assert len(links) > 30
+    assert [f"{document}: {link}" for document, link in links if not (document.parent / link).exists()] == []
