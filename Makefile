@@ -49,14 +49,13 @@ test: ## Tests of the project and of what every cluster has, cheap checks first
 test-more: ## Tests of what a site may add, and those that need a cluster for themselves; CI runs them after test
 	@$(call STAGES,molecule-more cluster-more)
 
-lint: venv ## ruff, mypy, ansible-lint, yamllint, layers, spelling, the documentation's links
+lint: venv ## ruff, mypy, ansible-lint, yamllint, layers, spelling
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/yamllint --strict .
 	git ls-files -z | xargs -0 $(BIN)/codespell
-	$(MAKE) --no-print-directory docs
 	$(BIN)/python -m tests.one_ansible $(BIN)/ansible-lint --offline
 
 # Material's notice that another mkdocs will come is no fault of ours.
@@ -71,7 +70,7 @@ release: venv ## Build wheel and source distribution in dist/ from what is commi
 unit: venv ## Fast tests without network
 	$(BIN)/pytest tests/unit --numprocesses 3 --dist worksteal
 
-contract: venv ## Layers, argument_specs, scenarios
+contract: venv ## Layers, argument_specs, scenarios, the documentation's links
 	$(BIN)/pytest tests/contract --numprocesses 2
 
 prometheus-programs: .venv/prometheus/promtool ## Get promtool and Prometheus from the distribution, without installing them
