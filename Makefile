@@ -10,7 +10,7 @@ LAB_PACKAGES := podman runc netavark aardvark-dns mmdebstrap uidmap iptables ope
 RELEASE ?= trixie
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help venv system demo demo-down test test-more lint unit contract prometheus-programs integration molecule molecule-more browser cluster cluster-more bench clean clean-labs
+.PHONY: help venv system demo demo-down test test-more lint docs release unit contract prometheus-programs integration molecule molecule-more browser cluster cluster-more bench clean clean-labs
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,18 +49,28 @@ test: ## Tests of the project and of what every cluster has, cheap checks first
 test-more: ## Tests of what a site may add, and those that need a cluster for themselves; CI runs them after test
 	@$(call STAGES,molecule-more cluster-more)
 
-lint: venv ## ruff, mypy, ansible-lint, yamllint, layers
+lint: venv ## ruff, mypy, ansible-lint, yamllint, layers, spelling
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/yamllint --strict .
+	git ls-files -z | xargs -0 $(BIN)/codespell
 	$(BIN)/python -m tests.one_ansible $(BIN)/ansible-lint --offline
+
+# Material's notice that another mkdocs will come is no fault of ours.
+docs: export NO_MKDOCS_2_WARNING := 1
+docs: venv ## Build the documentation as a site in build/docs; a link or anchor that leads nowhere is an error
+	$(BIN)/mkdocs build --clean
+	@echo "to read it: $(PYTHON) -m http.server --bind 127.0.0.1 --directory build/docs"
+
+release: venv ## Build wheel and source distribution in dist/ from what is committed, and try them
+	$(BIN)/python -m tests.release
 
 unit: venv ## Fast tests without network
 	$(BIN)/pytest tests/unit --numprocesses 3 --dist worksteal
 
-contract: venv ## Layers, argument_specs, scenarios
+contract: venv ## Layers, argument_specs, scenarios, the documentation's links
 	$(BIN)/pytest tests/contract --numprocesses 2
 
 prometheus-programs: .venv/prometheus/promtool ## Get promtool and Prometheus from the distribution, without installing them

@@ -1,3 +1,3 @@
 """deploy: a GPU cluster from an Ansible inventory, over ansible-runner."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

@@ -13,7 +13,17 @@ from rich.text import Text
 
 from deploy.judge.preview import Preview
 from deploy.judge.summary import HostSummary, Outcome, Summary
-from deploy.run.events import Event, HostResult, Level, Notice, PlayStarted, Retry, Status, TaskStarted
+from deploy.run.events import (
+    Event,
+    HostResult,
+    HostVerified,
+    Level,
+    Notice,
+    PlayStarted,
+    Retry,
+    Status,
+    TaskStarted,
+)
 from deploy.show.preview import plan_lines
 from deploy.show.text import (
     diff_lines,
@@ -88,6 +98,8 @@ class LiveDisplay:
                 self._task = f"{title} (attempt {event.attempts} of {event.retries} on {event.host})"
             case HostResult():
                 self._result(event)
+            case HostVerified():
+                self._print("\n".join(f"drift    {event.host}: {text}" for text in event.drift), "yellow")
             case Notice(level=Level.WARNING):
                 self._print(event.text, "magenta")
             case Notice(level=Level.OUTPUT) if self._verbose:

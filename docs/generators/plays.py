@@ -10,7 +10,7 @@ _HEAD = """\
 ---
 # The whole cluster, phase by phase, made by docs/generate.py: what a phase is, a role says in its
 # meta/deploy.yml; when it has its turn, deploy/plan/catalog.py. Arguments of roles are not validated once
-# more on every host: deploy holds the whole site against them. The facts that roles read come from check.yml.
+# more on every host: deploy checks the whole site by them. The facts that roles read come from check.yml.
 - name: Check
   ansible.builtin.import_playbook: check.yml
 """

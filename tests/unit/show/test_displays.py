@@ -8,7 +8,7 @@ from rich.console import Console
 from deploy.engine.display import Display
 from deploy.judge.summary import summarize
 from deploy.run.diffs import Diff
-from deploy.run.events import Event, HostResult, Level, Notice, Retry, Status, from_json
+from deploy.run.events import Event, HostResult, HostVerified, Level, Notice, Retry, Status, from_json
 from deploy.show.jsonl import JsonlDisplay
 from deploy.show.live import LiveDisplay
 from deploy.show.plain import PlainDisplay
@@ -84,6 +84,12 @@ def test_warnings_and_errors_are_always_shown() -> None:
     lines = _plain([Notice(START, Level.WARNING, "care"), Notice(START, Level.DEPRECATED, "old")])
     assert "care" in lines
     assert "old" not in lines
+
+
+@pytest.mark.parametrize("show", [_live, lambda events: "\n".join(_plain(events))])
+def test_drift_is_named(show: Callable[..., str]) -> None:
+    events: list[Event] = [HostVerified(START, "node1", (), ("/etc/munge/munge.key is gone",))]
+    assert "drift    node1: /etc/munge/munge.key is gone" in show(events)
 
 
 def test_handled_failures_are_told_without_alarm() -> None:
