@@ -2,7 +2,6 @@
 
 import re
 import subprocess
-import tempfile
 from pathlib import Path
 
 from deploy.errors import ExitCode, error
@@ -11,6 +10,7 @@ from deploy.lab.locks import exclusive
 from deploy.lab.machine import Machine, require_tools
 from deploy.lab.podman import podman, query, succeeds
 from deploy.lab.recipe import IMPORT_CHANGES, RELEASES, Recipe
+from deploy.place import place_on_disk, private_place
 
 _LABEL = "deploy.recipe"
 
@@ -77,7 +77,7 @@ def label_of(image: str, label: str) -> str | None:
 def _bootstrap(recipe: Recipe, name: str) -> None:
     require_tools(("mmdebstrap",))
     # /tmp may live in memory; a whole system belongs on disk.
-    with tempfile.TemporaryDirectory(prefix="deploy-lab-", dir="/var/tmp") as scratch:
+    with private_place("lab", Path("/var/tmp")) as scratch:  # noqa: S108 - made private
         overlay, system = Path(scratch, "overlay.tar"), Path(scratch, "system.tar")
         overlay.write_bytes(recipe.overlay)
         command = recipe.bootstrap_command(str(overlay), str(system))
@@ -98,8 +98,8 @@ def _bootstrap(recipe: Recipe, name: str) -> None:
 
 
 def _extend(recipe: Recipe, name: str) -> None:
-    with tempfile.TemporaryDirectory(prefix="deploy-lab-") as scratch:
+    with place_on_disk("lab") as scratch:
         Path(scratch, "overlay.tar").write_bytes(recipe.overlay)
         labelled = f"{recipe.containerfile()}LABEL {_LABEL}={recipe.digest}\n"
         Path(scratch, "Containerfile").write_text(labelled + "\n".join(IMPORT_CHANGES) + "\n")
-        podman("build", "--tag", name, scratch)
+        podman("build", "--tag", name, str(scratch))
