@@ -6,22 +6,25 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from deploy.in_memory import place_for_secrets
 
-_PREFIX = "deploy-place-"
 _NEW_SECONDS = 60
 """A directory this young may belong to a run that has not locked it yet."""
 
 
 @contextmanager
-def private_place() -> Iterator[Path]:
-    """A directory that vanishes with its run, or with the next one where its run was killed."""
-    parent = place_for_secrets()
-    _sweep(parent)
-    with tempfile.TemporaryDirectory(prefix=_PREFIX, dir=parent) as name:
+def private_place(kind: str = "place", parent: Path | None = None) -> Iterator[Path]:
+    """A directory that vanishes with its run, or with the next of its kind where its run was killed.
+
+    It is in memory where nothing else is said.
+    """
+    parent = parent or place_for_secrets()
+    prefix = f"deploy-{kind}-"
+    _sweep(parent, prefix)
+    with tempfile.TemporaryDirectory(prefix=prefix, dir=parent, ignore_cleanup_errors=True) as name:
         descriptor = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -30,9 +33,14 @@ def private_place() -> Iterator[Path]:
             os.close(descriptor)
 
 
-def _sweep(parent: Path) -> None:
+def place_on_disk(kind: str) -> AbstractContextManager[Path]:
+    """The same where temporary files lie, for what is large and no secret."""
+    return private_place(kind, Path(tempfile.gettempdir()))
+
+
+def _sweep(parent: Path, prefix: str) -> None:
     """Removes the directories of this user that nobody holds: the kernel freed them when their runs ended."""
-    for path in parent.glob(f"{_PREFIX}*"):
+    for path in parent.glob(f"{prefix}*"):
         try:
             descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         except OSError:

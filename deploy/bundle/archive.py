@@ -7,7 +7,6 @@ import hashlib
 import re
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from email.utils import format_datetime
@@ -17,6 +16,7 @@ from urllib.parse import unquote
 from deploy.bundle.apt import Apt
 from deploy.bundle.files import sha256
 from deploy.errors import ExitCode, error
+from deploy.place import place_on_disk
 
 Stanza = str
 """What a package list says of one package: lines of ``Field: value``."""
@@ -96,7 +96,7 @@ def make_archive(
     """
     directory.mkdir(parents=True, exist_ok=True)
     wanted = list(wishes)
-    with tempfile.TemporaryDirectory(prefix="deploy-bundle-") as place:
+    with place_on_disk("bundle") as place:
         apt = Apt(Path(place), sources, architecture)
         apt.refresh()
         known = [apt.known(sorted(wish)) for wish in wanted]

@@ -1,7 +1,6 @@
 """The bundle of a site: packages for each release, files, and the variables that point hosts to them."""
 
 import json
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -13,6 +12,7 @@ from deploy.bundle.contents import Contents
 from deploy.bundle.files import fetch
 from deploy.errors import ExitCode, error
 from deploy.lab.apt_settings import read_sources
+from deploy.place import place_on_disk
 
 FILES, PACKAGES, VARIABLES = "files", "packages", "variables.json"
 _PLACES = {"bookworm": "debian-12", "trixie": "debian-13"}
@@ -52,7 +52,7 @@ def make_bundle(
         say(f"file {number} of {len(contents.downloads)}: {download.url}")
         fetch(download, directory / FILES)
     left_out = list(contents.left_out)
-    with tempfile.TemporaryDirectory(prefix="deploy-bundle-") as place:
+    with place_on_disk("bundle") as place:
         signer = Signer(Path(place) / "gnupg")
         try:
             for release in releases:

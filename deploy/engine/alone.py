@@ -10,16 +10,19 @@ from deploy.run.events import Event, Level, Notice
 
 
 @contextmanager
-def alone(run: Run, tell: Callable[[Event], None], *, is_needed: bool) -> Iterator[None]:
-    """Holds the cluster's lock on its controllers. Raises DeployError ``cluster-locked``."""
+def alone(run: Run, tell: Callable[[Event], None], *, is_needed: bool) -> Iterator[float]:
+    """Holds the cluster's lock on its controllers; gives how many seconds ago another run let go of it.
+
+    Raises DeployError ``cluster-locked``.
+    """
 
     def on_lost(controller: str) -> None:
         run.say(f"{controller}: the connection that holds the cluster's lock ended")
         run.cancellation.ask()
 
     controllers = run.site.controllers if is_needed else ()
-    with cluster_lock(controllers, run.options.login, run.site.directory, on_lost) as unasked:
-        for why in unasked:
+    with cluster_lock(controllers, run.options.login, run.site.directory, on_lost) as held:
+        for why in held.unasked:
             message = f"no lock, so nothing keeps a run from another machine away: {why}"
             tell(Notice(time.time(), Level.WARNING, message))
-        yield
+        yield held.idle

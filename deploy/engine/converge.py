@@ -9,7 +9,7 @@ from dataclasses import replace
 from deploy.engine.alone import alone
 from deploy.engine.carry_out import carry_out
 from deploy.engine.consent import Agrees, Permission, permission
-from deploy.engine.discover import discover
+from deploy.engine.discover import discover, keep_found
 from deploy.engine.display import Display
 from deploy.engine.journal import journalled
 from deploy.engine.left_over import tell_left_over
@@ -34,19 +34,24 @@ def converge(run: Run, display: Display, agrees: Agrees) -> Summary:
     """Makes of a site's machines the cluster that it says; raises DeployError before anything changes."""
     started, story = time.time(), Story(display.event)
     with _under_way(run, "cluster", display) as meanwhile:
-        asked = meanwhile.submit(verify, run, meanwhile)
-        machines = discover(run, story.tell)
-        refuse_skew(story.events, run.controllers)
-        work = work_of(run, machines, asked.result(), story.tell)
-        is_to_run = bool(work.plan.steps) and not (story.is_refused or story.is_broken)
-        changes = is_to_run and not run.options.check
-        with alone(run, story.tell, is_needed=changes):
+        began, asked = time.monotonic(), meanwhile.submit(verify, run, meanwhile)
+        with alone(run, story.tell, is_needed=not run.options.check) as idle:
+            # What hosts said while another run was at work there is not so any more.
+            is_outdated = idle <= time.monotonic() - began
+            machines = discover(run, story.tell)
+            refuse_skew(story.events, run.controllers)
+            looked = verify(run, meanwhile) if is_outdated else asked.result()
+            work = work_of(run, machines, looked, story.tell)
+            is_to_run = bool(work.plan.steps) and not (story.is_refused or story.is_broken)
+            changes = is_to_run and not run.options.check
             # Where nothing is yet, there are no jobs that could be lost, and no secrets that hosts go by.
             is_asked = changes and not machines.are_new
             given = permission(run, work, display, agrees) if is_asked else Permission(run.options)
             story.keep(*given.passed)
             known = known_records(run, work, renews=changes and not (given.passed and run.options.full))
             with journalled(run, work, story, started) as journal:
+                if not (run.options.check or story.is_refused or story.is_broken):
+                    keep_found(run, machines)
                 written = carry_out(run, work, given, story, known) if is_to_run else Written()
                 tell_left_over(run, work, written.left, story)
                 summary = summarize(story.events, run.hosts, started=started)
@@ -62,7 +67,7 @@ def look_ahead(run: Run, display: Display) -> PlanOutcome:
     started, story = time.time(), Story()
     with _under_way(run, "plan", display) as meanwhile:
         asked = meanwhile.submit(verify, run, meanwhile)
-        machines = discover(run, story.tell, keeps=False)
+        machines = discover(run, story.tell)
         work = work_of(run, machines, asked.result(), story.tell)
         before = preview = preview_of(story.events)
         if work.plan.steps and not story.is_broken:

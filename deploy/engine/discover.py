@@ -1,7 +1,7 @@
 """Step: the hardware contract, completed by asking the nodes that it says nothing of yet."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from deploy.engine.run import Run
 from deploy.judge.served import is_new_cluster
@@ -9,19 +9,23 @@ from deploy.plan.build import build_plan
 from deploy.plan.generated_inventory import write_discovery
 from deploy.run.events import Event, HostResult
 from deploy.run.execute import execute
-from deploy.site.hardware import Contract, keep, read_contract, undiscovered
+from deploy.site.hardware import Contract, completed, keep, read_contract, undiscovered
 
 
 @dataclass(frozen=True)
 class Machines:
-    """What the nodes have; ``are_new`` when all machines were asked and none is of a cluster yet."""
+    """What the nodes have, and what of it was ``found`` just now and is not in the site's file.
+
+    ``are_new`` when all machines were asked and none is of a cluster yet.
+    """
 
     contract: Contract
+    found: Contract = field(default_factory=dict)
     are_new: bool = False
 
 
-def discover(run: Run, tell: Callable[[Event], None], *, keeps: bool = True) -> Machines:
-    """Asks nodes of unknown hardware, and keeps what they have in the site where ``keeps`` says so."""
+def discover(run: Run, tell: Callable[[Event], None]) -> Machines:
+    """Asks nodes of unknown hardware."""
     contract = read_contract(run.site)
     missing = [
         node for node in undiscovered(run.site, contract) if run.limit is None or node.name in run.limit
@@ -40,7 +44,10 @@ def discover(run: Run, tell: Callable[[Event], None], *, keeps: bool = True) -> 
     execute(run.request("discover", source), on_answer, run.cancellation, run.ansible)
     found = {r.host: r.answer["hardware"] for r in results if r.answer and "hardware" in r.answer}
     are_new = not contract and is_new_cluster(results)
-    if run.options.check or not keeps or not found:
-        return Machines({**contract, **{name: dict(of) for name, of in found.items()}}, are_new)
-    keep(run.site, found)
-    return Machines(read_contract(run.site), are_new)
+    return Machines(completed(run.site, contract, found), found, are_new=are_new)
+
+
+def keep_found(run: Run, machines: Machines) -> None:
+    """Keeps in the site what nodes said that they have; only a run that nothing refused any more does."""
+    if machines.found:
+        keep(run.site, machines.found)

@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from deploy.errors import DeployError, ExitCode, Finding
 from deploy.lab.ownership import hand_over, make_directory
 from deploy.lab.parallel import for_each
 from deploy.lab.recipe import ADMIN
+from deploy.place import private_place
 
 _BETWEEN_TRIES = 0.5
 
@@ -25,8 +25,8 @@ class KeyPair:
 
 
 def make_key_pair(comment: str) -> KeyPair:
-    """A new key pair; its private half lay on disk only for a moment, for root alone."""
-    with tempfile.TemporaryDirectory(prefix="deploy-lab-") as scratch:
+    """A new key pair; its private half lay in a file only for a moment, for root alone."""
+    with private_place("lab") as scratch:
         path = Path(scratch, "key")
         subprocess.run(
             ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", comment, "-f", str(path)],

@@ -2,7 +2,6 @@
 
 import re
 import subprocess
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from deploy.lab.locks import exclusive
 from deploy.lab.machine import Machine, require_tools
 from deploy.lab.podman import podman, query, succeeds
 from deploy.lab.recipe import IMPORT_CHANGES, RELEASES, Recipe
+from deploy.place import place_on_disk, private_place
 
 RECIPE_LABEL = "deploy.recipe"
 """Where an image says of which recipe it was made."""
@@ -87,7 +87,7 @@ def label_of(image: str, label: str) -> str | None:
 
 def _import(recipe: Recipe, name: str) -> None:
     # /tmp may live in memory; a whole system belongs on disk.
-    with tempfile.TemporaryDirectory(prefix="deploy-lab-", dir="/var/tmp") as scratch:
+    with private_place("lab", Path("/var/tmp")) as scratch:  # noqa: S108 - made private
         overlay, system = Path(scratch, "overlay.tar"), Path(scratch, "system.tar")
         overlay.write_bytes(recipe.overlay)
         bootstrap(recipe, overlay, system)
@@ -118,8 +118,8 @@ def bootstrap(recipe: Recipe, overlay: Path, output: Path) -> None:
 
 
 def _extend(recipe: Recipe, name: str) -> None:
-    with tempfile.TemporaryDirectory(prefix="deploy-lab-") as scratch:
+    with place_on_disk("lab") as scratch:
         Path(scratch, "overlay.tar").write_bytes(recipe.overlay)
         labelled = f"{recipe.containerfile()}LABEL {RECIPE_LABEL}={recipe.digest}\n"
         Path(scratch, "Containerfile").write_text(labelled + "\n".join(IMPORT_CHANGES) + "\n")
-        podman("build", "--tag", name, scratch)
+        podman("build", "--tag", name, str(scratch))

@@ -2,6 +2,7 @@
 
 import getpass
 import json
+import math
 import os
 import select
 import socket
@@ -10,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -30,18 +32,29 @@ _PATIENCE_SECONDS = 90
 _PROGRAM = "import sys; exec(sys.stdin.readline().encode().decode('unicode_escape'))"
 
 
+@dataclass(frozen=True)
+class Held:
+    """A lock that is held: ``unasked`` says of controllers why they could not be asked for theirs.
+
+    ``idle`` is how many seconds ago another run let go of one of them, infinite where none is known.
+    """
+
+    unasked: tuple[str, ...] = ()
+    idle: float = math.inf
+
+
 @contextmanager
 def cluster_lock(
     controllers: Sequence[Host], login: Login, site: Path, on_lost: Callable[[str], None]
-) -> Iterator[list[str]]:
-    """Holds the lock of a cluster on each of its controllers; gives why it could not be asked for on some.
+) -> Iterator[Held]:
+    """Holds the lock of a cluster on each of its controllers.
 
     A controller that does not answer holds nobody back: what a run needs of it, the run itself will say.
     ``on_lost`` is called, in another thread, with the name of a controller whose connection ended meanwhile.
     Raises DeployError ``cluster-locked``.
     """
     mine = {"who": f"{getpass.getuser()}@{socket.gethostname()}", "site": str(site), "since": time.time()}
-    unasked = []
+    unasked, idle = [], [math.inf]
     with ExitStack() as held:
         for controller in controllers:
             try:
@@ -49,14 +62,14 @@ def cluster_lock(
             except NotByPlainSshError as problem:
                 unasked.append(f"{controller.name}: {problem}")
                 continue
-            held.enter_context(_held(controller.name, words, mine, on_lost))
-        yield unasked
+            idle.append(held.enter_context(_held(controller.name, words, mine, on_lost)))
+        yield Held(tuple(unasked), min(idle))
 
 
 @contextmanager
 def _held(
     name: str, words: list[str], mine: Mapping[str, Any], on_lost: Callable[[str], None]
-) -> Iterator[None]:
+) -> Iterator[float]:
     pipe = subprocess.PIPE
     # Of its own session: Ctrl-C is for the run, which needs the lock until it has stopped.
     with subprocess.Popen(
@@ -72,7 +85,7 @@ def _held(
             if answer:
                 beat = threading.Thread(target=_beat, args=(connection, is_over, name, on_lost), daemon=True)
                 beat.start()
-            yield
+            yield math.inf if not answer or answer["idle"] is None else float(answer["idle"])
         finally:
             is_over.set()
             _end(connection)

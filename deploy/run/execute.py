@@ -3,7 +3,6 @@
 import json
 import os
 import queue
-import shutil
 import signal
 import sys
 import tempfile
@@ -11,14 +10,14 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Self
 
 from deploy.errors import ExitCode, error
-from deploy.in_memory import place_for_secrets
+from deploy.place import private_place
 from deploy.run import reaper
 from deploy.run.cancellation import Cancellation
 from deploy.run.events import Ending, Event, Level, Notice, RawEvent, RunEnded, Stats, parse
@@ -88,7 +87,7 @@ def execute(
     with ExitStack() as stack:
         run = early.take(request) if early else None
         if run is None:
-            run = _Run(request.environment, stack.enter_context(_scratch_directory()))
+            run = _Run(request.environment, stack.enter_context(private_place("run")))
             run.start(ansible_playbook(request, run.scratch))
         try:
             for event in run.events(cancellation):
@@ -164,7 +163,7 @@ class EarlyStart:
         return run
 
     def _start(self) -> "_Run":
-        scratch = self._stack.enter_context(_scratch_directory())
+        scratch = self._stack.enter_context(private_place("run"))
         gate = scratch / "gate"
         os.mkfifo(gate, mode=0o600)
         # Open for both, so that neither side waits for the other to come.
@@ -179,15 +178,6 @@ class EarlyStart:
 def _end(execution: Execution, on_event: Callable[[Event], None]) -> Execution:
     on_event(RunEnded(time.time(), execution.rc, execution.ending))
     return execution
-
-
-@contextmanager
-def _scratch_directory() -> Iterator[Path]:
-    path = Path(tempfile.mkdtemp(prefix="deploy-run-", dir=place_for_secrets()))
-    try:
-        yield path
-    finally:
-        shutil.rmtree(path, ignore_errors=True)
 
 
 class _Run:

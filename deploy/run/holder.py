@@ -12,6 +12,7 @@ import json
 import os
 import select
 import sys
+import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,18 +20,25 @@ if TYPE_CHECKING:
 
 
 def hold(path: str, holder: dict[str, Any], patience: float) -> None:
-    """Says who holds the lock already, or null, and then holds it as long as lines come."""
+    """Says who holds the lock already, or null, and then holds it as long as lines come.
+
+    With null it says how many seconds ago the one before let go, which is null where there was none: the time
+    of the file is when somebody began or ended.
+    """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         _say(_read(path))
         return
+    before = os.fstat(descriptor)
+    idle = max(0.0, time.time() - before.st_mtime) if before.st_size else None
     os.ftruncate(descriptor, 0)
     os.write(descriptor, json.dumps(holder).encode())
-    _say(None)
+    _say(None, idle)
     while select.select([0], [], [], patience)[0] and os.read(0, 1024):
         pass
+    os.utime(descriptor)
 
 
 def _read(path: str) -> dict[str, Any]:
@@ -42,6 +50,6 @@ def _read(path: str) -> dict[str, Any]:
     return content if isinstance(content, dict) else {}
 
 
-def _say(held_by: dict[str, Any] | None) -> None:
-    sys.stdout.write("\ndeploy:" + json.dumps({"held_by": held_by}) + "\n")
+def _say(held_by: dict[str, Any] | None, idle: float | None = None) -> None:
+    sys.stdout.write("\ndeploy:" + json.dumps({"held_by": held_by, "idle": idle}) + "\n")
     sys.stdout.flush()

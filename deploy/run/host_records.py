@@ -444,10 +444,13 @@ def _read(path: str) -> dict[str, Any]:
 
 
 def _write(path: str, content: dict[str, Any]) -> None:
+    """A power cut leaves the old one or the new one: what nobody else remembers is in it."""
     with os.fdopen(os.open(path + ".new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-        # Not forced to disk: what a power cut leaves half written is no record, and the phase runs.
         json.dump(content, file)
+        file.flush()
+        os.fsync(file.fileno())
     os.rename(path + ".new", path)
+    _force_to_disk({os.path.dirname(path)})
 
 
 def _beside(name: str) -> str:
@@ -572,10 +575,11 @@ def forget(phases: Iterable[str]) -> None:
         path = os.path.join(DIRECTORY, phase)
         if os.path.exists(path + _RECORD):
             os.rename(path + _RECORD, path + _FORGOTTEN)
+    _force_to_disk({DIRECTORY})
 
 
-def _force_to_disk(paths: set[str]) -> None:
-    for path in paths | {os.path.dirname(path) for path in paths}:
+def _force_to_disk(paths: Iterable[str]) -> None:
+    for path in paths:
         try:
             descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError:
@@ -599,7 +603,8 @@ def record(
     What a record speaks of is on disk before: Ansible's own modules do not see to it, and after a power cut a
     file without its content would be found only by whoever needs it.
     """
-    _force_to_disk({path for told in phases.values() for path in told["managed"].get("files", ())})
+    files = {path for told in phases.values() for path in told["managed"].get("files", ())}
+    _force_to_disk(files | {os.path.dirname(path) for path in files})
     os.makedirs(DIRECTORY, mode=0o700, exist_ok=True)
     os.chmod(DIRECTORY, 0o700)
     before = _ever_managed()

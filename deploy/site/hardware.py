@@ -89,13 +89,17 @@ def is_discovered(host: Host, contract: Mapping[str, Hardware]) -> bool:
     return hardware_of(host, contract).keys() >= _NEEDED
 
 
-def keep(site: Site, found: Mapping[str, Hardware]) -> None:
+def completed(site: Site, contract: Contract, found: Contract) -> dict[str, Hardware]:
+    """A contract with what was discovered: what is declared, or was known already, stays as it is."""
+    new = {
+        name: {key: of[key] for key in _KEYS if key in of and key not in declared(site.hosts[name])}
+        for name, of in found.items()
+    }
+    return {**contract, **{name: {**of, **contract.get(name, {})} for name, of in new.items()}}
+
+
+def keep(site: Site, found: Contract) -> None:
     """Adds what was discovered to hardware.yml; entries that are there stay as they are."""
-    path = site.directory / FILE_NAME
-    contract = read_contract(site)
-    for name, hardware in found.items():
-        host = site.hosts[name]
-        new = {k: v for k, v in hardware.items() if k in _KEYS and k not in declared(host)}
-        contract[name] = {**new, **contract.get(name, {})}
-    body = yaml.safe_dump(contract, sort_keys=True, default_flow_style=None, width=110)
-    replace_file(path, _HEADER + body, 0o644)
+    whole = {name: dict(of) for name, of in completed(site, read_contract(site), found).items()}
+    body = yaml.safe_dump(whole, sort_keys=True, default_flow_style=None, width=110)
+    replace_file(site.directory / FILE_NAME, _HEADER + body, 0o644)

@@ -8,13 +8,13 @@ from tests.contract.content import ROOT
 
 _SEE_TO_IT = {
     "deploy/durable.py",
+    "deploy/run/host_records.py",
     "playbooks/module_utils/durable.py",
     # Whose own tests see to it: it opens nothing by its path.
     "playbooks/module_utils/user_files.py",
 }
 _NOTHING_LOST = {
     "deploy/bundle/files.py": "a download, held against its checksum whenever it is used",
-    "deploy/run/host_records.py": "a record: one that cannot be read is none, and the phase runs",
     "deploy/site/creation.py": "the directory of a new site: its files are on disk",
     "deploy/validate/programs/load.py": "the answer of a job, which is read once",
     "roles/gpu_exporter/library/wheel_environment.py": "a link",

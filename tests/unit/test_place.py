@@ -4,18 +4,21 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
 from deploy.in_memory import place_for_secrets
-from deploy.place import private_place
+from deploy.place import place_on_disk, private_place
 
 _RUN = """
 import time
-from deploy.place import private_place
-with private_place() as place:
+import sys
+from deploy.place import place_on_disk, private_place
+kinds = {"run": private_place, "bundle": place_on_disk}
+with kinds.get(sys.argv[1], private_place)(sys.argv[1]) as place:
     (place / "generated.json").write_text("{}")
     print(place, flush=True)
     time.sleep(600)
@@ -42,19 +45,24 @@ def test_it_is_private_and_vanishes() -> None:
     assert not place.exists()
 
 
-def test_what_a_killed_run_left_is_swept_and_what_a_run_holds_is_not(parent: Path) -> None:
-    command = [sys.executable, "-c", _RUN]
+@pytest.mark.parametrize(
+    ("kind", "made"), [("place", private_place), ("run", private_place), ("bundle", place_on_disk)]
+)
+def test_what_a_killed_run_left_is_swept_and_what_a_run_holds_is_not(
+    parent: Path, kind: str, made: Callable[[str], AbstractContextManager[Path]]
+) -> None:
+    command = [sys.executable, "-c", _RUN, kind]
     root = Path(__file__).parents[2]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=root) as run:
         assert run.stdout
         left = Path(run.stdout.readline().strip())
         _grow_old(left)
-        with private_place():
+        with made(kind):
             assert (left / "generated.json").exists()
         run.kill()
         run.wait()
     assert (left / "generated.json").exists()
-    with private_place() as place:
+    with made(kind) as place:
         assert [path.name for path in parent.iterdir()] == [place.name]
 
 

@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ansible.module_utils.host_checks.finding import error
+from ansible.module_utils.host_checks.other_slurm import memberships
 
 
 @dataclass(frozen=True)
 class _Place:
     """Where a role keeps a secret: a file of its own, or a setting in one.
 
-    A package may bring a random one of its own. ``users`` are units without which nobody uses that yet.
+    A package may bring a random one of its own. ``users`` are units without which nobody uses that yet,
+    unless a slurm.conf says that the host is of a cluster: its services may be stopped for a while.
     """
 
     path: str
@@ -55,7 +57,9 @@ def secrets_in_use(root: Path, runs_one_of: Callable[[tuple[str, ...]], bool]) -
 def _in_use(root: Path, place: _Place, runs_one_of: Callable[[tuple[str, ...]], bool]) -> bytes | None:
     """The secret in its place; None where there is none, or one that nobody uses yet."""
     found = _found(root / place.path.lstrip("/"), place.setting)
-    return None if place.users and found is not None and not runs_one_of(place.users) else found
+    if found is None or not place.users or runs_one_of(place.users) or any(memberships(root)):
+        return found
+    return None
 
 
 def _found(path: Path, setting: str) -> bytes | None:

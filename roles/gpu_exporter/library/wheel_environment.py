@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.durable import keep_names, replace_file
 from ansible.module_utils.urls import open_url
 
 DOCUMENTATION = r"""
@@ -123,7 +124,9 @@ class Installer:
                 shutil.rmtree(place, ignore_errors=True)
                 raise
         installed = [{"url": wheel["url"], "sha256": wheel["sha256"]} for wheel in wheels]
-        (place / _STAMP).write_text(json.dumps(installed, indent=1) + "\n", encoding="utf-8")
+        # What the stamp calls complete is on disk before it.
+        os.sync()
+        replace_file(place / _STAMP, f"{json.dumps(installed, indent=1)}\n".encode(), 0o644)
         self._point(place)
 
     def _point(self, place: Path) -> None:
@@ -131,6 +134,7 @@ class Installer:
         new.unlink(missing_ok=True)
         new.symlink_to(place.name)
         new.replace(self._directory / _LINK)
+        keep_names(self._directory)
         for other in self._directory.iterdir():
             if other.is_dir() and not other.is_symlink() and other != place:
                 shutil.rmtree(other)

@@ -128,6 +128,8 @@ class Builder:
             with acting_as(self._owner):
                 shutil.rmtree(place, ignore_errors=True)
             raise
+        # What the stamp calls complete is on disk before it.
+        os.sync()
         with acting_as(self._owner):
             _write(place / "requirements.txt", _lines(environment.requirements))
             _write(lock, _lines(locked))

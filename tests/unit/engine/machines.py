@@ -1,6 +1,7 @@
 """Machines as Ansible sees them: what each playbook finds there, without a connection."""
 
-from collections.abc import Callable, Iterator, Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,11 +16,13 @@ from deploy.engine.options import Options
 from deploy.engine.run import Run
 from deploy.judge.preview import Preview
 from deploy.judge.summary import Summary
+from deploy.run.cluster_lock import Held
 from deploy.run.events import Ending, Event, HostStats, Status
 from deploy.run.execute import EarlyStart, Execution, RunRequest
 from deploy.run.ssh import Unanswered
 from deploy.show.plain import PlainDisplay
-from deploy.site.inventory import Site, read_site
+from deploy.site.hardware import read_contract
+from deploy.site.inventory import Host, Site, read_site
 from tests.unit.show.runs import ended, result, stats
 
 HARDWARE = {"cpus": 4, "memory_mb": 8000, "gpus": []}
@@ -38,12 +41,31 @@ class Machines:
     """The playbooks."""
     asked: list[str] = field(default_factory=list)
     """The hosts that were asked for jobs."""
+    said: dict[str, Any] = field(default_factory=dict)
+    """What hosts say that are asked for their records, and answer."""
+    idle: float = math.inf
+    """How many seconds ago another run ended."""
+    looks: int = 0
+    """How often the controller was asked for its records."""
+    locked: list[str] = field(default_factory=list)
+    """The hosts whose lock is held."""
+    held: list[str] = field(default_factory=list)
+    """The hosts whose lock was ever held."""
+    wrote: list[tuple[str, bool]] = field(default_factory=list)
+    """The verbs by which hosts were told to write, and whether the controller's lock was held."""
     previewed: list[Preview] = field(default_factory=list)
     """What was shown before anybody was asked."""
 
     def run(self, inventory: Path, agrees: Agrees, options: Options | None = None) -> Summary:
         """What ``deploy cluster`` comes to."""
         return converge(self._site_run(inventory, options), self._display(), agrees)
+
+    def settle(self, inventory: Path) -> None:
+        """All hosts are as they were recorded, and say so; no list of hosts is there yet."""
+        run = self._site_run(inventory)
+        for name, phases in run.records.expected(read_contract(run.site)).items():
+            records = {phase: {"fingerprint": of, "drift": []} for phase, of in phases.items()}
+            self.said[name] = {"records": records, "left": [], "hosts": {}}
 
     def plan(self, inventory: Path) -> Any:  # noqa: ANN401 - the preview
         """What ``deploy plan`` previews."""
@@ -89,9 +111,22 @@ class Machines:
         answer = {"findings": [finding] * is_unfit, "checked": [], "serves": self.serves.get(host, NOTHING)}
         return replace(result(host, Status.FAILED if is_unfit else Status.OK), answer=answer)
 
+    @contextmanager
+    def lock(self, controllers: Sequence[Host], *_: object) -> Iterator[Held]:
+        """The cluster's lock."""
+        self.locked = [host.name for host in controllers]
+        self.held += self.locked
+        yield Held(idle=self.idle)
+        self.locked = []
+
     def ask(self, questions: Mapping[str, Any], *_: object, **__: object) -> dict[str, Any]:
         answers: dict[str, Any] = {}
         for name, (verb, _arguments) in questions.items():
+            self.looks += verb == "look" and name == "ctl1"
+            self.wrote += [(verb, "ctl1" in self.locked)] * (verb in {"forget", "record", "know"})
+            if verb == "look" and name in self.said:
+                answers[name] = self.said[name]
+                continue
             is_asked = verb == "queue"
             self.asked += [name] * is_asked
             answers[name] = self.queues.get(name) if is_asked else Unanswered("not here")
@@ -113,11 +148,6 @@ class _Quiet(PlainDisplay):
         self._foretold.append(preview)
 
 
-@contextmanager
-def _free(*_: object) -> Iterator[list[str]]:
-    yield []
-
-
 @pytest.fixture
 def machines(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Machines:
     """Those of a small site."""
@@ -125,7 +155,7 @@ def machines(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Machines:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     for step in (apply, discover):
         monkeypatch.setattr(step, "execute", made.execute)
-    monkeypatch.setattr(alone, "cluster_lock", _free)
+    monkeypatch.setattr(alone, "cluster_lock", made.lock)
     monkeypatch.setattr(records, "ask", made.ask)
     monkeypatch.setattr(members, "ask", made.ask)
     return made

@@ -12,6 +12,7 @@ from deploy.engine import alone, departure, members, records
 from deploy.engine.members import Members
 from deploy.engine.options import Options
 from deploy.errors import DeployError, ExitCode, error
+from deploy.run.cluster_lock import Held
 from deploy.run.ssh import Unanswered
 from deploy.site.inventory import Host, read_site
 from tests.unit.site.sites import write_site
@@ -32,11 +33,11 @@ class Cluster:
         self.is_somebody_at_work = False
 
     @contextmanager
-    def lock(self, controllers: Sequence[Host], *_: object) -> Iterator[list[str]]:
+    def lock(self, controllers: Sequence[Host], *_: object) -> Iterator[Held]:
         if self.is_somebody_at_work:
             raise error("cluster-locked", "bob is at work on this cluster", where="ctl1", hint="wait")
         self.locked = [host.name for host in controllers]
-        yield []
+        yield Held()
         self.locked = []
 
     def ask(

@@ -24,7 +24,7 @@ def never() -> bool:
 def test_on_new_machines_nothing_is_planned_first(machines: Machines, tmp_path: Path) -> None:
     machines.run(write_site(tmp_path, files=_UNDISCOVERED), never)
     assert machines.ran == ["discover", "cluster"]
-    assert (tmp_path / "secrets.yml").exists()
+    assert {"secrets.yml", "hardware.yml"} <= {path.name for path in tmp_path.iterdir()}
 
 
 @pytest.mark.parametrize("options", [Options(), Options(check=True)])
@@ -40,7 +40,7 @@ def test_a_key_that_the_site_does_not_know_is_refused_before_there_are_secrets(
     assert [(found.reference, found.where) for found in refused.value.findings] == [
         ("unknown-secret", "node[1-2]")
     ]
-    assert not (tmp_path / "secrets.yml").exists()
+    assert not {"secrets.yml", "hardware.yml"} & {path.name for path in tmp_path.iterdir()}
 
 
 def test_machines_that_the_discovery_did_not_check_are_planned_first(
@@ -52,6 +52,7 @@ def test_machines_that_the_discovery_did_not_check_are_planned_first(
     inventory = write_site(tmp_path, files={**_UNDISCOVERED, "hardware.yml": contract})
     with pytest.raises(DeployError, match="unknown-secret"):
         machines.run(inventory, never)
+    assert (tmp_path / "hardware.yml").read_text() == contract
     assert machines.ran == ["discover", "plan"]
     assert not (tmp_path / "secrets.yml").exists()
 
@@ -74,7 +75,7 @@ def test_a_controller_on_another_machine_needs_consent_before_anything_changes(
     assert refused.value.exit_code is ExitCode.CHANGES_PENDING
     assert machines.ran == ["discover", "plan"]
     assert machines.asked == ["node1"]
-    assert not (tmp_path / "secrets.yml").exists()
+    assert not {"secrets.yml", "hardware.yml"} & {path.name for path in tmp_path.iterdir()}
     assert machines.previewed == [machines.plan(inventory)]
     (loss,) = machines.previewed[0].losses
     assert (loss.before, loss.after, [job.id for job in loss.jobs]) == ("ctl0", "ctl1", ["7"])

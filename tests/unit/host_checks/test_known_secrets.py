@@ -45,3 +45,12 @@ def test_the_key_that_a_package_made_is_nobodys_before_slurm_runs(tmp_path: Path
     assert found(tmp_path, "munge_key", OTHER, is_used=False) == []
     write(tmp_path, "slurmdbd_database_password", f"StoragePass={KEY}\n")
     assert found(tmp_path, "slurmdbd_database_password", OTHER, is_used=False)
+
+
+def test_a_key_is_somebodys_while_the_services_of_its_cluster_are_stopped(tmp_path: Path) -> None:
+    write(tmp_path, "munge_key", KEY)
+    cached = tmp_path / "var/spool/slurmd/conf-cache/slurm.conf"
+    cached.parent.mkdir(parents=True)
+    cached.write_text("ClusterName=theirs\nSlurmctldHost=ctl0\n")
+    assert list(known_secrets.secrets_in_use(tmp_path, lambda _: False)) == ["munge_key"]
+    assert said(found(tmp_path, "munge_key", OTHER, is_used=False)) == [("error", "unknown-secret")]

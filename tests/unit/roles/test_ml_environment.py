@@ -1,5 +1,9 @@
+import os
+import pwd
+from contextlib import nullcontext
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -94,3 +98,28 @@ def test_a_host_that_does_not_see_an_environment_says_why(tmp_path: Path) -> Non
     (lies / "bin/python").unlink()
     (lies / "bin/python").symlink_to("/bin/sh")
     assert module.unseen(wanted, tmp_path) == ""
+
+
+def test_an_environment_is_on_disk_before_it_is_called_complete(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a power cut a stamp beside files without content would be believed for ever."""
+    done: list[str] = []
+    me = pwd.getpwuid(os.geteuid())
+
+    def install(*_: object) -> list[str]:
+        done.append("installed")
+        return ["torch==2.9.1"]
+
+    monkeypatch.setattr(module, "_account", lambda _: me)
+    monkeypatch.setattr(module.os, "sync", lambda: done.append("sync"))
+    monkeypatch.setattr(module, "copy_tree", lambda *_: done.append("copied"))
+    monkeypatch.setattr(module.BuildPlace, "made", lambda _: nullcontext())
+    monkeypatch.setattr(module, "_write", lambda path, _: done.append(path.name))
+    monkeypatch.setattr(module.Builder, "_install", install)
+    fake = SimpleNamespace(params={"directory": str(tmp_path), "owner": "me", "builder": "me"})
+    fake.params["build_directory"] = str(tmp_path / "build")
+    target = tmp_path / "environments" / "torch"
+    module.Builder(fake)._fill(environment(), target)
+    assert done[:3] == ["installed", "copied", "sync"]
+    assert done[-1] == ml.STAMP

@@ -53,3 +53,30 @@ def test_the_catalogue_has_every_package_once_for_every_architecture(machine: st
     names = [wheel["url"].rpartition("/")[2].partition("-")[0] for wheel in module.fitting(wheels, machine)]
     assert sorted(names) == ["nvidia_ml_py", "nvitop", "nvitop_exporter", "prometheus_client", "psutil"]
     assert all(wheel["sha256"] and wheel["url"].endswith(".whl") for wheel in wheels)
+
+
+def test_an_environment_is_on_disk_before_it_is_called_complete(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a power cut a stamp beside files without content would be believed for ever."""
+    done: list[str] = []
+    keep, point = module.replace_file, module.Installer._point
+
+    def replace_file(path: Path, content: bytes, mode: int) -> None:
+        done.append(f"stamp {path.name}")
+        keep(path, content, mode)
+
+    def points(self: Any, place: Path) -> None:  # noqa: ANN401 - a class that mypy does not see
+        done.append("point")
+        point(self, place)
+
+    monkeypatch.setattr(module.os, "sync", lambda: done.append("sync"))
+    monkeypatch.setattr(module, "replace_file", replace_file)
+    monkeypatch.setattr(module.Installer, "_point", points)
+    monkeypatch.setattr(module.Installer, "_must", lambda *_: None)
+    place = tmp_path / "abc"
+    place.mkdir()
+    monkeypatch.setattr(module.shutil, "rmtree", lambda *_, **__: None)
+    module.Installer(None, tmp_path).install([], place)
+    assert done == ["sync", "stamp deploy.json", "point"]
+    assert (tmp_path / "current" / "deploy.json").is_file()

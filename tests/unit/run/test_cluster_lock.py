@@ -1,6 +1,7 @@
 """The lock on a controller; a local shell is the connection, and a directory the controller."""
 
 import json
+import math
 import os
 import signal
 import stat
@@ -40,7 +41,7 @@ def controller(place: Path, name: str = "ctl1", **connection: object) -> Host:
     return Host(name, said, frozenset(), connection=said)
 
 
-def lock(*controllers: Host, lost: list[str] | None = None) -> AbstractContextManager[list[str]]:
+def lock(*controllers: Host, lost: list[str] | None = None) -> AbstractContextManager[module.Held]:
     return cluster_lock(controllers, Login(), Path("/sites/one"), (lost if lost is not None else []).append)
 
 
@@ -53,8 +54,8 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_second_is_refused_and_learns_who_holds_it_and_since_when(tmp_path: Path, path: Path) -> None:
     host = controller(tmp_path)
-    with lock(host) as unasked:
-        assert unasked == []
+    with lock(host) as held:
+        assert held == module.Held()
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         with pytest.raises(DeployError) as refused, lock(host):
             pytest.fail("two at once")
@@ -119,8 +120,8 @@ def test_of_several_controllers_none_stays_locked_where_one_refuses(tmp_path: Pa
 def test_a_controller_that_cannot_be_asked_holds_nobody_back(tmp_path: Path, path: Path) -> None:
     dead = controller(tmp_path, "dead", ansible_ssh_executable="/bin/false")
     by_password = controller(tmp_path, "ctl2", ansible_connection="winrm")
-    with lock(dead, by_password) as unasked:
-        assert unasked == ["ctl2: ansible_connection is winrm"]
+    with lock(dead, by_password) as held:
+        assert held.unasked == ("ctl2: ansible_connection is winrm",)
     assert not path.exists()
 
 
@@ -131,3 +132,17 @@ def test_what_a_holder_left_there_cannot_break_the_message(tmp_path: Path, path:
             path.write_text(content)
             with pytest.raises(DeployError, match=r"(somebody|a ?b \(site s\)) is at work"), lock(host):
                 pytest.fail("two at once")
+
+
+def test_whoever_gets_it_learns_when_the_one_before_let_go(tmp_path: Path, path: Path) -> None:
+    """What hosts said before that may not be so any more."""
+    host = controller(tmp_path)
+    with lock(host) as first:
+        os.utime(path, (0, 0))
+    with lock(host) as second:
+        pass
+    os.utime(path, (path.stat().st_mtime - 3600,) * 2)
+    with lock(host) as third:
+        pass
+    assert first.idle == math.inf
+    assert 0 <= second.idle < 1800 <= third.idle < math.inf

@@ -449,3 +449,33 @@ def test_what_a_role_asked_for_itself_is_left_over_while_it_is_answered_the_same
     assert left("base") == []
     rules.unlink()
     assert left("base") == []
+
+
+def test_what_only_hosts_remember_is_on_disk_before_it_takes_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who is of the cluster, and what was managed once, no later run could find out again."""
+    done: list[str] = []
+    sync, rename = os.fsync, os.rename
+
+    def fsync(descriptor: int) -> None:
+        path = Path(f"/proc/self/fd/{descriptor}").readlink()
+        content = "" if path.is_dir() else path.read_text()
+        done.append(f"sync {path.name}{' whole' if content.endswith('}') else ''}")
+        sync(descriptor)
+
+    def renamed(old: str, new: str) -> None:
+        done.append(f"rename to {Path(new).name}")
+        rename(old, new)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(os, "rename", renamed)
+    host_records.know({"node1": {"groups": []}})
+    assert done == ["sync hosts.json.new whole", "rename to hosts.json", f"sync {tmp_path.name}"]
+    recorded()
+    done.clear()
+    recorded()
+    assert done[:3] == ["sync base.json.new whole", "rename to base.json", "sync converged"]
+    done.clear()
+    host_records.forget(["base"])
+    assert done == ["rename to base.was", "sync converged"]
