@@ -91,9 +91,7 @@ def files(paths: Iterable[str]) -> dict[str, Any]:
     for place in _remote_places():
         places[place] = []
     for path in paths:
-        real = _leads_to(path, [*places])
-        place = max((place for place in places if real.startswith(place + "/")), key=len, default="")
-        places[place].append(path)
+        places[_remote_place(path, [*places])].append(path)
     found = {path: _file(path) for path in places.pop("")}
     for place in sorted(places):
         found.update(_in_time(places[place]))
@@ -104,7 +102,18 @@ def _remote_places() -> list[str]:
     """The mount points of file systems that may not answer: a server's, or a program's."""
     with open(_MOUNTINFO, encoding="utf-8", errors="replace") as table:
         lines = [line.partition(" - ") for line in table]
-    return [before.split()[4] for before, _, after in lines if not _LOCAL.match(after)]
+    return [_plain_path(before.split()[4]) for before, _, after in lines if not _LOCAL.match(after)]
+
+
+def _plain_path(text: str) -> str:
+    """A path of mountinfo, where blanks and the like are octal numbers."""
+    return re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), text)
+
+
+def _remote_place(path: str, places: list[str]) -> str:
+    """In which of these places a path leads in the end; empty where in none."""
+    real = _leads_to(path, places)
+    return max((place for place in places if real.startswith(place + "/")), key=len, default="")
 
 
 def _leads_to(path: str, places: list[str]) -> str:
@@ -561,7 +570,10 @@ def _as_left(name: str, reported: object, found: object) -> object:
 def _difference(kind: str, name: str, recorded: object, found: object) -> dict[str, Any]:
     difference: dict[str, Any] = {"kind": kind, "name": name, "recorded": recorded, "found": found}
     if kind in ("files", "beside") and found and found != _NO_ANSWER:
-        status = os.lstat(name)
+        try:
+            status = os.lstat(name)
+        except OSError:
+            return difference  # its owner took it away meanwhile, or it lies where root may not look
         difference["changed"] = max(status.st_mtime, status.st_ctime)
     return difference
 
@@ -579,13 +591,21 @@ def forget(phases: Iterable[str]) -> None:
 
 
 def _force_to_disk(paths: Iterable[str]) -> None:
+    """All but what is on a server, which may not answer, and large files of others than root."""
+    places = _remote_places()
     for path in paths:
+        if _remote_place(path, places):
+            continue
         try:
+            if _is_misled(path):
+                continue
             descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError:
             continue
         try:
-            os.fsync(descriptor)
+            status = os.fstat(descriptor)
+            if status.st_uid == 0 or status.st_size <= _LARGEST_OF_USERS:
+                os.fsync(descriptor)
         except OSError:
             pass  # no file of a disk
         finally:

@@ -63,6 +63,7 @@ for name, content in images.items():
     with open(os.path.join(place, name), "wb") as file:
         file.write(base64.b64decode(content))
 """
+_WHERE = "import json, os, sys; print(os.path.realpath(json.load(sys.stdin)))"
 _READ = """
 import glob, json, os, sys
 place, patterns = json.load(sys.stdin)
@@ -118,6 +119,15 @@ def _as_user(user: str, program: str, task: Any) -> str:  # noqa: ANN401 - anyth
     return done.stdout
 
 
+def place_of(user: str, session: str) -> str:
+    """A session's directory in a user's home, links resolved as the user: a home may not answer.
+
+    Raises KeyError for no account, SubprocessError for no answer.
+    """
+    home = pwd.getpwnam(user).pw_dir
+    return f"{_as_user(user, _WHERE, home).strip()}/{session}"
+
+
 class Jobs:
     """Slurm's jobs by the directory that they were submitted from; asked once for all commands."""
 
@@ -156,7 +166,8 @@ class Typist:
     def __init__(self, command: Mapping[str, Any], session: str, jobs: Jobs, seconds: float) -> None:
         self.command = command
         self.user = command["user"]
-        self.place = str(Path(pwd.getpwnam(self.user).pw_dir).resolve() / session / command["id"])
+        self.session = session
+        self.place = ""
         self.jobs = jobs
         self.seconds = seconds
 
@@ -166,6 +177,7 @@ class Typist:
         expect = self.command["expect"]
         answer: dict[str, Any] = {"exit": None, "output": "", "jobs": {}, "files": {}, "trouble": ""}
         try:
+            self.place = f"{place_of(self.user, self.session)}/{self.command['id']}"
             _as_user(
                 self.user,
                 _WRITE,
@@ -184,7 +196,8 @@ class Typist:
         except subprocess.TimeoutExpired as problem:
             answer["trouble"] = f"{Path(problem.cmd[0]).name} gave no answer"
         finally:
-            clean(self.user, self.place, self.jobs)
+            if self.place:
+                clean(self.user, self.place, self.jobs)
         return {**answer, "seconds": time.monotonic() - began}
 
     @property
@@ -389,8 +402,8 @@ def leave(task: Mapping[str, Any]) -> None:
     """Takes away what an interrupted session may have left: ``session``, ``users``."""
     jobs = Jobs()
     for user in task["users"]:
-        with contextlib.suppress(KeyError):
-            clean(user, str(Path(pwd.getpwnam(user).pw_dir).resolve() / task["session"]), jobs)
+        with contextlib.suppress(KeyError, subprocess.SubprocessError):
+            clean(user, place_of(user, task["session"]), jobs)
     say({"left": True})
 
 

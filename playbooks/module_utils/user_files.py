@@ -113,6 +113,7 @@ def replace_small(name: str, text: str, directory: int, mode: int = 0o600) -> No
             file.flush()
             os.fsync(descriptor)
         os.rename(beside, name, src_dir_fd=directory, dst_dir_fd=directory)
+        os.fsync(directory)
     except OSError:
         with suppress(OSError):
             os.unlink(beside, dir_fd=directory)

@@ -142,7 +142,11 @@ def space(context: Context) -> Iterator[Result]:
     wrong = {}
     for host, look in context.answers.looks.items():
         said = []
-        for path, (bytes_free, bytes_all, files_free, files_all) in look["space"].items():
+        for path, room in look["space"].items():
+            if room is None:
+                said.append(f"{path} does not answer")
+                continue
+            bytes_free, bytes_all, files_free, files_all = room
             for free, total, what in ((bytes_free, bytes_all, "space"), (files_free, files_all, "inodes")):
                 percent = _PERCENT * free / total if total else _PERCENT
                 if percent < limit:

@@ -12,7 +12,9 @@ import pwd
 import re
 import socket
 import subprocess
+import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 # Where Slurm looks for plugins that are named without a directory, unless slurm.conf says where.
@@ -31,6 +33,9 @@ _CONF_FILES = ("slurm.conf", "cgroup.conf", "gres.conf", "plugstack.conf", "job_
 _ENVIRONMENT_FILE = "/etc/environment"
 _SECONDS = 10
 _CONNECTION_SECONDS = 3
+_SECONDS_TO_END = 0.5
+# stat(1): the size of a block, blocks that a user may take and all, files that are free and all.
+_ASK_SPACE = ("stat", "--file-system", "--format=%S %a %b %d %c", "--")
 _ENVIRONMENT = {
     **os.environ,
     "LC_ALL": "C",
@@ -164,20 +169,30 @@ def mounted(paths: list[str]) -> dict[str, str]:
     return {path: table.get(path.rstrip("/") or "/", "") for path in paths}
 
 
-def space(paths: list[str]) -> dict[str, list[int]]:
-    """By directory, bytes and files: those that an ordinary user may still take, and all."""
-    found = {}
-    for path in paths:
+def space(paths: list[str]) -> dict[str, list[int] | None]:
+    """By directory, bytes and files: those that an ordinary user may still take, and all.
+
+    None where its file system does not answer; who asks that one cannot be ended, so that others ask.
+    """
+    pipe, nothing = subprocess.PIPE, subprocess.DEVNULL
+    asking = {
+        path: subprocess.Popen([*_ASK_SPACE, path], stdin=nothing, stdout=pipe, stderr=nothing)
+        for path in paths
+    }
+    until = time.monotonic() + _SECONDS
+    found: dict[str, list[int] | None] = {}
+    for path, process in asking.items():
         try:
-            said = os.statvfs(path)
-        except OSError:
+            said, _ = process.communicate(timeout=max(_SECONDS_TO_END, until - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            found[path] = None
+            process.kill()
+            with suppress(subprocess.TimeoutExpired):
+                process.communicate(timeout=_SECONDS_TO_END)
             continue
-        found[path] = [
-            said.f_bavail * said.f_frsize,
-            said.f_blocks * said.f_frsize,
-            said.f_favail,
-            said.f_files,
-        ]
+        if process.returncode == 0:
+            size, free, whole, *files = map(int, said.split())
+            found[path] = [free * size, whole * size, *files]
     return found
 
 

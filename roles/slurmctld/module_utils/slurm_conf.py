@@ -13,6 +13,8 @@ from ansible.module_utils.slurm_parameters import (
     NODE_KEEPS,
     NODE_LOSES,
     PARTITION_KEEPS,
+    PREEMPTS_UNHARMED,
+    SCRATCH_KEEPS,
 )
 
 Conf = dict[str, str]
@@ -22,6 +24,7 @@ ASK_FOR_JOBS = ("timeout", "15", "squeue", "--noheader", "--all", "--format", "%
 _STARTED = "CONFIGURING,RUNNING,SUSPENDED,COMPLETING"
 _NODE = "nodename="
 _PARTITION = "partitionname="
+_CONTROLLER = "slurmctldhost="
 _UNKNOWN = "deploy does not know what a change of it does to jobs, so it counts as losing them"
 
 _BETWEEN_HOSTS = re.compile(r",(?![^\[]*\])")
@@ -93,14 +96,21 @@ def guarded(before: Mapping[str, str], after: Mapping[str, str]) -> list[Change]
     conf = [files.get("slurm.conf", "") for files in (before, after)]
     old, new = map(parse_conf, conf)
     spelling = {name.lower(): name for name in _NAME.findall("\n".join(conf))}
-    found = [*_parameters(old, new, spelling), *_partitions(old, new), *_machines(old, new)]
+    found = [*_controllers(old, new), *_parameters(old, new, spelling)]
+    found += [*_partitions(old, new), *_machines(old, new)]
     texts = [[files.get(name, "") for files in (before, after)] for name in _OTHER_FILES]
-    for compare, (one, other) in zip((_cgroups, _devices, _scratch), texts):  # noqa: B905 - Python 3.9
+    for compare, (one, other) in zip((_cgroups, _devices), texts):  # noqa: B905 - Python 3.9
         found += compare(one, other)
+    found += _scratch(*texts[2], {key[len(_NODE) :] for key in new if key.startswith(_NODE)})
+    for name in sorted((before.keys() | after.keys()) - {"slurm.conf", *_OTHER_FILES, *_NEW_STEPS_ONLY}):
+        if before.get(name, "") != after.get(name, ""):
+            found.append(_change(name, "", "", _UNKNOWN, pending=True))
     return found
 
 
 _OTHER_FILES = ("cgroup.conf", "gres.conf", "job_container.conf")
+_NEW_STEPS_ONLY = frozenset({"plugstack.conf"})
+"""Files that are read when a step begins; what a node lacks of what they name is looked for elsewhere."""
 _LOSES = {name.lower(): name for name in LOSES}
 _NODE_LOSES = {name.lower(): why for name, why in NODE_LOSES.items()}
 
@@ -109,15 +119,36 @@ def _change(parameter: str, before: str, after: str, why: str, *, pending: bool 
     return {"parameter": parameter, "before": before, "after": after, "why": why, "pending": pending}
 
 
+def _controllers(old: Conf, new: Conf) -> Iterator[Change]:
+    """Controllers with another address; whether another machine has the state is looked for elsewhere."""
+    before, after = (_addresses(conf) for conf in (old, new))
+    for name in sorted(before.keys() & after.keys()):
+        if before[name] != after[name]:
+            yield _change(
+                "SlurmctldHost", before[name], after[name], "running jobs report to the old address"
+            )
+
+
+def _addresses(conf: Conf) -> Conf:
+    hosts = (
+        key[len(_CONTROLLER) :].rstrip(")").partition("(") for key in conf if key.startswith(_CONTROLLER)
+    )
+    return {name: address or name for name, _, address in hosts}
+
+
 def _parameters(old: Conf, new: Conf, spelling: Mapping[str, str]) -> Iterator[Change]:
     for key in sorted(old.keys() | new.keys()):
         name = _LOSES.get(key, spelling.get(key, key))
         values = [conf.get(key, DEFAULTS.get(name, "")) for conf in (old, new)]
-        is_of_its_own = key.startswith((_NODE, _PARTITION, "slurmctldhost=")) and not key.endswith("=DEFAULT")
-        if values[0] == values[1] or key in KEEPS or is_of_its_own:
+        is_of_its_own = key.startswith((_NODE, _PARTITION, _CONTROLLER)) and not key.endswith("=DEFAULT")
+        if values[0] == values[1] or key in KEEPS or is_of_its_own or _is_harmless(name, values[1]):
             continue
         is_known = name in LOSES
         yield _change(name, *values, LOSES.get(name, _UNKNOWN), pending=not is_known or name in LOSES_PENDING)
+
+
+def _is_harmless(name: str, after: str) -> bool:
+    return name.lower() == "preemptmode" and PREEMPTS_UNHARMED.issuperset(after.lower().split(","))
 
 
 def _partitions(old: Conf, new: Conf) -> Iterator[Change]:
@@ -128,7 +159,9 @@ def _partitions(old: Conf, new: Conf) -> Iterator[Change]:
             yield _change("PartitionName", name, "", why, pending=True) | {"partition": name}
             continue
         for word, before, after in _differing(old[key], new[key], PARTITION_KEEPS):
-            yield _change(word, before, after, _UNKNOWN, pending=True) | {"partition": name}
+            if not _is_harmless(word, after):
+                why = LOSES.get(_LOSES.get(word.lower(), ""), _UNKNOWN)
+                yield _change(word, before, after, why, pending=why == _UNKNOWN) | {"partition": name}
 
 
 def _machines(old: Conf, new: Conf) -> Iterator[Change]:
@@ -188,16 +221,20 @@ def _device_lines(text: str) -> dict[str, list[str]]:
     return found
 
 
-def _scratch(before: str, after: str) -> Iterator[Change]:
-    """What takes jobs their private directories."""
+def _scratch(before: str, after: str, nodes: Collection[str]) -> Iterator[Change]:
+    """What takes jobs their private directories, on the nodes that stay."""
     old, new = parse_conf(before), parse_conf(after)
     why = "running jobs lose their private directories, and slurmd removes what it does not know"
     alike: dict[tuple[str, str], list[str]] = {}
-    for key in sorted(old.keys() & new.keys()):
-        if old[key] != new[key]:
-            alike.setdefault((old[key], new[key]), []).append(key[len(_NODE) :])
-    for values, nodes in alike.items():
-        yield _change("BasePath", *values, why) | {"nodes": nodes}
+    for key in sorted(old):
+        node = key[len(_NODE) :] if key.startswith(_NODE) else ""
+        if node in nodes and old[key] != new.get(key, ""):
+            alike.setdefault((old[key], new.get(key, "")), []).append(node)
+    for values, names in alike.items():
+        yield _change("BasePath", *values, why) | {"nodes": names}
+    for key in sorted(old.keys() | new.keys()):
+        if not key.startswith(_NODE) and key not in SCRATCH_KEEPS and old.get(key) != new.get(key):
+            yield _change(key, old.get(key, ""), new.get(key, ""), _UNKNOWN)
 
 
 def squeue_arguments(change: Mapping[str, Any]) -> list[str]:

@@ -1,9 +1,10 @@
 """What a change of each parameter does to jobs and needs of the daemons, as data.
 
-The manuals are slurm.conf(5), cgroup.conf(5) and job_container.conf(5) of Slurm 22.05 and 24.11. 24.11 was
-tried, too: with a batch job and an interactive one on GPUs, one that waits, and a step that starts after the
-change. What no table has, as a parameter of a later release or a plugin that nobody tried, counts as losing
-all jobs.
+The manuals are slurm.conf(5), cgroup.conf(5) and job_container.conf(5) of Slurm 22.05, 23.11, 24.11 and
+26.05; where they differ, the strictest counts. Jobs are aborted by slurmctld itself for the same reasons in
+all four (_sync_jobs_to_conf() in src/slurmctld/read_config.c). 24.11 was tried, too: with a batch job and an
+interactive one on GPUs, one that waits, and a step that starts after the change. What no table has, as a
+parameter of a later release or a plugin that nobody tried, counts as losing all jobs.
 """
 
 from __future__ import annotations
@@ -23,8 +24,15 @@ LOSES: Mapping[str, str] = {
     "JobContainerType": "running jobs cannot start further steps outside of the namespace that they began in",
     "SelectType": "each plugin keeps jobs in a form of its own: running and waiting ones fail",
     "SwitchType": "the records of all jobs, in any state, may be lost",
+    "PreemptMode": "jobs that began under another mode may be ended for others",
 }
 """Parameters of slurm.conf whose change loses jobs that run, and why."""
+
+PREEMPTS_UNHARMED = frozenset({"", "off", "gang", "suspend", "within"})
+"""Words of PreemptMode by which no job that runs is ended."""
+
+CONTROLLER_AT_ANOTHER_ADDRESS = "srun and salloc report to the old address, so that their jobs never end"
+"""Seen on 24.11, where a batch job ended as it should: of its end tells slurmd, which reads the new file."""
 
 LOSES_PENDING = frozenset({"StateSaveLocation", "ClusterName", "SlurmUser", "SelectType", "SwitchType"})
 """Those of them that lose jobs which wait as well."""
@@ -60,7 +68,7 @@ _SETTINGS = _names("""
     JobCompPort JobCompUser JobFileAppend JobRequeue KillOnBadExit KillWait LaunchParameters
     LogTimeFormat MailDomain MailProg MaxArraySize MaxBatchRequeue MaxDBDMsgs MaxMemPerCPU MaxMemPerNode
     MaxStepCount MaxTasksPerNode MessageTimeout MinJobAge MpiDefault MpiParams PreemptExemptTime
-    PreemptMode PreemptParameters PriorityCalcPeriod PriorityDecayHalfLife PriorityFavorSmall
+    PreemptParameters PriorityCalcPeriod PriorityDecayHalfLife PriorityFavorSmall
     PriorityFlags PriorityMaxAge PriorityParameters PrioritySiteFactorParameters PriorityUsageResetPeriod
     PriorityWeightAge PriorityWeightAssoc PriorityWeightFairshare PriorityWeightJobSize
     PriorityWeightPartition PriorityWeightQOS PriorityWeightTRES PrivateData Prolog PrologEpilogTimeout
@@ -99,7 +107,7 @@ PARTITION_KEEPS = _names("""
     AllocNodes AllowAccounts AllowGroups AllowQos Alternate CpuBind Default DefCpuPerGPU DefaultTime
     DefMemPerCPU DefMemPerGPU DefMemPerNode DenyAccounts DenyQos DisableRootJobs ExclusiveTopo
     ExclusiveUser GraceTime Hidden LLN MaxCPUsPerNode MaxCPUsPerSocket MaxMemPerCPU MaxMemPerNode
-    MaxNodes MaxTime MinNodes Nodes OverSubscribe PowerDownOnIdle PreemptMode PriorityJobFactor
+    MaxNodes MaxTime MinNodes Nodes OverSubscribe PowerDownOnIdle PriorityJobFactor
     PriorityTier QOS ReqResv ResumeTimeout RootOnly State SuspendTime SuspendTimeout TRESBillingWeights
 """)
 """Parameters of a partition that no running job notices; a waiting one may have to wait on. They can be
@@ -111,6 +119,9 @@ CGROUP_KEEPS = _names("""
     MaxKmemPercent MaxRAMPercent MaxSwapPercent MemorySwappiness MinKmemSpace MinRAMSpace
 """)
 """Parameters of cgroup.conf, which steps are given when they start."""
+
+SCRATCH_KEEPS = _names("EntireStepInNS")
+"""Parameters of job_container.conf that steps are given when they start: tried under running jobs."""
 
 RECONFIGURES_BY_NEW_PROCESS = (23, 11)
 """From here on `scontrol reconfigure` starts new processes and so takes all but LISTENING_AND_AUTHENTICATION

@@ -1,10 +1,13 @@
 #!/usr/bin/python
 """Ansible module: the slurm user and declared accounts, all in one run."""
 
+import errno
 import grp
 import os
 import pwd
 import re
+import shutil
+import stat
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -194,10 +197,8 @@ def removals(
     return [["userdel", name] for name in users] + [["groupdel", name] for name in gone if name not in users]
 
 
-def account_commands(
-    accounts: Sequence[Mapping[str, Any]], present: Present, *, create_home: bool, home_mode: str
-) -> list[list[str]]:
-    """The commands that create missing accounts and change those that differ."""
+def account_commands(accounts: Sequence[Mapping[str, Any]], present: Present) -> list[list[str]]:
+    """The commands that create missing accounts and change those that differ; none touches a home."""
     commands = []
     for user in accounts:
         if user["state"] != "present":
@@ -205,10 +206,7 @@ def account_commands(
         entry = present.users.get(user["name"])
         options = _create(user) if entry is None else _change(user, entry, present)
         if entry is None:
-            home = (
-                ["--create-home", "--key", f"HOME_MODE={home_mode}"] if create_home else ["--no-create-home"]
-            )
-            commands.append(["useradd", *home, *options, user["name"]])
+            commands.append(["useradd", "--no-create-home", *options, user["name"]])
         elif options:
             commands.append(["usermod", *options, user["name"]])
     return commands
@@ -334,28 +332,62 @@ def _key_works(accounts: Sequence[Mapping[str, Any]], *, write: bool) -> Iterato
         yield Work(f"ssh keys of {user['name']}", home_of(user), entry.pw_uid, entry.pw_gid, do)
 
 
-def make_directory(path: Path, uid: int, gid: int, mode: str, *, write: bool) -> bool:
-    """Makes an account's directory; returns whether it was missing.
+def make_directory(path: Path, uid: int, gid: int, mode: str, skeleton: str = "", *, write: bool) -> bool:
+    """Makes an account's directory, with copies of what lies in a skeleton; returns whether it was missing.
 
-    The parents belong to root, so nobody else can put something in the way. Raises OSError.
+    It appears whole, whenever this ends. Raises OSError, also where others than root could put something in
+    the place of what root has just made.
     """
     if path.is_dir():
         return False
     if write:
         path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-        path.mkdir(mode=0o700)
-        os.chown(path, uid, gid)
-        path.chmod(int(mode, 8))
+        above = path.parent.stat()
+        if above.st_uid != 0 or (above.st_mode & 0o022 and not above.st_mode & stat.S_ISVTX):
+            raise PermissionError(errno.EPERM, "others than root may rename what is there", str(path.parent))
+        new = path.with_name(f".{path.name}.new-by-deploy")
+        if new.is_dir():
+            shutil.rmtree(new)
+        new.mkdir(mode=0o700)
+        for source in Path(skeleton).iterdir() if skeleton and Path(skeleton).is_dir() else ():
+            _copy(source, new / source.name)
+        for place, directories, files in os.walk(new):
+            for name in (*directories, *files):
+                os.chown(Path(place) / name, uid, gid, follow_symlinks=False)
+        os.chown(new, uid, gid)
+        new.chmod(int(mode, 8))
+        new.rename(path)
     return True
 
 
+def _copy(source: Path, target: Path) -> None:
+    if source.is_dir() and not source.is_symlink():
+        shutil.copytree(source, target, symlinks=True)
+    else:
+        shutil.copy2(source, target, follow_symlinks=False)
+
+
+def skeleton_of(defaults: str) -> str:
+    """Where the files of new homes are, from what ``useradd --defaults`` prints (useradd(8))."""
+    said = dict(line.partition("=")[::2] for line in defaults.splitlines())
+    return said.get("SKEL") or "/etc/skel"
+
+
 def _directory_works(
-    accounts: Sequence[Mapping[str, Any]], directories: Sequence[str], mode: str, *, write: bool
+    accounts: Sequence[Mapping[str, Any]],
+    directories: Sequence[str],
+    mode: str,
+    skeleton: str,
+    *,
+    write: bool,
 ) -> Iterator[Work]:
-    for path, user in ((Path(place) / user["name"], user) for place in directories for user in accounts):
+    for user in accounts:
         gid = grp.getgrnam(user.get("group") or user["name"]).gr_gid if write else 0
-        do = partial(make_directory, path, user["uid"], gid, mode, write=write)
-        yield Work(f"directory {path}", str(path), 0, 0, do)
+        make = partial(make_directory, uid=user["uid"], gid=gid, mode=mode, write=write)
+        home = home_of(user)
+        yield Work(f"home {home}", home, 0, 0, partial(make, Path(home), skeleton=skeleton))
+        for path in (Path(place) / user["name"] for place in directories):
+            yield Work(f"directory {path}", str(path), 0, 0, partial(make, path))
 
 
 def _arguments() -> dict[str, Any]:
@@ -426,7 +458,7 @@ def main() -> None:
         *slurm_commands(given["slurm_uid"], given["slurm_gid"], present),
         *removals(groups, accounts, present),
         *group_commands(groups, present),
-        *account_commands(accounts, present, create_home=given["create_home"], home_mode=given["home_mode"]),
+        *account_commands(accounts, present),
     ]
     pending: list[str] = []
     if not module.check_mode:
@@ -441,9 +473,10 @@ def main() -> None:
             for name in former(accounts, before, host)
         ]
         write = not module.check_mode
+        skeleton = skeleton_of(module.run_command(["useradd", "--defaults"])[1])
         works = [
+            *_directory_works(here, given["directories"], given["home_mode"], skeleton, write=write),
             *_key_works([*here, *keyless], write=write),
-            *_directory_works(here, given["directories"], given["home_mode"], write=write),
         ]
         outcomes = as_owners(works)
         actions += [name for name, outcome in outcomes.items() if outcome.value]

@@ -1,7 +1,9 @@
 import grp
 import os
 import pwd
-from collections.abc import Callable
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from tests.unit.roles.loading import load_module
 module = load_module("roles/users/library/accounts.py")
 
 Entry = dict[str, Any]
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root makes directories of others")
 
 
 def account(name: str, uid: int, **more: Any) -> Entry:  # noqa: ANN401
@@ -47,13 +50,65 @@ PRESENT = module.Present(
 EMPTY = module.Present(groups={}, users={})
 
 
-def test_directories_that_accounts_lack(tmp_path: Path) -> None:
-    wanted = (tmp_path / "new/bob", os.getuid(), os.getgid(), "0750")
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """A directory of root's in which nobody else may write, as /home is."""
+    path = Path(tempfile.mkdtemp(prefix="test-accounts-", dir="/run"))
+    path.chmod(0o755)
+    yield path
+    shutil.rmtree(path)
+
+
+@as_root
+def test_directories_that_accounts_lack(place: Path) -> None:
+    wanted = (place / "new/bob", 2001, 2002, "0750")
     assert module.make_directory(*wanted, write=False)
-    assert not (tmp_path / "new").exists()
+    assert not (place / "new").exists()
     assert module.make_directory(*wanted, write=True)
-    assert (tmp_path / "new/bob").stat().st_mode & 0o777 == 0o750
+    found = (place / "new/bob").stat()
+    assert (found.st_uid, found.st_gid, found.st_mode & 0o777) == (2001, 2002, 0o750)
     assert not module.make_directory(*wanted, write=True)
+    assert [path.name for path in (place / "new").iterdir()] == ["bob"]
+
+
+@as_root
+def test_a_home_has_what_is_in_the_skeleton(place: Path) -> None:
+    skeleton = place / "skel"
+    (skeleton / ".config").mkdir(parents=True)
+    (skeleton / ".config/a").write_text("x")
+    (skeleton / ".profile").write_text("x")
+    (skeleton / ".profile").chmod(0o640)
+    (skeleton / "link").symlink_to("/etc/shadow")
+    # What an interrupted run left is no home.
+    (place / ".bob.new-by-deploy").mkdir()
+    (place / ".bob.new-by-deploy/half").touch()
+    shadow = Path("/etc/shadow").stat()
+    assert module.make_directory(place / "bob", 2001, 2002, "0700", str(skeleton), write=True)
+    found = {str(path.relative_to(place / "bob")): path.lstat() for path in (place / "bob").rglob("*")}
+    assert found.keys() == {".config", ".config/a", ".profile", "link"}
+    assert {(status.st_uid, status.st_gid) for status in found.values()} == {(2001, 2002)}
+    assert found[".profile"].st_mode & 0o777 == 0o640
+    assert (place / "bob").stat().st_mode & 0o777 == 0o700
+    assert Path("/etc/shadow").stat().st_uid == shadow.st_uid
+    assert {path.name for path in place.iterdir()} == {"skel", "bob"}
+
+
+@as_root
+def test_nothing_is_made_where_others_could_put_something_in_the_way(place: Path) -> None:
+    place.chmod(0o777)
+    with pytest.raises(PermissionError, match="others than root may rename what is there"):
+        module.make_directory(place / "bob", 2001, 2002, "0700", write=True)
+    assert not [*place.iterdir()]
+    place.chmod(0o1777)
+    assert module.make_directory(place / "bob", 2001, 2002, "0700", write=True)
+    os.chown(place, 2003, 2003)
+    with pytest.raises(PermissionError):
+        module.make_directory(place / "carol", 2001, 2002, "0700", write=True)
+
+
+def test_the_skeleton_is_the_one_of_useradd() -> None:
+    assert module.skeleton_of("GROUP=100\nSKEL=/opt/skel\nSHELL=/bin/sh\n") == "/opt/skel"
+    assert module.skeleton_of("SKEL=\n") == module.skeleton_of("") == "/etc/skel"
 
 
 @pytest.mark.parametrize(
@@ -103,20 +158,15 @@ def test_taken_ids_and_names_are_refused(wanted: dict[str, int], said: list[str]
 
 
 def test_new_account_has_no_password_and_its_ids() -> None:
-    [command] = module.account_commands(
-        [account("bob", 2002, groups=["project"])], PRESENT, create_home=True, home_mode="0700"
-    )
+    [command] = module.account_commands([account("bob", 2002, groups=["project"])], PRESENT)
     text = " ".join(command)
     assert command[0] == "useradd"
     assert command[-1] == "bob"
     assert "--uid 2002 --gid bob --password *" in text
-    assert "--create-home --key HOME_MODE=0700" in text
+    assert "--no-create-home" in text, (
+        "a home may be on a server that does not answer, for which useradd would wait"
+    )
     assert "--groups project" in text
-
-
-def test_home_is_left_to_another_host() -> None:
-    [command] = module.account_commands([account("bob", 2002)], EMPTY, create_home=False, home_mode="0700")
-    assert "--no-create-home" in command
 
 
 @pytest.mark.parametrize(
@@ -132,9 +182,7 @@ def test_home_is_left_to_another_host() -> None:
     ],
 )
 def test_only_what_differs_is_changed(wish: Entry, options: list[str] | None) -> None:
-    commands = module.account_commands(
-        [account("alice", 2001, **wish)], PRESENT, create_home=True, home_mode="0700"
-    )
+    commands = module.account_commands([account("alice", 2001, **wish)], PRESENT)
     assert commands == ([] if options is None else [["usermod", *options, "alice"]])
 
 
@@ -144,7 +192,7 @@ def test_group_membership_that_is_there_is_not_repeated() -> None:
         users=PRESENT.users,
     )
     wish = [account("alice", 2001, groups=["project"])]
-    assert module.account_commands(wish, present, create_home=True, home_mode="0700") == []
+    assert module.account_commands(wish, present) == []
 
 
 def test_removal_takes_accounts_before_groups_and_only_what_is_there() -> None:
@@ -277,7 +325,5 @@ def test_a_closed_account_that_is_wanted_again_is_opened() -> None:
         groups={"alice": group_entry("alice", 2001)},
         users={"alice": user_entry("alice", 2001, 2001, "", "/usr/sbin/nologin")},
     )
-    (command,) = module.account_commands(
-        [account("alice", 2001)], present, create_home=True, home_mode="0700"
-    )
+    (command,) = module.account_commands([account("alice", 2001)], present)
     assert command == ["usermod", "--shell", "/bin/bash", "--expiredate", "", "alice"]

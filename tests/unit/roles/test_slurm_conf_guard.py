@@ -161,6 +161,62 @@ def test_the_other_files_are_guarded_as_well(
     assert module.guarded({"slurm.conf": CONF}, constrain) == []
 
 
+SCRATCH = "NodeName=node1 BasePath=/a\nNodeName=node2 BasePath=/a\n"
+
+
+@pytest.mark.parametrize(
+    ("after", "parameter", "nodes"),
+    [
+        (SCRATCH.replace("NodeName=node2 BasePath=/a\n", ""), "BasePath", ["node2"]),
+        ("", "BasePath", ["node1", "node2"]),
+        (SCRATCH + "EntireStepInNS=true\n", None, None),
+        (SCRATCH + "InitScript=/x\n", "initscript", None),
+    ],
+)
+def test_private_directories_that_go_are_guarded(
+    after: str, parameter: str | None, nodes: list[str] | None
+) -> None:
+    file = "job_container.conf"
+    found = module.guarded({"slurm.conf": CONF, file: SCRATCH}, {"slurm.conf": CONF, file: after})
+    assert [lost["parameter"] for lost in found] == ([parameter] if parameter else [])
+    assert [lost.get("nodes") for lost in found] == ([nodes] if parameter else [])
+
+
+def test_a_node_that_goes_is_told_once() -> None:
+    without = {
+        "slurm.conf": CONF.replace("NodeName=node2 CPUs=2\n", ""),
+        "job_container.conf": SCRATCH.replace("NodeName=node2 BasePath=/a\n", ""),
+    }
+    found = module.guarded({"slurm.conf": CONF, "job_container.conf": SCRATCH}, without)
+    assert [lost["parameter"] for lost in found] == ["NodeName"]
+
+
+def test_a_file_that_nobody_knows_counts_as_losing_all_jobs() -> None:
+    before = {"slurm.conf": CONF, "plugstack.conf": "", "topology.conf": "SwitchName=a\n"}
+    (lost,) = module.guarded(before, {**before, "plugstack.conf": "required x.so", "topology.conf": ""})
+    assert (lost["parameter"], lost["pending"]) == ("topology.conf", True)
+
+
+def test_preemption_that_ends_jobs_is_guarded() -> None:
+    assert parameters(CONF + "PreemptMode=SUSPEND,GANG\n") == []
+    assert parameters(CONF, CONF + "PreemptMode=CANCEL\n") == []
+    (lost,) = guarded(CONF + "PreemptMode=requeue\n")
+    assert (lost["parameter"], lost["pending"]) == ("PreemptMode", False)
+    (lost,) = guarded(CONF.replace("MaxTime=1:00:00", "MaxTime=1:00:00 PreemptMode=CANCEL"))
+    assert (lost["partition"], lost["pending"]) == ("batch", False)
+    assert parameters(CONF.replace("MaxTime=1:00:00", "MaxTime=1:00:00 PreemptMode=OFF")) == []
+
+
+def test_a_controller_at_another_address_loses_running_jobs() -> None:
+    before = "SlurmctldHost=ctl1(10.0.0.1)\n" + CONF
+    (lost,) = guarded(before.replace("10.0.0.1", "10.0.0.9"), before)
+    assert (lost["parameter"], lost["before"], lost["after"]) == ("SlurmctldHost", "10.0.0.1", "10.0.0.9")
+    assert not lost["pending"]
+    assert parameters(before + "SlurmctldHost=ctl2(10.0.0.2)\n", before) == [], (
+        "one more takes over, if at all"
+    )
+
+
 def test_every_default_of_the_role_has_an_entry() -> None:
     """A parameter that deploy itself writes is one of which it knows what a change does."""
     tables = module.KEEPS | {name.lower() for name in module.LOSES}

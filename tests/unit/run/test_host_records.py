@@ -323,6 +323,71 @@ def test_a_file_where_a_file_server_is_gone_is_not_waited_for(
     assert len(drift()) == 2, "what did not answer when it was recorded is not known to be right"
 
 
+def test_a_record_is_written_where_a_file_server_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was written is forced to disk, and what lies on a server is not touched for that."""
+    remote, here = tmp_path / "home", tmp_path / "here"
+    remote.mkdir()
+    for file in (remote / "keys", here):
+        file.write_text("x")
+    monkeypatch.setattr(host_records, "_remote_places", lambda: [str(remote)])
+    monkeypatch.setattr(
+        host_records, "_in_time", lambda paths: {path: {"type": "no answer"} for path in paths}
+    )
+    opened: list[str] = []
+    really = os.open
+
+    def watched(path: str, *more: Any) -> int:  # noqa: ANN401
+        opened.append(str(path))
+        return really(path, *more)
+
+    monkeypatch.setattr(os, "open", watched)
+    recorded(remote / "keys", here)
+    assert str(here) in opened
+    assert not [path for path in opened if path.startswith(str(remote))]
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root has files of others")
+def test_what_is_large_and_a_users_own_is_not_forced_to_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forced: list[str] = []
+    monkeypatch.setattr(
+        os, "fsync", lambda number: forced.append(str(Path(f"/proc/self/fd/{number}").readlink()))
+    )
+    home, large, small = (tmp_path / name for name in ("home", "large", "small"))
+    with large.open("wb") as file:
+        file.truncate(10 << 30)
+    small.write_text("x")
+    home.mkdir()
+    (home / ".ssh").symlink_to("/etc")
+    for path in (home, home / ".ssh", large, small):
+        os.chown(path, 65534, 65534, follow_symlinks=False)
+    host_records._force_to_disk({*map(str, (large, small, home / ".ssh/hostname"))})
+    assert sorted(forced) == sorted(map(str, (small, tmp_path)))
+
+
+def test_what_its_owner_takes_away_meanwhile_is_still_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever may remove a file can do so between two looks at it."""
+    file = tmp_path / "file"
+    file.write_text("x")
+    recorded(file)
+    look = host_records._file
+
+    def looked_at(path: str) -> Any:  # noqa: ANN401
+        file.write_text("y")
+        found = look(path)
+        file.unlink()
+        return found
+
+    monkeypatch.setattr(host_records, "_file", looked_at)
+    (entry,) = drift()
+    assert (entry["name"], "changed" in entry) == (str(file), False)
+
+
 def test_what_may_not_answer_is_told_by_its_kind(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     table = tmp_path / "mountinfo"
     table.write_text(
@@ -331,8 +396,10 @@ def test_what_may_not_answer_is_told_by_its_kind(monkeypatch: pytest.MonkeyPatch
             for kind in ("ext4", "xfs", "overlay", "tmpfs", "nfs4", "fuse.sshfs", "lustre")
         )
     )
+    with table.open("a") as file:
+        file.write("1 1 0:1 / /data\\040of\\040all rw - nfs4 source rw\n")
     monkeypatch.setattr(host_records, "_MOUNTINFO", str(table))
-    assert host_records._remote_places() == ["/nfs4", "/fuse.sshfs", "/lustre"]
+    assert host_records._remote_places() == ["/nfs4", "/fuse.sshfs", "/lustre", "/data of all"]
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root has files of others")

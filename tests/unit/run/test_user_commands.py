@@ -1,9 +1,11 @@
 """What runs on a login node, as far as it needs neither root nor Slurm."""
 
 import os
+import pwd
 import select
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -49,6 +51,34 @@ def test_lines_are_typed_at_prompts_also_of_a_shell_in_a_shell(
     assert (code, trouble) == (3, "")
     text = _plain(output)
     assert text.index("\ninner 2\n") < text.index("\nouter\n")
+
+
+def test_a_home_that_does_not_answer_is_one_commands_trouble(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Root looks at no home by itself: who does is the user, and not for ever."""
+
+    def as_user(user: str, program: str, task: Any) -> str:  # noqa: ANN401
+        raise subprocess.TimeoutExpired([program, user, str(task)], 60)
+
+    def look(path: Any) -> str:  # noqa: ANN401
+        pytest.fail(f"root followed links at {path}")
+
+    monkeypatch.setattr(user_commands, "_as_user", as_user)
+    monkeypatch.setattr(os.path, "realpath", look)
+    monkeypatch.setattr(Path, "resolve", look)
+    assert "gave no answer" in typist().run()["trouble"]
+    said: list[Any] = []
+    monkeypatch.setattr(user_commands, "say", said.append)
+    user_commands.leave({"session": "deploy-try-0", "users": ["root", "no-such-account"]})
+    assert said == [{"left": True}]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root acts as others")
+def test_the_place_is_where_the_home_leads_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "home").symlink_to("real")
+    entry = pwd.getpwnam("root")
+    monkeypatch.setattr(pwd, "getpwnam", lambda _: type(entry)((*entry[:5], str(tmp_path / "home"), "")))
+    assert user_commands.place_of("root", "deploy-try-0") == str(tmp_path / "real/deploy-try-0")
 
 
 def test_a_question_is_answered(terminal: tuple[subprocess.Popen[bytes], int]) -> None:

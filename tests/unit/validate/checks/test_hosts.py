@@ -45,6 +45,7 @@ def _blocked(cluster: Cluster) -> None:
 
 def _full(cluster: Cluster) -> None:
     cluster.looks["node1"]["space"]["/tmp"] = [4, 100, 0, 1000]
+    cluster.looks["node2"]["space"]["/home"] = None
 
 
 def _other_key(cluster: Cluster) -> None:
@@ -98,7 +99,10 @@ WRONG: dict[str, tuple[str, Change, dict[str, str], str]] = {
     "space": (
         "space",
         _full,
-        {"node1": "/tmp has 4.0 % of its space free; /tmp has 0.0 % of its inodes"},
+        {
+            "node1": "/tmp has 4.0 % of its space free; /tmp has 0.0 % of its inodes",
+            "node2": "/home does not answer",
+        },
         "du",
     ),
     "munge": (

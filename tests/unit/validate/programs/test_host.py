@@ -84,8 +84,18 @@ def test_mounts_and_space() -> None:
         "/nowhere": "",
         "/proc/": "proc",
     }
-    free, whole, *_ = host.space(["/proc/self", "/tmp", "/nowhere"])["/tmp"]
-    assert 0 <= free <= whole
+    space = host.space(["/proc/self", "/tmp", "/nowhere"])
+    assert space.keys() == {"/proc/self", "/tmp"}
+    said = os.statvfs("/tmp")
+    assert space["/tmp"]
+    assert space["/tmp"][1::2] == [said.f_blocks * said.f_frsize, said.f_files]
+    assert 0 <= space["/tmp"][0] <= space["/tmp"][1]
+
+
+def test_a_file_system_that_does_not_answer_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host, "_SECONDS", 0.3)
+    monkeypatch.setattr(host, "_ASK_SPACE", ("sh", "-c", 'test "$0" = / && echo 1 1 1 1 1 || exec sleep 600'))
+    assert host.space(["/home", "/", "/work"]) == {"/home": None, "/": [1, 1, 1, 1], "/work": None}
 
 
 def test_what_jobs_left() -> None:

@@ -7,8 +7,10 @@ import socket
 from pathlib import Path
 
 import pytest
+import yaml
 
 from deploy.validate.programs import surroundings
+from tests.unit.roles.loading import load_module
 
 
 def test_people_are_told_from_the_system(tmp_path: Path) -> None:
@@ -79,6 +81,26 @@ def test_login_shell(shell: Path, text: str, why: str, umask: str, monkeypatch: 
     assert told["umask"] == umask
     assert told["why"].endswith(why)
     assert bool(told["why"]) is bool(why)
+
+
+def test_a_login_shell_begins_at_home_and_root_does_not_look_there(
+    shell: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def look(path: str) -> bool:
+        pytest.fail(f"root looked at {path}, which may be on a server that does not answer")
+
+    monkeypatch.setattr(os.path, "isdir", look)
+    shell.write_text(f'#!/bin/sh\ntest "$(pwd)" = {shell.parent} && exec sh -c "$3"\n')
+    shell.chmod(0o755)
+    told = surroundings.login_shell("me")
+    assert told
+    assert told["why"] == ""
+
+
+def test_whoever_waits_for_the_answer_waits_longer_than_a_shell_may_take() -> None:
+    documented = load_module("playbooks/library/host_program.py").DOCUMENTATION
+    seconds = yaml.safe_load(documented)["options"]["seconds"]["default"]
+    assert seconds > surroundings._SHELL_SECONDS + surroundings._SECONDS_TO_END
 
 
 def test_no_login_shell(shell: Path) -> None:
