@@ -182,12 +182,15 @@ def known_records(run: Run, work: Work, *, renews: bool) -> dict[str, str]:
 
 
 def _meanwhile(answers: Mapping[str, Any]) -> Iterator[Notice]:
-    """What is not as the run left it; the records keep what the run left, so that the next one mends it."""
+    """What is not as the run left it; the records keep what the run left, so that the next one mends it.
+
+    What no run mends is told by each.
+    """
     for name, answer in answers.items():
         for drift in dict.fromkeys(map(Drift.of, answer["differing"])):
             why = "so its phase has no end" if drift.cannot_be_asked else "changed by others during this run"
-            text = f"{name}: {drift} ({why}): the next run looks again"
-            yield Notice(time.time(), Level.WARNING, text)
+            end = "" if drift.is_objection else f" ({why}): the next run looks again"
+            yield Notice(time.time(), Level.WARNING, f"{name}: {drift}{end}")
 
 
 def _digest(of_phases: Mapping[str, str]) -> str:

@@ -54,7 +54,8 @@ def work_of(run: Run, machines: Machines, looked: Looked, tell: Callable[[Event]
         for event in events:
             tell(event)
     done = {name: state.converged for name, state in states.items()}
-    plan = build_plan(run.site, contract, limit=run.limit, converged=done)
+    changed = [name for name, state in states.items() if state.drift]
+    plan = build_plan(run.site, contract, limit=run.limit, converged=done, changed=changed)
     repairs = _repairs(run, contract, states)
     generated = run.place / "generated.json"
     write_inventory(generated, run.site, plan, contract, repairs)

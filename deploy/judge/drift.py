@@ -40,6 +40,11 @@ class Drift:
         return self.kind == "probe" and self.found == _UNANSWERED
 
     @property
+    def is_objection(self) -> bool:
+        """Whether it is no change, but something of others that keeps what deploy wrote from its effect."""
+        return self.kind == "objection"
+
+    @property
     def runs_otherwise(self) -> bool:
         """Whether a service runs, and not as it was started when it was recorded."""
         if self.kind != "services" or not (self.recorded and self.found):
@@ -48,6 +53,8 @@ class Drift:
         return bool(before.get("command") and after.get("command")) and before["command"] != after["command"]
 
     def __str__(self) -> str:
+        if self.is_objection:
+            return self.name
         when = f", changed {_shown(self.changed)}" if self.changed else ""
         return f"{_subject(self.kind, self.name)} {_difference(self)}{when}"
 

@@ -23,6 +23,8 @@ class Plan:
     steps: tuple[Step, ...]
     is_limited: bool = False
     """Whether it leaves hosts out that the site has."""
+    changed: frozenset[str] = frozenset()
+    """Hosts that are not as they were recorded."""
 
     @property
     def hosts(self) -> tuple[str, ...]:
@@ -31,10 +33,13 @@ class Plan:
 
     @property
     def checked(self) -> tuple[str, ...]:
-        """The hosts that have more to do than to keep a list."""
+        """The hosts that have more to do than to keep a list, or are not as they were recorded."""
         return tuple(
             dict.fromkeys(
-                host for step in self.steps if not step.phase.follows_membership for host in step.hosts
+                host
+                for step in self.steps
+                for host in step.hosts
+                if not step.phase.follows_membership or host in self.changed
             )
         )
 
@@ -56,11 +61,13 @@ def build_plan(
     *,
     limit: Collection[str] | None = None,
     converged: Mapping[str, Collection[str]] | None = None,
+    changed: Collection[str] = (),
 ) -> Plan:
     """The plan for the whole site, or for the hosts of ``limit`` and what the cluster must learn of them.
 
     ``contract`` is what is known of the nodes' hardware, beside what the inventory says.
-    ``converged`` are the phases, by host, that were verified and need not run.
+    ``converged`` are the phases, by host, that were verified and need not run, ``changed`` the hosts that
+    others changed.
     """
     done = converged or {}
     steps = []
@@ -73,4 +80,4 @@ def build_plan(
         )
         if hosts:
             steps.append(Step(phase, hosts))
-    return Plan(tuple(steps), is_limited=limit is not None)
+    return Plan(tuple(steps), is_limited=limit is not None, changed=frozenset(changed))

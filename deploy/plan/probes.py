@@ -1,16 +1,23 @@
 """What roles declare to be looked at on their hosts, because no result of a task shows it."""
 
+from collections.abc import Mapping
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import yaml
 
-from deploy.content import roles
+from deploy.content import content_root, roles
+
+_PYTHON = ("python3", "-IS", "-c")
 
 
 def probes(role: str) -> tuple[dict[str, Any], ...]:
-    """The questions of a role: each has a ``name``, ``argv``, and ``ignore``, patterns of lines."""
-    return tuple(entry for entry in declared(role) if "argv" in entry)
+    """The questions of a role: each has a ``name`` and ``argv``, ``ignore`` are patterns of lines.
+
+    The lines that one with ``must_be_empty`` prints are objections, each of which is named until it is gone.
+    """
+    return tuple(_asked(role, entry) for entry in declared(role) if "files" not in entry)
 
 
 def files(role: str) -> tuple[str, ...]:
@@ -20,8 +27,25 @@ def files(role: str) -> tuple[str, ...]:
 
 @cache
 def declared(role: str) -> tuple[dict[str, Any], ...]:
-    """A role's ``meta/probes.yml``: named entries with either ``argv`` or ``files``."""
+    """A role's ``meta/probes.yml``: named entries with ``argv``, ``files``, or a ``program``.
+
+    A program is a module of Python's standard library alone among those of the role, or of all roles, that
+    prints something when it is run by itself.
+    """
     path = roles() / role / "meta" / "probes.yml"
     if not path.exists():
         return ()
     return tuple(yaml.safe_load(path.read_text(encoding="utf-8")))
+
+
+def _asked(role: str, entry: Mapping[str, Any]) -> dict[str, Any]:
+    if "program" not in entry:
+        return dict(entry)
+    told = {key: value for key, value in entry.items() if key != "program"}
+    return {**told, "argv": [*_PYTHON, program(role, entry["program"]).read_text(encoding="utf-8")]}
+
+
+def program(role: str, name: str) -> Path:
+    """The file of a role's program."""
+    places = (roles() / role / "module_utils", content_root() / "playbooks" / "module_utils")
+    return next(path for place in places if (path := place / f"{name}.py").exists())

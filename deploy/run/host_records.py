@@ -3,12 +3,13 @@
 Sent as text over ssh and run as root, with the standard library of Python 3.9 alone. A record of a phase::
 
     {"fingerprint": …, "at": seconds, "version": …, "system": …,
-     "managed": {kind: {name: state}}, "probes": [{"name", "argv", "ignore", "state"}]}
+     "managed": {kind: {name: state}}, "probes": [{"name", "argv", "ignore", "must_be_empty", "state"}]}
 
 The state of a file is its type, mode, owner, group and content or target; of a package its version; of a
 service whether it runs, how it was started, and whether it is enabled; of a user or group its entry; of a
 mount its source, type and options; of a sysctl its value; of a kernel module whether it is loaded; of
-hardware how much there is. What is not there is null.
+hardware how much there is. What is not there is null. What a probe that ``must_be_empty`` prints was never
+right, whenever it was recorded: each of its lines is an objection of its own.
 
 Beside the records lie what was managed once and is no more (``left.json``, by kind and name as it was
 recorded), the records of phases that are being worked on (``converged/<phase>.was``), and on controllers the
@@ -405,13 +406,18 @@ LOOKS: dict[str, Callable[[Any], dict[str, Any]]] = {
 
 
 def probed(probe: dict[str, Any]) -> str:
-    """A hash of what a role's own question is answered, without the lines that change by themselves."""
+    """A hash of what a role's own question is answered."""
+    lines = _answered(probe)
+    return _UNANSWERED if lines is None else _hashed("\n".join(lines))
+
+
+def _answered(probe: dict[str, Any]) -> list[str] | None:
+    """The lines of the answer, without those that change by themselves; None where there is no answer."""
     text, succeeded = _said(*probe["argv"])
     if not succeeded:
-        return _UNANSWERED
+        return None
     ignored = [re.compile(pattern) for pattern in probe.get("ignore", ())]
-    kept = [line for line in text.splitlines() if not any(pattern.search(line) for pattern in ignored)]
-    return _hashed("\n".join(kept))
+    return [line for line in text.splitlines() if not any(pattern.search(line) for pattern in ignored)]
 
 
 def _hashed(text: str) -> str:
@@ -477,15 +483,32 @@ def _looked_at(managed: Iterable[dict[str, Iterable[str]]]) -> dict[str, dict[st
 
 
 class _Probes:
-    """The states of probes; phases that ask the same get the same answer."""
+    """The answers of probes; phases that ask the same get the same answer."""
 
     def __init__(self) -> None:
-        self._answers: dict[str, str] = {}
+        self._answers: dict[str, list[str] | None] = {}
 
     def state(self, probe: dict[str, Any]) -> str:
+        lines = self._lines(probe)
+        return _UNANSWERED if lines is None else _hashed("\n".join(lines))
+
+    def differences(self, probe: dict[str, Any], recorded: str) -> list[dict[str, Any]]:
+        """What differs from a recorded state, or would differ whatever was recorded."""
+        if probe.get("must_be_empty") and (lines := self._lines(probe)):
+            return [_difference("objection", line, None, "is there") for line in lines]
+        state = self.state(probe)
+        # One that cannot be asked said nothing the last time either.
+        is_as_recorded = state == recorded or probe.get("must_be_empty")
+        return (
+            []
+            if is_as_recorded and state != _UNANSWERED
+            else [_difference("probe", probe["name"], recorded, state)]
+        )
+
+    def _lines(self, probe: dict[str, Any]) -> list[str] | None:
         key = json.dumps([probe["argv"], probe.get("ignore")])
         if key not in self._answers:
-            self._answers[key] = probed(probe)
+            self._answers[key] = _answered(probe)
         return self._answers[key]
 
 
@@ -505,10 +528,7 @@ def verify() -> dict[str, Any]:
                     drift.append(_difference(kind, name, state, now[kind][name]))
         drift += [_difference("beside", path, None, _file(path)) for path in appeared[phase]]
         for probe in record["probes"]:
-            state = probes.state(probe)
-            # One that cannot be asked said nothing the last time either.
-            if state != probe["state"] or state == _UNANSWERED:
-                drift.append(_difference("probe", probe["name"], probe["state"], state))
+            drift += probes.differences(probe, probe["state"])
         if record["system"] != here:
             drift.append(_difference("system", "", record["system"], here))
         answers[phase] = {key: record[key] for key in ("fingerprint", "at", "version")}
@@ -658,11 +678,8 @@ def record(
             "managed": managed,
             "probes": [{**probe, "state": probes.state(probe)} for probe in told["probes"]],
         }
-        differing += [
-            _difference("probe", probe["name"], _UNANSWERED, _UNANSWERED)
-            for probe in content["probes"]
-            if probe["state"] == _UNANSWERED
-        ]
+        for probe in content["probes"]:
+            differing += probes.differences(probe, probe["state"])
         _write(os.path.join(DIRECTORY, phase + _RECORD), content)
     forget(set(_records()) - set(only))
     for phase in set(_records(_FORGOTTEN)) - (set(part_in) - phases.keys()):

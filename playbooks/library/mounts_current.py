@@ -16,6 +16,7 @@ from ansible.module_utils.mount_table import (
     differences,
     in_block,
     mounted,
+    outside,
     parse_fstab,
     remounted,
     with_block,
@@ -85,11 +86,15 @@ _FSTAB = Path("/etc/fstab")
 _SHOWN = 5
 
 
-def others_lines(text: str, owner: str, wanted: Sequence[Mount]) -> list[Mount]:
-    """Lines of an fstab outside of a role's block that mount something at a wanted place."""
+def others_lines(text: str, owner: str, wanted: Sequence[Mount]) -> list[tuple[int, Mount]]:
+    """The lines of an fstab, outside of a role's block, that mount something at a wanted place."""
     paths = {mount.path for mount in wanted}
-    outside = with_block(text, owner, [])
-    return [mount for mount in parse_fstab(outside) if mount.path in paths]
+    return [
+        (number, mount)
+        for number, line in enumerate(outside(text, owner).splitlines(), 1)
+        for mount in parse_fstab(line)
+        if (mount.path.rstrip("/") or "/") in paths
+    ]
 
 
 def users_of(path: str, proc: Path = Path("/proc")) -> list[str]:
@@ -163,7 +168,7 @@ class Mounts:
         if clash := others_lines(self.before, self.owner, self.wanted):
             self.module.fail_json(
                 msg="/etc/fstab mounts something else already at "
-                + ", ".join(f"{mount.path} ({mount.source})" for mount in clash)
+                + ", ".join(f"{mount.path} ({mount.source}, line {number})" for number, mount in clash)
                 + "; remove those lines, or declare another path"
             )
         wanted = {mount.path for mount in self.wanted}

@@ -155,6 +155,11 @@ def in_block(text: str, owner: str) -> list[Mount]:
     return parse_fstab(found[0]) if found else []
 
 
+def outside(text: str, owner: str) -> str:
+    """The lines that the block of a role does not hold, each where it was; empty ones in its place."""
+    return _pattern(owner).sub(lambda found: "\n" * found[0].count("\n"), text, count=1)
+
+
 def _begin(owner: str) -> str:
     return f"# BEGIN {owner} (kept by deploy: changes inside this block are lost)"
 

@@ -77,6 +77,33 @@ def test_what_nobody_touched_has_not_drifted(cluster: Cluster) -> None:
         assert _drift(cluster) == {}
 
 
+def test_what_others_write_against_a_block_is_named_until_it_is_gone(cluster: Cluster) -> None:
+    """/etc/hosts is written in place: podman binds it into its machines."""
+    address = "10.99.99.99"
+    line = f"/etc/hosts:1 gives login1 the address {address}: remove the name from this line"
+    cluster.on(
+        "node1",
+        "sh",
+        "-c",
+        f"cat /etc/hosts > /root/hosts; (echo {address} login1; cat /root/hosts) > /etc/hosts",
+    )
+    for _ in range(2):
+        assert line in _drift(cluster)["node1"]
+        said = cluster.deploy_refused("--yes", expect=2)
+        assert "name-resolves-elsewhere" in said
+        assert "/etc/hosts:1" in said
+    cluster.on("node1", "sh", "-c", "cat /root/hosts > /etc/hosts")
+    pam = "account sufficient pam_permit.so"
+    cluster.on("node1", "sed", "-i", f"0,/^account/s//{pam}\n&/", "/etc/pam.d/sshd")
+    for _ in range(2):
+        (said,) = [each for each in _drift(cluster)["node1"] if "pam_permit.so" in each]
+        assert said.startswith("/etc/pam.d/sshd:")
+        assert said in cluster.deploy("--yes").stderr
+    cluster.on("node1", "sed", "-i", f"/^{pam}/d", "/etc/pam.d/sshd")
+    cluster.deploy("--yes")
+    assert _drift(cluster) == {}
+
+
 def _recorded(cluster: Cluster, host: str) -> Records:
     """What the host's records say of it, of all phases together."""
     text = cluster.on(host, "sh", "-c", "cat /var/lib/deploy/converged/*.json")

@@ -1,11 +1,13 @@
 """What a role manages is recorded on its hosts, so that drift is found."""
 
+import re
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from deploy.plan.probes import declared
-from tests.contract.content import options, role_directories
+from deploy.plan.probes import declared, probes
+from tests.contract.content import options, role_directories, tasks
 from tests.contract.recorded import unrecorded
 
 
@@ -17,11 +19,21 @@ def test_everything_a_role_manages_is_recorded(role: Path) -> None:
 @pytest.mark.parametrize("role", role_directories(), ids=lambda role: role.name)
 def test_probes_are_well_formed(role: Path) -> None:
     for probe in declared(role.name):
-        assert probe.keys() - {"mended_by", "ignore"} in ({"name", "argv"}, {"name", "files"})
+        kinds = ({"name", "argv"}, {"name", "files"}, {"name", "program"})
+        assert probe.keys() - {"mended_by", "ignore", "must_be_empty"} in kinds
         assert probe.get("mended_by", f"{role.name}_").startswith(f"{role.name}_")
         assert probe.get("mended_by") in {None, *options(role)}
         assert probe["name"]
-        assert all(isinstance(word, str) and word for word in probe.get("argv") or probe["files"])
+        words = probe.get("argv") or probe.get("files") or [probe["program"]]
+        assert all(isinstance(word, str) and word for word in words)
+
+
+@pytest.mark.parametrize("role", role_directories(), ids=lambda role: role.name)
+def test_programs_of_probes_run_by_themselves(role: Path) -> None:
+    for probe in probes(role.name):
+        if probe.get("must_be_empty"):
+            done = subprocess.run(probe["argv"], capture_output=True, text=True, check=False)
+            assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.parametrize(
@@ -48,3 +60,15 @@ def test_what_is_recorded_passes(tmp_path: Path) -> None:
         "- {ansible.builtin.wait_for: {port: 1}}\n"
     )
     assert list(unrecorded(tmp_path)) == []
+
+
+@pytest.mark.parametrize("role", role_directories(), ids=lambda role: role.name)
+def test_a_line_of_the_environment_is_found_as_pam_reads_it(role: Path) -> None:
+    """Otherwise deploy would write one, and another that is written otherwise would count instead."""
+    for task in tasks(role):
+        edit = task.words.get("ansible.builtin.lineinfile", {})
+        if edit.get("path") == "/etc/environment":
+            name = edit["line"].partition("=")[0]
+            for line in (f"{name}=x", f"export {name}=x", f"\t {name}="):
+                assert re.search(edit["regexp"], line), line
+            assert not re.search(edit["regexp"], f"OTHER_{name}=x")

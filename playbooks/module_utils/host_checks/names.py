@@ -7,17 +7,19 @@ lookups in which the file is not first, and names whose address the inventory do
 
 from __future__ import annotations
 
-import ipaddress
-import re
 import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ansible.module_utils.host_checks.at_once import ask
 from ansible.module_utils.host_checks.finding import error, warning
-from ansible.module_utils.hosts_block import BLOCK, INSTALLER_LOOPBACK
+from ansible.module_utils.hosts_block import (
+    INSTALLER_LOOPBACK,
+    asked_before_files,
+    contradictions,
+    is_loopback,
+)
 
-_HARMLESS_BEFORE_FILES = frozenset({"mymachines", "myhostname", "libvirt", "libvirt_guest"})
 _LOOKUP_SECONDS = 5.0
 
 
@@ -26,62 +28,35 @@ def check_hosts_file(
 ) -> Iterator[dict[str, str]]:
     """Lines of /etc/hosts, outside of deploy's block, that give a name of the cluster another address."""
     wanted = {name: entry["address"] for entry in entries for name in entry["names"]}
-    for number, address, names in _lines_of_others(text):
-        for name in names:
-            if name not in wanted or not _differs(address, wanted[name]):
+    for number, name, address in contradictions(text, wanted):
+        place = f"/etc/hosts:{number}"
+        if is_loopback(address) and name.lower() == own_name.lower():
+            if address == INSTALLER_LOOPBACK and removes_loopback_name:
                 continue
-            place = f"/etc/hosts:{number}"
-            if ipaddress.ip_address(address).is_loopback and name == own_name:
-                if address == INSTALLER_LOOPBACK and removes_loopback_name:
-                    continue
-                yield warning(
-                    "own-name-is-loopback",
-                    f"{place} says that {name} is {address}; programs that tell others this address, such as "
-                    f"MPI, are not found by them",
-                    f"remove the name {name} from this line",
-                )
-            else:
-                yield error(
-                    "name-resolves-elsewhere",
-                    f"{name} is {address} in {place}, and {wanted[name]} in the inventory",
-                    f"remove {name} from this line, or correct its address in the inventory",
-                )
-
-
-def _lines_of_others(text: str) -> Iterator[tuple[int, str, list[str]]]:
-    """Line number, address and names of what deploy does not keep."""
-    kept_place = BLOCK.sub(lambda found: "\n" * found.group().count("\n"), text)
-    for number, line in enumerate(kept_place.splitlines(), start=1):
-        address, *names = line.partition("#")[0].split() or [""]
-        if names and _version(address):
-            yield number, address, names
-
-
-def _differs(address: str, wanted: str) -> bool:
-    """Whether two addresses of one family are not the same; a name may have one of each family."""
-    if _version(address) != _version(wanted):
-        return False
-    return ipaddress.ip_address(address) != ipaddress.ip_address(wanted)
-
-
-def _version(address: str) -> int:
-    try:
-        return ipaddress.ip_address(address).version
-    except ValueError:
-        return 0
+            yield warning(
+                "own-name-is-loopback",
+                f"{place} says that {name} is {address}; programs that tell others this address, such as "
+                f"MPI, are not found by them",
+                f"remove the name {name} from this line",
+            )
+        else:
+            meant = next(wanted[each] for each in wanted if each.lower() == name.lower())
+            yield error(
+                "name-resolves-elsewhere",
+                f"{name} is {address} in {place}, and {meant} in the inventory",
+                f"remove {name} from this line, or correct its address in the inventory",
+            )
 
 
 def check_lookup_order(nsswitch: str) -> Iterator[dict[str, str]]:
     """A name service switch that does not ask /etc/hosts first."""
-    found = re.search(r"^\s*hosts:([^#\n]*)", nsswitch, re.MULTILINE)
-    services = re.sub(r"\[[^]]*\]", " ", found.group(1)).split() if found else ["files"]
-    before = services[: services.index("files")] if "files" in services else services
-    others = [service for service in before if service not in _HARMLESS_BEFORE_FILES]
-    if others or "files" not in services:
+    others = asked_before_files(nsswitch)
+    if others is None or others:
+        where = f"in {', '.join(others)} before files" if others else "without files"
         yield error(
             "hosts-file-not-first",
-            f"names are looked up in {', '.join(services)}: /etc/hosts, where the cluster's names are kept, "
-            f"is {'not first' if 'files' in services else 'not asked'}",
+            f"names are looked up {where}: /etc/hosts, where the cluster's names are kept, is "
+            f"{'not first' if others else 'not asked'}",
             "write 'hosts: files dns' into /etc/nsswitch.conf",
         )
 

@@ -81,12 +81,12 @@ def block(entries: Sequence[Mapping[str, Any]]) -> str:
 
 
 def updated(text: str, entries: Sequence[Mapping[str, Any]], *, remove_loopback_name: bool) -> str:
-    """The file's new text: the block replaced where it is, else added at the end."""
+    """The file's new text: the block replaced where it is, else added at the end; a copy of it goes."""
     if text and not text.endswith("\n"):
         text += "\n"
     new = block(entries)
-    if BLOCK.search(text):
-        text = BLOCK.sub(lambda _: new, text, count=1)
+    if found := BLOCK.search(text):
+        text = text[: found.start()] + new + BLOCK.sub("", text[found.end() :])
     else:
         text += new
     if remove_loopback_name:

@@ -1,9 +1,15 @@
-"""The text of /etc/pam.d/sshd: who is let in to a compute node, and where a session runs. Pure."""
+"""The text of /etc/pam.d/sshd: who is let in to a compute node, and where a session runs.
+
+Of the standard library alone: as a program, it prints what lets others in on this machine.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 JOB_SESSION = "deploy-job-session"
 """The PAM service that sessions of jobs run instead of common-session."""
@@ -21,6 +27,10 @@ _SESSION_INCLUDE = re.compile(
     r"^(?:@include\s+common-session|session\s+(?:include|substack)\s+common-session)[ \t]*$", re.MULTILINE
 )
 _ACCOUNT_LINE = re.compile(r"^(?:-?account\s.*|@include\s+common-account[ \t]*)$", re.MULTILINE)
+_INCLUDE = re.compile(r"@include\s+(?P<textual>\S+)|-?account\s+include\s+(?P<include>\S+)")
+_ACCOUNT = re.compile(r"-?account\s+(?P<control>\[[^\]]*\]|\S+)\s+(?P<module>\S+)")
+_SKIPS = re.compile(r"\bsuccess=(\d+)")
+_DEEPEST = 10
 _LOGIND = re.compile(r"^(?P<type>-?session)\s.*\bpam_systemd(?:_home)?\.so\b.*$", re.MULTILINE)
 
 
@@ -105,3 +115,57 @@ def _session(admins: Sequence[str]) -> list[str]:
 
 def _lines(*lines: str) -> str:
     return "".join(f"{line}\n" for line in lines)
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A line of accounts with its place; ``is_ours`` in deploy's block."""
+
+    place: str
+    control: str
+    module: str
+    is_ours: bool
+
+
+def objections(read: Callable[[str], str], name: str = "sshd") -> Iterator[str]:
+    """Lines of others that let somebody in before deploy's are asked, or undo what they said.
+
+    ``read`` gives the text of a file of /etc/pam.d, or nothing. Without a block everybody may come in.
+    """
+    stack = list(_accounts(read, name))
+    ours = [position for position, line in enumerate(stack) if line.is_ours]
+    if not ours:
+        return
+    for position, line in enumerate(stack):
+        if line.is_ours:
+            continue
+        skips = _SKIPS.search(line.control)
+        ends = line.control == "sufficient" or "success=done" in line.control
+        passes = skips and position + int(skips[1]) >= ours[0]
+        if (position < ours[0] and (ends or passes)) or "=reset" in line.control:
+            yield (
+                f"{line.place} ({line.control} {line.module}) lets users in whom deploy's block in "
+                f"/etc/pam.d/{name} would refuse: remove this line, or put it below the block"
+            )
+
+
+def _accounts(read: Callable[[str], str], name: str, depth: int = 0) -> Iterator[_Line]:
+    """The lines of accounts, those of included files in their place; a substack ends only itself."""
+    text, is_ours = read(name) if depth < _DEEPEST else "", False
+    for number, line in enumerate(text.splitlines(), 1):
+        words = line.strip()
+        is_ours = (is_ours or words == _ACCOUNT_BEGIN) and words != _ACCOUNT_END
+        if included := _INCLUDE.match(words):
+            yield from _accounts(read, included["textual"] or included["include"], depth + 1)
+        elif found := _ACCOUNT.match(words):
+            control = re.sub(r"\s*=\s*", "=", found["control"].lower())
+            yield _Line(f"/etc/pam.d/{name}:{number}", control, found["module"], is_ours)
+
+
+def _of_this_machine(name: str) -> str:
+    file = Path("/etc/pam.d") / name
+    return file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
+
+
+if __name__ == "__main__":
+    sys.stdout.writelines(f"{objection}\n" for objection in objections(_of_this_machine))

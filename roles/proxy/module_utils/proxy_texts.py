@@ -27,6 +27,7 @@ done
 _BEGIN = "# BEGIN proxy (kept by deploy: changes inside this block are lost)"
 _END = "# END proxy"
 _BLOCK = re.compile(rf"^{re.escape(_BEGIN)}\n.*?^{re.escape(_END)}\n", re.MULTILINE | re.DOTALL)
+_PROXY = re.compile(r"^[ \t]*(?:export )?(?:https?|no)_proxy=", re.MULTILINE | re.IGNORECASE)
 _ALWAYS_DIRECT = ("localhost", "127.0.0.1", "::1")
 
 
@@ -77,8 +78,13 @@ def environment_text(before: str, http: str, https: str, direct: Sequence[str]) 
         return rest
     values["no_proxy"] = ",".join(dict.fromkeys([*_ALWAYS_DIRECT, *direct]))
     lines = [f"{spelled}={value}\n" for name, value in values.items() for spelled in (name, name.upper())]
+    block = f"{_BEGIN}\n{''.join(lines)}{_END}\n"
+    found = _BLOCK.search(before)
+    if found and not _PROXY.search(before, found.end()):
+        return before[: found.start()] + block + before[found.end() :]
+    # Of two lines for a variable the last one counts.
     start = f"{rest}\n" if rest and not rest.endswith("\n") else rest
-    return f"{start}{_BEGIN}\n{''.join(lines)}{_END}\n"
+    return start + block
 
 
 def _is_address(text: str) -> bool:

@@ -190,8 +190,11 @@ def test_what_others_did_meanwhile_is_told(monkeypatch: pytest.MonkeyPatch) -> N
     hosts = Hosts(monkeypatch)
     edit = {"kind": "files", "name": "/x", "recorded": {"content": "a"}, "found": {"content": "b"}}
     silent = {"kind": "probe", "name": "limits", "recorded": "failed", "found": "failed"}
-    hosts.answers = {"node1": [edit, silent, edit]}
+    line = "/etc/hosts:1 gives node1 the address 10.0.0.9"
+    objection = {"kind": "objection", "name": line, "recorded": None, "found": True}
+    hosts.answers = {"node1": [edit, silent, edit, objection]}
     assert [notice.text for notice in hosts.write().notices] == [
         "node1: /x differs (changed by others during this run): the next run looks again",
         "node1: limits cannot be asked (so its phase has no end): the next run looks again",
+        f"node1: {line}",
     ]

@@ -3,6 +3,7 @@ import time
 import pytest
 
 from tests.unit.host_checks.checks import part, said
+from tests.unit.roles.loading import load_module
 
 names = part("names")
 
@@ -27,6 +28,7 @@ def check(text: str, *, own: str = "ctl1", removes: bool = True) -> list[dict[st
         "10.0.0.2 node1 node1.site\n",
         "# 10.0.0.9 node1\n",
         "10.0.0.9 node10 # not node1\n",
+        "::ffff:10.0.0.2 node1\n",
         "fd00::2 node1\n",
         "FD00:0::3 node2\n",
         "nonsense node1\n",
@@ -41,6 +43,11 @@ def test_a_line_with_another_address_is_an_error_and_is_named() -> None:
     (finding,) = check(f"127.0.0.1 localhost\n{BLOCK}10.0.0.9 node1.site node1\n")
     assert said([finding]) == [("error", "name-resolves-elsewhere")]
     assert finding["message"] == "node1 is 10.0.0.9 in /etc/hosts:5, and 10.0.0.2 in the inventory"
+
+
+@pytest.mark.parametrize("line", ["10.0.0.9 NODE1\n", "::ffff:10.0.0.9 node1\n", f"{BLOCK}{BLOCK}"])
+def test_as_the_c_library_reads_it(line: str) -> None:
+    assert said(check(line)) == [("error", "name-resolves-elsewhere")]
 
 
 def test_every_name_and_line_is_said() -> None:
@@ -118,3 +125,27 @@ def test_hostname() -> None:
     (finding,) = names.check_hostname("node1", "debian")
     assert said([finding]) == [("error", "hostname-differs")]
     assert "hostnamectl set-hostname node1" in finding["hint"]
+
+
+hosts_block = load_module("playbooks/module_utils/hosts_block.py")
+NSSWITCH = "hosts: files dns\n"
+
+
+def lines(hosts: str, nsswitch: str = NSSWITCH) -> list[str]:
+    return list(hosts_block.objections(hosts, nsswitch, "ctl1"))
+
+
+def test_what_gives_the_blocks_names_other_addresses_is_named_by_its_line() -> None:
+    assert lines(f"127.0.0.1 localhost ctl1\n{BLOCK}10.0.0.9 node1 login\n") == []
+    other = "gives node1 the address 10.0.0.5: remove the name from this line"
+    assert lines(f"10.0.0.5 node1\n{BLOCK}") == [f"/etc/hosts:1 {other}"]
+    assert lines(f"{BLOCK}\n10.0.0.5 x node1\n") == [f"/etc/hosts:5 {other}"]
+    assert len(lines(f"127.0.0.1 node1\n{BLOCK}")) == 1, "another host's name"
+    assert lines("10.0.0.5 node1\n") == [], "nothing is promised without a block"
+
+
+def test_an_order_of_lookups_without_the_file_is_named() -> None:
+    assert len(lines(BLOCK, "hosts: dns files\n")) == 1
+    assert len(lines(BLOCK, "hosts: resolve [!UNAVAIL=return] dns\n")) == 1
+    assert lines(BLOCK, "") == []
+    assert lines("", "hosts: dns\n") == []

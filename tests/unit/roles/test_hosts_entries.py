@@ -41,6 +41,11 @@ def test_block_is_replaced_where_it_is() -> None:
     assert after == f"{LOCALHOST}{module.BEGIN}\n10.0.0.1 node1\n{module.END}\n192.0.2.1 printer\n"
 
 
+def test_a_block_that_was_copied_goes() -> None:
+    copied = BLOCK.replace("10.0.0.9 ", "10.9.9.9 ")
+    assert updated(f"{LOCALHOST}{BLOCK}# mine\n{copied}", NODES) == f"{LOCALHOST}{BLOCK}# mine\n"
+
+
 def test_no_entries_remove_the_block() -> None:
     assert updated(LOCALHOST + BLOCK, []) == LOCALHOST
 

@@ -114,3 +114,56 @@ def test_a_jobs_session_is_the_common_one_that_stays_in_the_jobs_cgroup() -> Non
         "session optional pam_permit.so",
         "-session optional pam_permit.so",
     ]
+
+
+COMMON = """\
+account [success=1 new_authtok_reqd=done default=ignore]\tpam_unix.so
+account requisite\tpam_deny.so
+account required\tpam_permit.so
+"""
+ABOVE = "account    required     pam_nologin.so\n"
+
+
+def objections(text: str, common: str = COMMON) -> list[str]:
+    files = {"sshd": text, "common-account": common}
+    return [said.partition(" (")[0] for said in stack.objections(lambda name: files.get(name, ""))]
+
+
+def test_what_a_distribution_writes_lets_nobody_past_the_block() -> None:
+    assert objections(restricted()) == []
+    assert objections(str(stack.admins_alone(SSHD, ["admin"], []))) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "account sufficient pam_permit.so\n",
+        "-account  SUFFICIENT pam_sss.so\n",
+        "account [success=done default=ignore] pam_localuser.so\n",
+        "account [ default=ignore success = done ] pam_localuser.so\n",
+        "account [success=7 default=ignore] pam_localuser.so\n",
+        "account [success=4 default=ignore] pam_localuser.so\n",
+    ],
+)
+def test_a_line_of_others_that_lets_users_past_the_block_is_named(line: str) -> None:
+    above = restricted().replace(ABOVE, ABOVE + line)
+    assert objections(above) == ["/etc/pam.d/sshd:4"]
+    assert objections(SSHD.replace(ABOVE, ABOVE + line)) == [], "everybody may come in"
+    below = restricted().replace("session    required     pam_limits.so\n", line)
+    assert objections(below) == [], "the block has refused by then"
+
+
+def test_a_line_in_an_included_file_is_named_where_it_stands() -> None:
+    assert objections(restricted(), f"{COMMON}account sufficient pam_localuser.so\n") == [
+        "/etc/pam.d/common-account:4"
+    ]
+    text = restricted().replace("@include common-account", "account include common-account")
+    assert objections(text, "account sufficient pam_localuser.so\n") == ["/etc/pam.d/common-account:1"]
+    text = restricted().replace("@include common-account", "account substack common-account")
+    assert objections(text, "account sufficient pam_localuser.so\n") == [], "a substack ends only itself"
+    assert objections(restricted().replace("common-account", "sshd")) == [], "one that includes itself"
+
+
+def test_a_line_that_undoes_what_the_block_said_is_named() -> None:
+    text = restricted() + "account [default=reset] pam_permit.so\n"
+    assert len(objections(text)) == 1

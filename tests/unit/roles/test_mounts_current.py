@@ -13,7 +13,8 @@ HOME = Mount("10.0.0.1:/home", "/home", "nfs")
 
 def test_a_line_of_others_for_the_same_place_is_found() -> None:
     text = "/dev/sda3 /home ext4 defaults 0 2\n/dev/sda1 / ext4 defaults 0 1\n"
-    assert [mount.source for mount in module.others_lines(text, "nfs_client", [HOME])] == ["/dev/sda3"]
+    found = module.others_lines(text, "nfs_client", [HOME])
+    assert [(number, mount.source) for number, mount in found] == [(1, "/dev/sda3")]
     own = module.with_block("/dev/sda1 / ext4 defaults 0 1\n", "nfs_client", [HOME])
     assert module.others_lines(own, "nfs_client", [HOME]) == []
 

@@ -26,6 +26,16 @@ def test_apt_asks_named_hosts_directly() -> None:
     ]
 
 
+def test_what_others_write_below_is_left_there_and_does_not_count() -> None:
+    text = module.environment_text("LANG=C\n", PROXY, "", [])
+    beside = f"{text}BASH_ENV=/x\n"
+    assert module.environment_text(beside, PROXY, "", []) == beside, "it stays in its place"
+    for line in ("http_proxy=http://other\n", "export HTTPS_PROXY=x\n", "  no_proxy=*\n"):
+        after = module.environment_text(f"{text}{line}", PROXY, "", [])
+        assert after == f"LANG=C\n{line}{text.removeprefix('LANG=C' + chr(10))}"
+        assert module.environment_text(after, PROXY, "", []) == after
+
+
 def test_the_environment_gets_both_spellings() -> None:
     text = module.environment_text("LANG=C", PROXY, "http://other:8080", DIRECT)
     assert text.startswith("LANG=C\n# BEGIN proxy")

@@ -131,6 +131,25 @@ def test_a_part_that_was_never_recorded_is_no_drift(monkeypatch: pytest.MonkeyPa
     assert drift() == []
 
 
+def test_what_others_say_against_it_is_named_until_it_is_gone(tmp_path: Path) -> None:
+    answer = tmp_path / "answer"
+    answer.write_text("")
+    probe = {"name": "p", "argv": ["cat", str(answer)], "must_be_empty": True}
+    recorded(probes=(probe,))
+    assert drift() == []
+    answer.write_text("/etc/x:1 says a\n/etc/x:2 says b\n")
+    said = [("objection", "/etc/x:1 says a"), ("objection", "/etc/x:2 says b")]
+    assert [(each["kind"], each["name"]) for each in drift()] == said
+    told = {"fingerprint": "f", "managed": {}, "probes": [probe]}
+    differing = host_records.record({"base": told}, ["base"], ["base"], "1.0")["differing"]
+    assert [(each["kind"], each["name"]) for each in differing] == said, "the run that records it says so"
+    assert [(each["kind"], each["name"]) for each in drift()] == said, "and it is never taken for right"
+    answer.write_text("")
+    assert drift() == []
+    answer.unlink()
+    assert [each["kind"] for each in drift()] == ["probe"], "and what cannot be asked is not known"
+
+
 def test_a_probe_is_compared_without_the_lines_that_change_by_themselves(tmp_path: Path) -> None:
     answer = tmp_path / "answer"
     answer.write_text("a\ntime 1\n")
