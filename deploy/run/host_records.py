@@ -465,7 +465,7 @@ def _write(path: str, content: dict[str, Any]) -> None:
         file.flush()
         os.fsync(file.fileno())
     os.rename(path + ".new", path)
-    _force_to_disk({os.path.dirname(path)})
+    _force_to_disk({path})
 
 
 def _beside(name: str) -> str:
@@ -613,9 +613,8 @@ def forget(phases: Iterable[str]) -> None:
 def _force_to_disk(paths: Iterable[str]) -> None:
     """All but what is on a server, which may not answer, and large files of others than root."""
     places = _remote_places()
-    for path in paths:
-        if _remote_place(path, places):
-            continue
+    here = {path for path in paths if not _remote_place(path, places)}
+    for path in here | {os.path.dirname(path) for path in here}:
         try:
             if _is_misled(path):
                 continue
@@ -643,8 +642,7 @@ def record(
     What a record speaks of is on disk before: Ansible's own modules do not see to it, and after a power cut a
     file without its content would be found only by whoever needs it.
     """
-    files = {path for told in phases.values() for path in told["managed"].get("files", ())}
-    _force_to_disk(files | {os.path.dirname(path) for path in files})
+    _force_to_disk({path for told in phases.values() for path in told["managed"].get("files", ())})
     os.makedirs(DIRECTORY, mode=0o700, exist_ok=True)
     os.chmod(DIRECTORY, 0o700)
     before = _ever_managed()

@@ -98,7 +98,7 @@ def test_drains_of_a_node_are_kept_apart(cluster: Cluster) -> None:
     cluster.on("ctl1", "scontrol", "update", "nodename=node2", "state=drain", f"reason={REASON}")
     assert f"it stays drained:\n  {REASON} (root, not by" in node("resume", "node2")
     assert "you hold no drain of it" in node("resume", "node2", expect=1)
-    assert cluster.node_states()["node2"] == "drained"
+    assert cluster.node_states()["node2"] == "drain"
     cluster.on("ctl1", "scontrol", "update", "nodename=node2", "state=resume")
     assert "in service: node1" in node("resume", "node1")
     held = json.loads(node("list", "--json"))
