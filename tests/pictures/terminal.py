@@ -52,9 +52,15 @@ def typed(command: str, columns: int) -> bytes:
     """What a command writes to a terminal of so many columns, until it ends, whatever its exit code."""
     ours, its = pty.openpty()
     fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", _LINES, columns, 0, 0))
-    environment = {**os.environ, "TERM": "xterm-256color", "COLORTERM": ""}
+    # A size that the environment names would count for more than the terminal's own.
+    own = {name: value for name, value in os.environ.items() if name not in {"COLUMNS", "LINES", "COLORTERM"}}
     with subprocess.Popen(
-        ["bash", "-c", command], stdin=its, stdout=its, stderr=its, start_new_session=True, env=environment
+        ["bash", "-c", command],
+        stdin=its,
+        stdout=its,
+        stderr=its,
+        start_new_session=True,
+        env={**own, "TERM": "xterm-256color"},
     ):
         os.close(its)
         written = b"".join(_read(ours))

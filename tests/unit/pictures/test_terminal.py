@@ -34,7 +34,8 @@ def test_colours_are_kept() -> None:
     assert seen["own"].endswith("#010203")
 
 
-def test_a_command_is_typed_in_a_terminal() -> None:
+def test_a_command_is_typed_in_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     assert _plain(terminal.typed("tput cols; test -t 1 && echo terminal; exit 3", _COLUMNS)) == [
         "40",
         "terminal",
