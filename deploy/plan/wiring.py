@@ -189,9 +189,11 @@ def _by_host(site: Site, contract: Mapping[str, Hardware], *, is_limited: bool) 
         if host.name in members["accounting"]:
             hidden = host.value("slurmctld_private_data")
             wired["slurmdbd_private_data"] = [what for what in hidden if what in _ACCOUNTED]
+        if host in site.nodes:
+            # Known before the node's contract is, which it becomes a part of.
+            wired["slurmd_scratch_directory"] = host.value("scratch_directory")
         if host.name in members["compute"]:
             wired["slurmd_contract"] = hardware_of(host, contract)
-            wired["slurmd_scratch_directory"] = host.value("scratch_directory")
             wired["slurmd_required_mounts"] = required_mounts(site, host)
         wired |= software_variables(site, host, hardware_of(host, contract))
         wired |= host_storage(site, host)

@@ -155,7 +155,7 @@ def half_connected(name: str, port: int, seconds: float = _CONNECTION_SECONDS) -
     it. slurmd logs errors of each one that is opened and closed without a word.
     """
     family, _, _, _, place = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)[0]
-    address = place[0]
+    address = str(place[0])
     with socket.socket(family, socket.SOCK_DGRAM) as way:
         way.connect(place)
         own = way.getsockname()[0]
