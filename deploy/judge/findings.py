@@ -96,7 +96,6 @@ _SUDO_AND_PYTHON = (
         *_PYTHON_UNUSABLE,
     ),
 )
-_DIED = "module-died"
 _REPORT_IT = (
     "see to what the message names on {name}, and run it again; if that is as it should be, this is a fault "
     "of deploy: report it with what deploy report INVENTORY says"
@@ -117,7 +116,7 @@ def findings_of(result: HostResult, address: str = "") -> tuple[Finding, ...]:
     if found is None and is_unreachable:
         found = _meaning("", "host-unreachable", result.message, "ssh {address}")
     if found is None and result.message.startswith(DIED):
-        found = _meaning("", _DIED, f"{result.title}: {result.message}", _REPORT_IT)
+        found = _meaning("", "module-died", f"{result.title}: {result.message}", _REPORT_IT)
     if found is None:
         return ()
     hint = found.hint.format(name=result.host, address=address or result.host)
@@ -129,7 +128,7 @@ def is_refused(events: Iterable[Event]) -> bool:
     return any(
         result.is_trouble
         and result.status is Status.FAILED
-        and any(finding.reference != _DIED for finding in findings_of(result))
+        and any(finding.reference != "module-died" for finding in findings_of(result))
         for result in with_findings(events)
     )
 

@@ -30,6 +30,7 @@ ORDER: tuple[str, ...] = (
     "plugin",
     "containers",
     "qos",
+    "mail",
     "controller",
     "gpu",
     "mig",

@@ -46,6 +46,8 @@ _SLURM_COMPONENTS: tuple[tuple[str, str], ...] = (
 _STRATUM_WITHOUT_UPSTREAM = 10
 _ACCOUNTED = ("jobs", "reservations", "usage", "users")
 """What slurmdbd, too, can hide from users; slurmdbd.conf(5), PrivateData."""
+MAIL_PROGRAM = "/usr/bin/mail"
+"""What the packages of the role mail_relay bring."""
 CHECK_GROUP = "phase_check"
 """Hosts with more to do than to keep a list, and the controllers: what others may do depends on them."""
 JOBS_GROUP = "phase_jobs"
@@ -140,6 +142,7 @@ def shared_variables(site: Site, contract: Mapping[str, Hardware]) -> Mapping[st
             "slurmctld_database_host": servers[0],
             "slurmctld_nodes": [_node(host, contract) for host in site.nodes if host.name in known],
             "slurmctld_task_prolog": task_prolog(site, TASK_PROLOG),
+            "slurmctld_mail_program": MAIL_PROGRAM if _value(site, "mail_relay_host") else "",
             "slurmctld_x11": any(host.value("ssh_server_x11_forwarding") for host in site.logins),
             "slurmctld_added_partitions": validation_partitions(site),
             "slurmctld_partition_nodes": partition_nodes,
@@ -188,6 +191,9 @@ def _by_host(site: Site, contract: Mapping[str, Hardware], *, is_limited: bool) 
         if host.name in members["accounting"]:
             hidden = host.value("slurmctld_private_data")
             wired["slurmdbd_private_data"] = [what for what in hidden if what in _ACCOUNTED]
+        if host in site.nodes:
+            # Known before the node's contract is, which it becomes a part of.
+            wired["slurmd_scratch_directory"] = host.value("scratch_directory")
         if host.name in members["compute"]:
             wired["slurmd_contract"] = hardware_of(host, contract)
             wired["slurmd_required_mounts"] = required_mounts(site, host)

@@ -90,6 +90,9 @@ SELECTORS: Mapping[str, Selector] = {
     "with_cuda": _having(has_cuda),
     "with_dcgm": _having(has_dcgm),
     "with_container_toolkit": _having(has_container_toolkit),
+    "with_mail_relay": lambda site: [
+        host for host in site.controllers if host.variables.get("mail_relay_host")
+    ],
     "with_mpi": lambda site: [host for host in slurm_hosts(site) if host.variables.get("openmpi_packages")],
     "with_apptainer": _of_users("apptainer_version"),
     "with_ml_stack": _of_users("ml_stack_environments"),

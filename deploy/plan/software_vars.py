@@ -25,6 +25,8 @@ def software_variables(site: Site, host: Host, hardware: Mapping[str, Any]) -> V
         wired |= {} if builds else {"ml_stack_packages": []}
     if NODE in host.groups:
         wired["node_health_contract"] = hardware
+        finds = any(master.value("slurmctld_gres_autodetect") == "nvml" for master in site.controllers)
+        wired["slurmd_nvml_plugin"] = default_of("mig_slurm_plugin") if finds and hardware.get("gpus") else ""
         wired["openmpi_slurm_daemons"] = ["slurmd"]
     if MASTER in host.groups:
         wired["slurmctld_health_check_program"] = HEALTH_CHECK_PROGRAM

@@ -465,7 +465,7 @@ def _write(path: str, content: dict[str, Any]) -> None:
         file.flush()
         os.fsync(file.fileno())
     os.rename(path + ".new", path)
-    _force_to_disk({path})
+    _force_to_disk({os.path.dirname(path)})
 
 
 def _beside(name: str) -> str:
@@ -610,11 +610,16 @@ def forget(phases: Iterable[str]) -> None:
     _force_to_disk({DIRECTORY})
 
 
-def _force_to_disk(paths: Iterable[str]) -> None:
-    """All but what is on a server, which may not answer, and large files of others than root."""
+def _force_files_to_disk(paths: Iterable[str]) -> None:
+    """Files with their directories; not those on a server, which may not answer."""
     places = _remote_places()
     here = {path for path in paths if not _remote_place(path, places)}
-    for path in here | {os.path.dirname(path) for path in here}:
+    _force_to_disk(here | {os.path.dirname(path) for path in here})
+
+
+def _force_to_disk(paths: Iterable[str]) -> None:
+    """All but large files of others than root."""
+    for path in paths:
         try:
             if _is_misled(path):
                 continue
@@ -642,7 +647,7 @@ def record(
     What a record speaks of is on disk before: Ansible's own modules do not see to it, and after a power cut a
     file without its content would be found only by whoever needs it.
     """
-    _force_to_disk({path for told in phases.values() for path in told["managed"].get("files", ())})
+    _force_files_to_disk({path for told in phases.values() for path in told["managed"].get("files", ())})
     os.makedirs(DIRECTORY, mode=0o700, exist_ok=True)
     os.chmod(DIRECTORY, 0o700)
     before = _ever_managed()

@@ -17,7 +17,7 @@ from deploy.site.plain_yaml import NotReadable, parse_mapping, read_text
 
 FILE_NAME = "hardware.yml"
 VARIABLE = "slurmd_hardware"
-_KEYS = ("cpus", "sockets", "cores_per_socket", "threads_per_core", "memory_mb", "gpus")
+_KEYS = ("cpus", "sockets", "cores_per_socket", "threads_per_core", "memory_mb", "tmp_disk_mb", "gpus")
 _NEEDED = frozenset({"cpus", "memory_mb", "gpus"})
 _HEADER = """\
 # What each compute node had when deploy first saw it: the contract Slurm's configuration is made from.
@@ -26,8 +26,8 @@ _HEADER = """\
 """
 
 Hardware = Mapping[str, Any]
-"""Counts ``cpus``, ``sockets``, ``cores_per_socket``, ``threads_per_core``; ``memory_mb`` in MiB; ``gpus``, a
-list of ``type`` and ``count``."""
+"""Counts ``cpus``, ``sockets``, ``cores_per_socket``, ``threads_per_core``; ``memory_mb`` and ``tmp_disk_mb``
+in MiB; ``gpus``, a list of ``type`` and ``count``."""
 Contract = Mapping[str, Hardware]
 """The hardware of compute nodes, by name."""
 

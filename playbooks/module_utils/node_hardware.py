@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Callable
@@ -63,6 +64,16 @@ def discover_hardware(run: Callable[[list[str]], str]) -> Hardware:
     hardware = read_hardware(run)
     gpus = hardware.get("gpus") or undriven_gpus(Path("/sys"))
     return hardware if gpus is None else {**hardware, "gpus": gpus}
+
+
+def disk_mb(directory: Path, statvfs: Callable[[Path], os.statvfs_result] = os.statvfs) -> int:
+    """MiB of the file system that a directory is on, or will be where it is yet to be made; in whole GiB.
+
+    All blocks, free or not, as slurmd counts what it holds against TmpDisk. Nodes that are alike stay alike.
+    """
+    place = next(path for path in (directory, *directory.parents) if path.exists())
+    found = statvfs(place)
+    return found.f_blocks * found.f_frsize // 2**30 * 1024
 
 
 def undriven_gpus(sys: Path) -> list[dict[str, Any]] | None:

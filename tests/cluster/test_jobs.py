@@ -62,3 +62,8 @@ def test_a_user_without_an_account_may_not_submit(cluster: Cluster) -> None:
     cluster.on("ctl1", "useradd", "--system", "guest")
     out = cluster.as_user("srun hostname", user="guest", expect=1)
     assert "Invalid account" in out
+
+
+def test_a_job_may_ask_for_room_on_the_nodes_scratch(cluster: Cluster) -> None:
+    assert cluster.as_user("srun --quiet --tmp=1G -w node1 hostname").strip() == "node1"
+    assert "not available" in cluster.as_user("srun --tmp=900T hostname", expect=1)

@@ -61,6 +61,7 @@ def expect_nothing_left(cluster: Cluster, before: list[str]) -> None:
 
 def test_a_healthy_cluster_passes_and_nothing_is_left(cluster: Cluster, tmp_path: Path) -> None:
     before = traces(cluster)
+    cluster.on("node1", "truncate", "--size=0", "/var/log/slurm/slurmd.log")
     found = validated(
         cluster, "--junit", str(tmp_path / "v.xml"), "--html", str(tmp_path / "v.html"), expect=0
     )
@@ -70,6 +71,8 @@ def test_a_healthy_cluster_passes_and_nothing_is_left(cluster: Cluster, tmp_path
     assert {outcomes[name] for name in elsewhere} == {"not applicable"}
     assert all("install" in found[name]["verdicts"][0]["message"] for name in NEEDS_PROGRAMS)
     assert 'failures="0"' in (tmp_path / "v.xml").read_text()
+    # A connection that is opened and closed without a word is an error to slurmd.
+    assert "Zero Bytes" not in cluster.on("node1", "cat", "/var/log/slurm/slurmd.log")
     assert "deploy-validate" not in before[0]
     expect_nothing_left(cluster, before)
     assert (tmp_path / "v.html").read_text().count("<details") == len(found)

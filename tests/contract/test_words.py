@@ -43,13 +43,13 @@ def banned(text: str) -> list[str]:
 
 
 def test_banned_words_are_found() -> None:
-    text = "Mend it: it is another than X,\nand what it tells of is held\nagainst Y. It was previewed."
+    text = "Mend it: it is another than X,\nand what it tells of is held\nagainst Y. It was foretold."
     assert [said.partition(":")[0] for said in banned(text)] == [
         "Mend",
         "is another than",
         "tells of",
         "held against",
-        "previewed",
+        "foretold",
     ]
     assert banned("mended_by: it holds the key. It amends nothing, against all odds") == []
 

@@ -5,12 +5,14 @@ Changes nothing. ``look``, ``unseal`` and ``leftovers`` are called, each with a 
 
 from __future__ import annotations
 
+import errno
 import glob
 import hashlib
 import os
 import pwd
 import re
 import socket
+import struct
 import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -36,6 +38,9 @@ _CONNECTION_SECONDS = 3
 _SECONDS_TO_END = 0.5
 # stat(1): the size of a block, blocks that a user may take and all, files that are free and all.
 _ASK_SPACE = ("stat", "--file-system", "--format=%S %a %b %d %c", "--")
+_PACKET = 65536
+_TCP_HEADER = 20
+_SYN, _RST = 2, 4
 _ENVIRONMENT = {
     **os.environ,
     "LC_ALL": "C",
@@ -147,15 +152,76 @@ def addresses(names: list[str]) -> dict[str, list[str]]:
     return found
 
 
+def half_connected(name: str, port: int, seconds: float = _CONNECTION_SECONDS) -> str:
+    """Why a port takes no connection, empty when it does. Raises OSError.
+
+    The connection is asked for and, once it is granted, not taken (RFC 9293, 3.5): the daemon never hears of
+    it. slurmd logs errors of each one that is opened and closed without a word.
+    """
+    family, _, _, _, place = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)[0]
+    address = str(place[0])
+    with socket.socket(family, socket.SOCK_DGRAM) as way:
+        way.connect(place)
+        own = way.getsockname()[0]
+    # Held, so that nobody else uses the port; the kernel knows of no connection there, and refuses the grant.
+    with socket.socket(family, socket.SOCK_STREAM) as held, _raw(family) as raw:
+        held.bind((own, 0))
+        ours, deadline = held.getsockname()[1], time.monotonic() + seconds
+        raw.bind((own, 0))
+        while (left := deadline - time.monotonic()) > 0:
+            raw.sendto(asking(family, own, address, ours, port), (address, 0))
+            until = time.monotonic() + min(left, 1)
+            while (wait := until - time.monotonic()) > 0:
+                raw.settimeout(wait)
+                try:
+                    packet, sender = raw.recvfrom(_PACKET)
+                except socket.timeout:  # noqa: UP041 - another class before Python 3.10
+                    break
+                answer = answered(
+                    packet[(packet[0] & 15) * 4 if family == socket.AF_INET else 0 :], port, ours
+                )
+                if sender[0] == address and answer is not None:
+                    return answer
+    return os.strerror(errno.ETIMEDOUT)
+
+
+def _raw(family: int) -> socket.socket:
+    return socket.socket(family, socket.SOCK_RAW, socket.IPPROTO_TCP)
+
+
+def asking(family: int, own: str, address: str, ours: int, port: int) -> bytes:
+    """The TCP segment that asks for a connection, with its checksum over addresses and itself."""
+    ends = socket.inet_pton(family, own) + socket.inet_pton(family, address)
+    start = int.from_bytes(os.urandom(4), "big")
+    first, last = struct.pack("!HHIIBBH", ours, port, start, 0, 5 << 4, _SYN, 65535), struct.pack("!H", 0)
+    counted = ends + struct.pack("!HH", socket.IPPROTO_TCP, len(first) + 4) + first + last + last
+    total = sum(struct.unpack(f"!{len(counted) // 2}H", counted))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return first + struct.pack("!H", ~total & 0xFFFF) + last
+
+
+def answered(segment: bytes, port: int, ours: int) -> str | None:
+    """What a TCP segment says to our asking: empty, or why not; None where it is about something else."""
+    if len(segment) < _TCP_HEADER or struct.unpack("!HH", segment[:4]) != (port, ours):
+        return None
+    if segment[13] & _RST:
+        return os.strerror(errno.ECONNREFUSED)
+    return "" if segment[13] & _SYN else None
+
+
 def refusals(peers: list[list[Any]]) -> dict[str, str]:
     """By ``name:port``, why no connection came about; a peer that accepts one is not in it."""
 
     def refusal(peer: list[Any]) -> str:
         try:
-            socket.create_connection((peer[1], peer[2]), _CONNECTION_SECONDS).close()
+            try:
+                return half_connected(peer[1], peer[2])
+            except PermissionError:  # in a container that may not
+                socket.create_connection((peer[1], peer[2]), _CONNECTION_SECONDS).close()
+                return ""
         except OSError as problem:
             return problem.strerror or str(problem)
-        return ""
 
     with ThreadPoolExecutor(max_workers=16) as pool:
         found = list(pool.map(refusal, peers))

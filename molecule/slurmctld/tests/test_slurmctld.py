@@ -59,6 +59,16 @@ def test_settings_are_in_force(on: On, machine: str) -> None:
     assert "enable_configless" in shown["SlurmctldParameters"]
 
 
+def test_who_asks_for_a_mail_is_told_that_none_will_come(on: On, machine: str) -> None:
+    told = {}
+    for option in ("--mail-type=END,FAIL", "--mail-type=NONE", "--comment=x"):
+        answer = on(machine, "sbatch", "--parsable", "--hold", option, "--wrap=true")
+        on(machine, "scancel", answer.stdout.strip())
+        told[option] = answer.stderr
+    assert "no mail will come" in told.pop("--mail-type=END,FAIL")
+    assert set(told.values()) == {""}
+
+
 def test_devices_of_gpus_are_numbered_through(on: On, machine: str) -> None:
     lines = on(machine, "cat", "/etc/slurm/gres.conf").stdout.splitlines()
     assert lines[1:] == [
@@ -66,6 +76,21 @@ def test_devices_of_gpus_are_numbered_through(on: On, machine: str) -> None:
         "NodeName=node1 Name=gpu Type=a100 File=/dev/nvidia[0-1]",
         "NodeName=node1 Name=gpu Type=t4 File=/dev/nvidia2",
     ]
+
+
+def test_only_nodes_with_gpus_look_for_them(converge: Converge) -> None:
+    answer = converge("--check", "--diff", tags="configure,service", slurmctld_gres_autodetect="nvml")
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    added = re.findall(r"^\+(.*AutoDetect.*)$", answer.stdout, re.MULTILINE)
+    assert added == ["NodeName=node1 AutoDetect=nvml"] * len(MACHINES)
+
+
+def test_a_job_may_ask_for_room_on_the_nodes_disk(on: On, machine: str) -> None:
+    assert settings(on, machine)["TmpFS"] == "/var/tmp"
+    job = on(machine, "sbatch", "--parsable", "--tmp=1G", "--wrap=true").stdout.strip()
+    on(machine, "scancel", job)
+    refused = on(machine, "sbatch", "--parsable", "--tmp=3G", "--wrap=true", check=False)
+    assert "Requested node configuration is not available" in refused.stderr
 
 
 def test_parameter_with_an_empty_value_is_not_written(on: On, machine: str) -> None:
@@ -126,6 +151,7 @@ def test_the_queue_is_not_left_behind_unasked(on: On, converge: Converge, waitin
 def started_before_the_node_came(on: On, converge: Converge) -> Iterator[dict[str, str]]:
     started = {name: entered(on, name) for name in MACHINES}
     node = {"name": "node3", "address": "127.0.0.13", "hardware": {"cpus": 4, "memory_mb": 2000}}
+    node["scratch"] = {"directory": "/var/tmp"}
     answer = converge(tags="configure,service", more_nodes=[node])
     assert answer.returncode == 0, answer.stdout + answer.stderr
     yield started

@@ -1,8 +1,10 @@
 #!/usr/bin/python
 """Ansible module: what a compute node has, and whether that is less than its contract."""
 
+from pathlib import Path
+
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.node_hardware import discover_hardware, read_hardware, shortfalls
+from ansible.module_utils.node_hardware import discover_hardware, disk_mb, read_hardware, shortfalls
 
 DOCUMENTATION = r"""
 module: slurm_hardware
@@ -15,12 +17,16 @@ options:
     description: The hardware contract; keys that are left out are not held against the machine.
     type: dict
     default: {}
+  scratch:
+    description: Where jobs' private directories are, for C(tmp_disk_mb). Left out, that is not read.
+    type: path
 author: [the maintainers of this project]
 """
 
 RETURN = r"""
 hardware:
-  description: cpus, sockets, cores_per_socket, threads_per_core, memory_mb, gpus (list of type and count).
+  description: >-
+    cpus, sockets, cores_per_socket, threads_per_core, memory_mb, tmp_disk_mb, gpus (list of type and count).
   type: dict
   returned: always
 deploy_answer:
@@ -37,11 +43,14 @@ deploy_manages:
 def main() -> None:
     """Read the machine, compare."""
     module = AnsibleModule(
-        argument_spec={"expected": {"type": "dict", "default": {}}}, supports_check_mode=True
+        argument_spec={"expected": {"type": "dict", "default": {}}, "scratch": {"type": "path"}},
+        supports_check_mode=True,
     )
     expected = module.params["expected"]
     read = read_hardware if expected else discover_hardware
     hardware = read(lambda command: str(module.run_command(command, check_rc=True)[1]))
+    if module.params["scratch"]:
+        hardware["tmp_disk_mb"] = disk_mb(Path(module.params["scratch"]))
     less = shortfalls(expected, hardware)
     if less:
         module.fail_json(

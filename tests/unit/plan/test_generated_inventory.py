@@ -408,3 +408,27 @@ def test_windows_open_everywhere_or_nowhere(tmp_path: Path) -> None:
         assert groups["phase_controller"]["vars"]["slurmctld_x11"] is wanted
         having = {name for name, host in hosts.items() if "xauth" in host["bootstrap_packages"]}
         assert having == ({"login1", "node1", "node2"} if wanted else set())
+
+
+def test_a_site_with_a_mail_server_has_slurm_send_by_it(tmp_path: Path) -> None:
+    for name, text, program in (
+        ("with", "mail_relay_host: smtp.example\n", "/usr/bin/mail"),
+        ("without", "", ""),
+    ):
+        place = tmp_path / name
+        place.mkdir()
+        groups = wired(read_site(write_site(place, files={"group_vars/all.yml": text})))
+        assert groups["phase_controller"]["vars"]["slurmctld_mail_program"] == program
+        assert groups.get("phase_mail", {"hosts": {}})["hosts"].keys() == ({"ctl1"} if program else set())
+
+
+def test_a_node_is_asked_for_the_size_of_its_scratch_before_its_contract_is_known(tmp_path: Path) -> None:
+    files = {
+        "group_vars/slurm-node.yml": "slurmd_weight: 1\n",
+        "host_vars/node2.yml": "scratch_directory: /scratch\n",
+    }
+    site = read_site(write_site(tmp_path, files=files))
+    write_discovery(tmp_path / "generated.json", site, build_plan(site, {}), {}, site.nodes)
+    hosts = json.loads((tmp_path / "generated.json").read_text())["all"]["children"]["phase_check"]["hosts"]
+    told = {name: host.get("slurmd_scratch_directory") for name, host in hosts.items()}
+    assert told == {"ctl1": None, "login1": None, "node1": "/var/spool/scratch", "node2": "/scratch"}

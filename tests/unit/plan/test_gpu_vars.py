@@ -147,3 +147,16 @@ def test_only_nodes_with_gpus_have_an_exporter_as_far_as_is_known(tmp_path: Path
 
     assert has_exporter(contract) == [["node2"]] * 6
     assert has_exporter({}) == [[]] * 6
+
+
+@pytest.mark.parametrize(
+    ("text", "plugin"), [("", ""), ("slurmctld_gres_autodetect: nvml", "slurm-wlm-nvml-plugin")]
+)
+def test_nodes_whose_gpus_slurm_finds_get_what_finds_them(tmp_path: Path, text: str, plugin: str) -> None:
+    without = {"cpus": 4, "memory_mb": 8000, "gpus": []}
+    hardware = {"node1": {**without, "gpus": [{"type": "a100", "count": 2}]}, "node2": without}
+    files = {"group_vars/all.yml": f"{text}\n", "group_vars/slurm-node.yml": "slurmd_weight: 1\n"}
+    site = read_site(write_site(tmp_path, files=files))
+    groups = generated_inventory(site, build_plan(site, hardware), hardware)["all"]["children"]
+    hosts = groups["phase_check"]["hosts"]
+    assert (hosts["node1"]["slurmd_nvml_plugin"], hosts["node2"]["slurmd_nvml_plugin"]) == (plugin, "")

@@ -1,5 +1,6 @@
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -87,3 +88,14 @@ def test_this_machine_can_be_read() -> None:
     found = hardware.read_hardware(lambda command: subprocess.check_output(command, text=True))
     assert found["cpus"] >= 1
     assert found["memory_mb"] > 100
+
+
+def test_the_disk_of_a_directory_that_is_yet_to_be_made(tmp_path: Path) -> None:
+    asked: list[Path] = []
+
+    def statvfs(path: Path) -> SimpleNamespace:
+        asked.append(path)
+        return SimpleNamespace(f_blocks=2_000_001, f_frsize=4096, f_bfree=1)
+
+    assert hardware.disk_mb(tmp_path / "a/b", statvfs) == 7168
+    assert asked == [tmp_path]

@@ -383,7 +383,7 @@ def test_what_is_large_and_a_users_own_is_not_forced_to_disk(
     (home / ".ssh").symlink_to("/etc")
     for path in (home, home / ".ssh", large, small):
         os.chown(path, 65534, 65534, follow_symlinks=False)
-    host_records._force_to_disk({*map(str, (large, small, home / ".ssh/hostname"))})
+    host_records._force_files_to_disk({*map(str, (large, small, home / ".ssh/hostname"))})
     assert sorted(forced) == sorted(map(str, (small, tmp_path)))
 
 

@@ -2,6 +2,7 @@
 
 import os
 import socket
+import struct
 from pathlib import Path
 
 import pytest
@@ -76,6 +77,34 @@ def test_names_and_ways() -> None:
         assert host.refusals([["open", "127.0.0.1", port]]) == {}
     assert host.refusals([["shut", "127.0.0.1", port]]) == {f"shut:{port}": "Connection refused"}
     assert host.refusals([]) == {}
+
+
+def test_a_connection_is_asked_for_with_a_checksum_that_adds_up() -> None:
+    for family, own, address in (
+        (socket.AF_INET, "10.0.0.1", "10.0.0.2"),
+        (socket.AF_INET6, "fd00::1", "fd00::2"),
+    ):
+        segment = host.asking(family, own, address, 40001, 6818)
+        ends = socket.inet_pton(family, own) + socket.inet_pton(family, address)
+        words = struct.unpack(f"!{len(ends) // 2 + 12}H", ends + struct.pack("!HH", 6, 20) + segment)
+        assert sum(words) % 0xFFFF == 0
+        assert (struct.unpack("!HH", segment[:4]), segment[13]) == ((40001, 6818), 2)
+
+
+@pytest.mark.parametrize(
+    ("ports", "flags", "answer"),
+    [
+        ((6818, 40001), 0x12, ""),
+        ((6818, 40001), 0x14, "Connection refused"),
+        ((6818, 40001), 0x10, None),
+        ((22, 40001), 0x12, None),
+        ((6818, 40002), 0x12, None),
+    ],
+)
+def test_what_is_answered(ports: tuple[int, int], flags: int, answer: str | None) -> None:
+    segment = struct.pack("!HHIIBBHHH", *ports, 1, 2, 5 << 4, flags, 0, 0, 0)
+    assert host.answered(segment, 6818, 40001) == answer
+    assert host.answered(segment[:12], 6818, 40001) is None
 
 
 def test_mounts_and_space() -> None:
