@@ -136,16 +136,18 @@ def login_shell(user: str | None) -> dict[str, Any] | None:
         return None
     shell = told.pw_shell or "/bin/sh"
     environment = {"HOME": told.pw_dir, "USER": told.pw_name, "LOGNAME": told.pw_name, "SHELL": shell}
+    # As the user: root may not look into a home on a file server that takes it for nobody.
+    at_home = ("/bin/sh", "-c", 'cd || cd /; exec "$0" -l -c "$1"', shell, f"echo {_MARK}$(umask)")
     # A file, not a pipe: what a profile leaves in the background would keep that open.
     with tempfile.TemporaryFile() as output:
         try:
             process = subprocess.Popen(
-                (shell, "-l", "-c", f"echo {_MARK}$(umask)"),
+                at_home,
                 user=told.pw_uid,
                 group=told.pw_gid,
                 extra_groups=os.getgrouplist(told.pw_name, told.pw_gid),
                 env={**environment, "PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C"},
-                cwd=told.pw_dir if os.path.isdir(told.pw_dir) else "/",
+                cwd="/",
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,

@@ -81,8 +81,17 @@ def test_login_shell(shell: Path, text: str, why: str, umask: str, monkeypatch: 
     assert bool(told["why"]) is bool(why)
 
 
+def test_a_login_shell_begins_at_home(shell: Path, tmp_path: Path) -> None:
+    shell.write_text("#!/bin/sh\npwd >$0.told\n")
+    shell.chmod(0o755)
+    surroundings.login_shell("me")
+    assert Path(f"{shell}.told").read_text().strip() == str(tmp_path)
+
+
 def test_no_login_shell(shell: Path) -> None:
-    assert surroundings.login_shell("me") == {"why": f"{shell}: No such file or directory", "umask": ""}
+    told = surroundings.login_shell("me")
+    assert told is not None
+    assert told["why"].endswith(f"{shell}: not found")
     assert surroundings.login_shell(None) is None
 
 
