@@ -14,7 +14,7 @@ from deploy.errors import ExitCode, error
 from deploy.lab.apt_settings import read_options, read_sources
 from deploy.lab.image import bootstrap, ensure_programs
 from deploy.lab.locks import exclusive
-from deploy.lab.podman import query
+from deploy.lab.podman import podman, query, succeeds
 from deploy.lab.recipe import PACKAGES, RELEASES, UNITS, Recipe, host_entries, quiet_entries
 from deploy.lab.tarball import Entry
 
@@ -79,24 +79,18 @@ ExecStart=/usr/bin/touch /var/lib/lab-files
 WantedBy=sysinit.target
 """
 
-# The modules are those of the kernel that runs, which is no package of the machine.
-_FSTAB = """\
-/dev/ubda / ext4 defaults 0 1
-none /usr/lib/modules hostfs ro,hostfs=/usr/lib/uml/modules 0 0
-"""
-
 
 def disk_entries() -> list[Entry]:
     """The lab's own files on the disk; nothing in them belongs to one machine."""
-    networkd = "systemd-networkd.service"
+    networkd, online = "systemd-networkd.service", "systemd-networkd-wait-online.service"
     return [
         *host_entries(),
         *quiet_entries(),
-        Entry("/etc/fstab", _FSTAB),
-        Entry("/usr/lib/modules", mode=0o755),
+        Entry("/etc/fstab", "/dev/ubda / ext4 defaults 0 1\n"),
         Entry(f"{UNITS}/lab-files.service", _FILES_UNIT),
         Entry(f"{UNITS}/sysinit.target.wants/lab-files.service", link="../lab-files.service"),
         Entry(f"{UNITS}/multi-user.target.wants/{networkd}", link=f"/usr/lib/systemd/system/{networkd}"),
+        Entry(f"{UNITS}/network-online.target.wants/{online}", link=f"/usr/lib/systemd/system/{online}"),
     ]
 
 
@@ -106,33 +100,14 @@ def start_entry() -> Entry:
 
 
 def ensure_disk(release: str) -> Path:
-    """The disk image of a release, made unless there is one of the same recipe. Raises DeployError."""
+    """The disk image of a release, and the kernel for it, made unless they are there. Raises DeployError."""
     if release not in RELEASES:
         raise error(
             "lab-release",
             f"no disk can be made of {release}: machines with a kernel of their own run Debian",
             hint=f"type --release with one of: {', '.join(RELEASES)}",
         )
-    recipe = Recipe(
-        release=release,
-        sources=tuple(read_sources(release)),
-        apt_options=tuple(read_options()),
-        packages=(*PACKAGES, "udev", "e2fsprogs", "xfsprogs"),
-        files=tuple(disk_entries()),
-    )
-    digest = hashlib.sha256("\0".join((recipe.digest, *_FORMAT, str(_BYTES))).encode()).hexdigest()[:16]
-    disk = _CACHE / f"{release}-{digest}.raw"
-    with exclusive(f"disk-{release}"):
-        if not disk.exists():
-            _CACHE.mkdir(parents=True, exist_ok=True)
-            _make(recipe, disk)
-            _drop_others(disk, release)
-    return disk
-
-
-def ensure_kernel() -> str:
-    """The image of podman's with user-mode Linux and what its start wants, made if needed."""
-    recipe = Recipe(
+    kernel = Recipe(
         release=_KERNEL_RELEASE,
         sources=tuple(read_sources(_KERNEL_RELEASE, suites=("",))),
         apt_options=tuple(read_options()),
@@ -140,8 +115,24 @@ def ensure_kernel() -> str:
         files=(),
         installs=False,
     )
-    ensure_programs(recipe, KERNEL_IMAGE)
-    return KERNEL_IMAGE
+    recipe = Recipe(
+        release=release,
+        sources=tuple(read_sources(release)),
+        apt_options=tuple(read_options()),
+        packages=(*PACKAGES, "udev", "e2fsprogs", "xfsprogs"),
+        files=tuple(disk_entries()),
+    )
+    digest = hashlib.sha256(
+        "\0".join((kernel.digest, recipe.digest, *_FORMAT, str(_BYTES))).encode()
+    ).hexdigest()[:16]
+    disk = _CACHE / f"{release}-{digest}.raw"
+    ensure_programs(kernel, KERNEL_IMAGE)
+    with exclusive(f"disk-{release}"):
+        if not disk.exists():
+            _CACHE.mkdir(parents=True, exist_ok=True)
+            _make(recipe, disk)
+            _drop_others(disk, release)
+    return disk
 
 
 def _drop_others(new: Path, release: str) -> None:
@@ -158,6 +149,7 @@ def _make(recipe: Recipe, disk: Path) -> None:
         overlay, tree, new = Path(scratch, "overlay.tar"), Path(scratch, "tree"), Path(scratch, "new.raw")
         overlay.write_bytes(recipe.overlay)
         bootstrap(recipe, overlay, tree)
+        _copy_modules(tree)
         with new.open("wb") as handle:
             handle.truncate(_BYTES)
         made = subprocess.run(
@@ -175,3 +167,12 @@ def _make(recipe: Recipe, disk: Path) -> None:
                 exit_code=ExitCode.FAILED,
             )
         new.rename(disk)
+
+
+def _copy_modules(tree: Path) -> None:
+    # No package of the machine has those of its kernel, and units want some before others could be mounted.
+    container = podman("create", KERNEL_IMAGE, "true")
+    try:
+        podman("cp", f"{container}:/usr/lib/uml/modules", str(tree / "usr/lib/modules"))
+    finally:
+        succeeds("rm", container)

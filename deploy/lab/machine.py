@@ -15,6 +15,7 @@ PACKAGES = (
     "netavark",
     "iptables",
     "mmdebstrap",
+    "e2fsprogs",
     "uidmap",
     "iproute2",
     "openssh-client",

@@ -28,6 +28,7 @@ class Cluster:
     name: str
     directory: Path
     release: str
+    machines: str = "containers"
 
     @property
     def inventory(self) -> Path:
@@ -76,7 +77,12 @@ class Cluster:
 
     def on(self, host: str, *command: str, expect: int | None = 0, seconds: float = 120) -> str:
         """Standard output of a root command on a host."""
-        return run(*inside(container_name(self.name, host), *command), expect=expect, seconds=seconds).stdout
+        call = (
+            inside(container_name(self.name, host), *command)
+            if self.machines == "containers"
+            else (*DEPLOY, "lab", "exec", "--name", self.name, host, "--", *command)
+        )
+        return run(*call, expect=expect, seconds=seconds).stdout
 
     def as_user(
         self,
@@ -89,8 +95,12 @@ class Cluster:
     ) -> str:
         """Output of a user's login shell that runs a script, as if typed after ssh to the login node."""
         command = ("su", "--login", user, "--command", script)
-        container = container_name(self.name, host)
-        result = run("podman", "exec", container, *command, expect=expect, seconds=seconds)
+        call = (
+            ("podman", "exec", container_name(self.name, host), *command)
+            if self.machines == "containers"
+            else (*DEPLOY, "lab", "exec", "--name", self.name, host, "--", *command)
+        )
+        result = run(*call, expect=expect, seconds=seconds)
         return result.stdout + result.stderr
 
     def node_states(self) -> dict[str, str]:
@@ -119,12 +129,16 @@ class Cluster:
 
 @contextmanager
 def booted(
-    name: str, places: pytest.TempPathFactory, *options: str, release: str = "trixie"
+    name: str,
+    places: pytest.TempPathFactory,
+    *options: str,
+    release: str = "trixie",
+    machines: str = "containers",
 ) -> Iterator[Cluster]:
     """Machines of a new lab, nothing deployed yet; removed at the end in any case."""
-    made = Cluster(f"test-{name}-{os.getpid()}", places.mktemp(name), release)
+    made = Cluster(f"test-{name}-{os.getpid()}", places.mktemp(name), release, machines)
     try:
-        made.up("--release", release, *options)
+        made.up("--release", release, "--machines", machines, *options)
         yield made
     finally:
         made.down()

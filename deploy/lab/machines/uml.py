@@ -13,16 +13,7 @@ from pathlib import Path
 from deploy.errors import error
 from deploy.lab.addresses import mac_address
 from deploy.lab.directory import LabDirectory
-from deploy.lab.disk import (
-    DISK,
-    DISK_LABEL,
-    FILES,
-    KERNEL_IMAGE,
-    START,
-    ensure_disk,
-    ensure_kernel,
-    start_entry,
-)
+from deploy.lab.disk import DISK, DISK_LABEL, FILES, KERNEL_IMAGE, START, ensure_disk, start_entry
 from deploy.lab.machine import Machine, require_tools
 from deploy.lab.machines.kind import NewHost
 from deploy.lab.podman import podman
@@ -72,7 +63,6 @@ class UserMode:
 
     def ensure_image(self, release: str) -> str:
         """The path of a disk image, which machines share and do not write to."""
-        ensure_kernel()
         return str(ensure_disk(release))
 
     def container(self, host: NewHost, machine: Machine) -> list[str]:  # noqa: ARG002 - a kernel of its own

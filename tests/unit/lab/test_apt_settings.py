@@ -35,6 +35,12 @@ def test_another_release_comes_from_the_same_mirrors(tmp_path: Path) -> None:
     ]
 
 
+def test_a_release_that_is_not_stable_has_one_suite(tmp_path: Path) -> None:
+    assert source_lines(TARGETS, "bookworm", "forky", tmp_path / "none", suites=("",)) == [
+        "deb http://mirror.example/debian/ forky main contrib"
+    ]
+
+
 def test_nothing_of_debian_means_the_default_mirror(tmp_path: Path) -> None:
     assert source_lines("", "bookworm", "trixie", tmp_path / "none") == []
 

@@ -22,6 +22,12 @@ def test_bootstrap_command() -> None:
     assert command[command.index("trixie") - 1] == "--customize-hook=tar-in /x/overlay.tar /"
 
 
+def test_programs_are_unpacked_and_not_installed() -> None:
+    command = replace(RECIPE, installs=False, packages=("user-mode-linux",)).bootstrap_command("o", "s")
+    assert {"--variant=extract", "--include=user-mode-linux"} <= set(command)
+    assert not any("hook" in word or "skip" in word for word in command)
+
+
 def test_without_sources_mmdebstrap_chooses() -> None:
     assert replace(RECIPE, sources=()).bootstrap_command("o", "s")[-2:] == ["trixie", "s"]
 
@@ -32,8 +38,11 @@ def test_digest_changes_with_every_ingredient() -> None:
         replace(RECIPE, release="bookworm").digest,
         replace(RECIPE, sources=()).digest,
         replace(RECIPE, apt_options=()).digest,
+        replace(RECIPE, packages=()).digest,
+        replace(RECIPE, files=()).digest,
+        replace(RECIPE, installs=False).digest,
     }
-    assert len(variants) == 4
+    assert len(variants) == 7
     assert replace(RECIPE).digest == RECIPE.digest
 
 

@@ -5,7 +5,7 @@ import yaml
 
 from deploy.lab.site_files import group_vars, inventory
 from deploy.site.checks import site_findings
-from deploy.site.inventory import CACHE, read_site
+from deploy.site.inventory import CACHE, NFS, read_site
 
 ADDRESSES = {"ctl1": "10.213.7.2", "login1": "10.213.7.3", "node1": "10.213.7.11", "node2": "10.213.7.12"}
 
@@ -44,6 +44,24 @@ def test_nothing_is_wrong_with_the_site_of_a_lab(tmp_path: Path, *, monitoring: 
     for name, text in group_vars(release="trixie", gpus=2, cgroup_v1=True).items():
         (tmp_path / "group_vars" / name).write_text(text)
     assert [str(finding) for finding in site_findings(read_site(file))] == []
+
+
+@pytest.mark.parametrize("release", ["trixie", "bookworm"])
+@pytest.mark.parametrize("gpus", [0, 2])
+def test_machines_with_a_kernel_of_their_own_are_a_site_as_any(
+    tmp_path: Path, *, release: str, gpus: int
+) -> None:
+    file = tmp_path / "inventory.ini"
+    file.write_text(inventory(ADDRESSES, own_kernel=True))
+    (tmp_path / "group_vars").mkdir()
+    for name, text in group_vars(release=release, gpus=gpus, cgroup_v1=True, own_kernel=True).items():
+        (tmp_path / "group_vars" / name).write_text(text)
+    site = read_site(file)
+    assert [str(finding) for finding in site_findings(site)] == []
+    assert [host.name for host in site.group(NFS)] == ["ctl1"]
+    assert "slurmctld_cgroup_parameters" not in site.controller.variables
+    node = site.hosts["node1"]
+    assert "memory_mb" not in (node.variables.get("slurmd_hardware") or {})
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,127 @@
+"""Machines with kernels of their own: what is asked of podman, what is refused, what starts them."""
+
+import platform
+import subprocess
+from dataclasses import replace
+from ipaddress import IPv4Address
+from pathlib import Path
+
+import pytest
+
+from deploy.errors import DeployError
+from deploy.lab import disk
+from deploy.lab.disk import disk_entries, ensure_disk, start_entry
+from deploy.lab.enter import exec_command
+from deploy.lab.machine import Machine
+from deploy.lab.machines import KINDS, kind_named
+from deploy.lab.machines.kind import NewHost
+from deploy.lab.machines.uml import USER_MODE
+from deploy.lab.recipe import host_entries, overlay_entries
+from deploy.lab.tarball import Entry
+from tests.unit.lab.test_labs import lab_of
+
+HOST = NewHost("two", "node1", IPv4Address("10.213.7.11"), "/cache/trixie-1.raw", ())
+MACHINE = Machine(cgroup_v1=True, runtime="runc", open_files=20000, processes=32768)
+
+
+def test_the_container_holds_a_kernel_and_its_disk() -> None:
+    words = USER_MODE.container(HOST, MACHINE)
+    assert {
+        "--label=deploy.disk=/cache/trixie-1.raw",
+        "--volume=/cache/trixie-1.raw:/machine/base.raw:ro",
+        "ubd0=/machine/disk.cow,/machine/base.raw",
+        "systemd.hostname=node1",
+    } <= set(words)
+    assert words.index("localhost/deploy-lab-kernel:uml") + 1 == words.index("/machine/start")
+    (network,) = (word for word in words if word.startswith("vec0:"))
+    assert {"gro=1", "mac=02:de:0a:d5:07:0b"} <= set(network.split(","))
+    # The container's own network must not have the machine's hardware address.
+    assert not any(word.startswith("--mac-address") for word in words)
+
+
+def test_a_machine_takes_its_files_at_the_first_boot() -> None:
+    placed = USER_MODE.placed([Entry("/etc/hosts", "x", mode=0o600, uid=7)])
+    assert placed == [start_entry(), Entry("/machine/files/etc/hosts", "x", mode=0o600, uid=7)]
+    units = {entry.path: entry.text or "" for entry in disk_entries()}
+    unit = units["/etc/systemd/system/lab-files.service"]
+    assert "hostfs=/machine/files " in unit
+    assert "--no-overwrite-dir" in unit
+
+
+def test_only_containers_lack_units_of_the_kernel() -> None:
+    masked = {entry.path for entry in overlay_entries() if entry.link == "/dev/null"}
+    kept = masked - {entry.path for entry in disk_entries()}
+    assert "/etc/systemd/system/systemd-udevd.service" in kept
+    assert {entry.path for entry in host_entries()} <= {entry.path for entry in disk_entries()}
+
+
+def test_the_start_is_a_script_that_bash_takes(tmp_path: Path) -> None:
+    script = tmp_path / "start"
+    script.write_text(start_entry().text or "")
+    subprocess.run(["bash", "-n", str(script)], check=True)
+
+
+def test_a_reboot_leaves_no_descriptor_open(tmp_path: Path) -> None:
+    """The kernel executes the script with its devices open; what the script executes has three files."""
+    script, kernel = tmp_path / "start", tmp_path / "linux.uml"
+    kernel.write_text(
+        '#!/bin/bash\nfor one in /proc/self/fd/*; do [ -e "$one" ] && echo "${one##*/}"; done; true\n'
+    )
+    kernel.chmod(0o755)
+    text = start_entry().text or ""
+    script.write_text(text.replace("/sys/class/net/tap0", "/"))
+    command = f"exec 5</dev/null 17</dev/null; PATH={tmp_path}:$PATH exec bash {script}"
+    said = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True).stdout.split()
+    assert {"0", "1", "2"} <= set(said)
+    assert not {"5", "17"} & set(said)
+
+
+def test_commands_go_over_ssh() -> None:
+    lab = replace(lab_of(("node1", "running")), machines="uml")
+    words = exec_command(lab, "node1", ["sh", "-c", "a b"], user="bob", terminal=False)
+    assert words[0] == "ssh"
+    assert words[-1] == """sudo su --login bob --command 'sh -c '"'"'a b'"'"''"""
+    assert "-t" in exec_command(lab, "node1", ["id"], user=None, terminal=True)
+
+
+def test_another_architecture_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(platform, "machine", lambda: "aarch64")
+    with pytest.raises(DeployError, match="lab-architecture"):
+        USER_MODE.check()
+
+
+def test_without_tun_it_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
+    monkeypatch.setattr(Path, "exists", lambda _: False)
+    with pytest.raises(DeployError, match="lab-no-tun"):
+        USER_MODE.check()
+
+
+def test_memory_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    meminfo = tmp_path / "meminfo"
+    meminfo.write_text("MemTotal: 9999999 kB\nMemAvailable: 2097152 kB\n")
+    USER_MODE.require_room(2, meminfo)
+    with pytest.raises(DeployError, match=r"3 more machines with 1024 MiB.* 2048 MiB"):
+        USER_MODE.require_room(3, meminfo)
+
+
+def test_a_disk_is_of_debian_alone() -> None:
+    with pytest.raises(DeployError, match=r"lab-release.*\n.*bookworm, trixie"):
+        ensure_disk("registry.example/ubuntu:24.04")
+
+
+def test_disks_that_machines_boot_from_stay(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    names = ("trixie-new", "trixie-used", "trixie-old", "bookworm-other")
+    for name in names:
+        (tmp_path / f"{name}.raw").touch()
+    monkeypatch.setattr(disk, "_CACHE", tmp_path)
+    used = {"Labels": {"deploy.disk": str(tmp_path / "trixie-used.raw")}}
+    monkeypatch.setattr(disk, "query", lambda *_: [used])
+    disk._drop_others(tmp_path / "trixie-new.raw", "trixie")
+    assert {file.stem for file in tmp_path.iterdir()} == set(names) - {"trixie-old"}
+
+
+def test_an_unknown_kind_is_answered_with_the_known_ones() -> None:
+    with pytest.raises(DeployError, match=r"lab-machines.*\n.*containers, uml"):
+        kind_named("kvm")
+    assert all(kind_named(name).name == name for name in KINDS)
