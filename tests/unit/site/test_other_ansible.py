@@ -122,13 +122,16 @@ def test_without_what_reading_takes_ansible_inventory_reads(module: str, name: s
 
 
 @pytest.mark.parametrize("site", ["lrz-ai", "raven"])
-def test_groups_in_groups_have_their_hosts_in_the_same_order(site: str, broken: Broken) -> None:
+def test_groups_in_groups_have_the_same_hosts(site: str, broken: Broken) -> None:
+    """Below the first level Ansible itself has them in another order each time."""
     inventory = EXAMPLES / site / "inventory.ini"
     known = read_site(inventory)
     plain = broken.read_at(inventory, "del module.Templar")
     assert plain.leaves_templates
-    assert list(plain.hosts) == list(known.hosts)
-    assert plain.groups == known.groups
+    assert plain.hosts.keys() == known.hosts.keys()
+    assert {name: {*hosts} for name, hosts in plain.groups.items()} == {
+        name: {*hosts} for name, hosts in known.groups.items()
+    }
 
 
 @pytest.mark.parametrize(("module", "name"), OF_RESOLUTION)
