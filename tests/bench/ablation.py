@@ -14,7 +14,6 @@ from tests.bench.rerun import Rerun, deploy_cluster
 _EACH = (NOTHING, *(patch.id for patch in Patch))
 # What takes several times as long needs to be measured once.
 _BY_FAR = Patch.MITOGEN.id
-_ON_THE_CLOCK, _CPU = "{}", "{}: CPU of the controller"
 
 
 def reruns_without(lab: BenchLab, rounds: int, say: Callable[[str], None]) -> Without:
@@ -39,9 +38,7 @@ def first_deployments_without(
 
     And two, first and last, that leave out nothing.
     """
-    open_yet = [
-        patch.id for patch in Patch if max(worth(seconds, patch.id) for seconds in reruns.values()) < ENOUGH
-    ]
+    open_yet = [patch.id for patch in Patch if worth(reruns["full rerun"], patch.id) < ENOUGH]
     found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for number, which in enumerate((NOTHING, *open_yet, NOTHING)):
         with fresh(f"{which}{number}") as lab:
@@ -56,6 +53,5 @@ def _note(
     finished: Finished,
     say: Callable[[str], None],
 ) -> None:
-    found[_ON_THE_CLOCK.format(what)][which].append(round(finished.seconds, 2))
-    found[_CPU.format(what)][which].append(round(finished.cpu_seconds, 2))
-    say(f"{what} without {which}: {finished.seconds:.1f} s, CPU {finished.cpu_seconds:.1f} s")
+    found[what][which].append(round(finished.seconds, 2))
+    say(f"{what} without {which}: {finished.seconds:.1f} s")

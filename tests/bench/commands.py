@@ -1,6 +1,5 @@
 """Commands, timed; one that does not work ends the benchmark with what it said."""
 
-import resource
 import subprocess
 import time
 from collections.abc import Mapping
@@ -20,11 +19,10 @@ class BenchError(Exception):
 
 @dataclass(frozen=True)
 class Finished:
-    """What a command said, its seconds on the clock, and those that it and its children computed here."""
+    """What a command said, and its seconds on the clock."""
 
     output: bytes
     seconds: float
-    cpu_seconds: float
 
     @property
     def text(self) -> str:
@@ -39,7 +37,7 @@ def run(
     data: bytes = b"",
 ) -> Finished:
     """Run a command to its end, with ``data`` as its input."""
-    started, computed = time.monotonic(), _cpu_seconds()
+    started = time.monotonic()
     try:
         done = subprocess.run(
             command,
@@ -56,12 +54,7 @@ def run(
     if done.returncode != 0:
         said = (done.stdout + b"\n" + done.stderr).decode(errors="replace").strip()
         raise BenchError(_shown(command), f"exit code {done.returncode}\n{said[-_LAST_CHARACTERS:]}")
-    return Finished(done.stdout, seconds, _cpu_seconds() - computed)
-
-
-def _cpu_seconds() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+    return Finished(done.stdout, seconds)
 
 
 def _shown(command: list[str]) -> str:
