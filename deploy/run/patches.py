@@ -38,13 +38,13 @@ class Patch(StrEnum):
 def apply(which: Patch, change: Callable[[], _Result]) -> _Result | None:
     """What a patch returns; None where it is not wanted, or fails, which is told instead of raised."""
     if which.id in os.environ.get(WITHOUT, "").split(","):
-        notice(f"{which} is left out, as {WITHOUT} says: this run takes longer")
+        notice(f"{which} is left out, as {WITHOUT} says: this run may take longer")
         return None
     try:
         return change()
     except Exception as problem:  # noqa: BLE001 - whatever it is, Ansible works without the patch
         why = f"{type(problem).__name__}: {' '.join(str(problem).split())}"
-        notice(f"{which} does not fit {_installed()} ({why}): this run goes without it, and takes longer")
+        notice(f"{which} does not fit {_installed()} ({why}): this run goes without it, and may take longer")
         return None
 
 

@@ -68,10 +68,13 @@ def _groups(listed: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _members(name: str, listed: Mapping[str, Any]) -> Iterator[str]:
-    group = listed.get(name, {})
-    yield from group.get("hosts", ())
-    for child in group.get("children", ()):
-        yield from _members(child, listed)
+    """Its own hosts, then its children's, then theirs, as Ansible orders them."""
+    level, seen = [name], set[str]()
+    while level:
+        groups = [listed.get(each, {}) for each in level]
+        yield from (host for group in groups for host in group.get("hosts", ()))
+        seen.update(level)
+        level = [child for group in groups for child in group.get("children", ()) if child not in seen]
 
 
 def _without_secrets(value: Any) -> Any:  # noqa: ANN401 - a variable is whatever its role says

@@ -24,6 +24,9 @@ def outputs(root: Path) -> Iterator[tuple[Path, str]]:
     text = with_table(
         text, "seconds", ("measured", "median, s", "fastest to slowest", "rounds"), _seconds(figures)
     )
+    if "ablation" in parts:
+        without = parts["ablation"]["seconds"]
+        text = with_table(text, "ablation", ("without", *without), bench["rows_without"](without))
     yield path, with_table(text, "machines", ("part", "measured", "on"), _machines(parts))
 
 

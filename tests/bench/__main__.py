@@ -6,14 +6,15 @@ import os
 import signal
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from tests.bench import machine
 from tests.bench.campaign import Campaign, Sizes
 from tests.bench.commands import BenchError
-from tests.bench.figures import Measured, Part, by_part, table
+from tests.bench.figures import Measured, Part, by_part, table, table_without
 
 _INTERRUPTED = 130
 _FIRST_DEPLOYMENT_NODES = 3
@@ -41,16 +42,18 @@ def main() -> int:
             return _INTERRUPTED
     figures = {measured: campaign.seconds[measured] for measured in Measured if measured in campaign.seconds}
     lines = [f"{name:<10}{text}" for name, text in description.items()]
-    sys.stdout.write("\n".join([*lines, "", table(figures), ""]))
+    tables = [table(figures)] * bool(figures) + [table_without(campaign.without)] * bool(campaign.without)
+    sys.stdout.write("\n".join([*lines, "", *tables, ""]))
     if options.json:
         when = datetime.now(UTC).isoformat(timespec="seconds")
-        _update(options.json, by_part(figures), {"measured": when, **description})
+        parts: dict[str, Mapping[str, Any]] = dict(by_part(figures))
+        if campaign.without:
+            parts[Part.ABLATION] = campaign.without
+        _update(options.json, parts, {"measured": when, **description})
     return 0
 
 
-def _update(
-    file: Path, parts: Mapping[str, Mapping[str, Sequence[float]]], description: Mapping[str, str]
-) -> None:
+def _update(file: Path, parts: Mapping[str, Mapping[str, Any]], description: Mapping[str, str]) -> None:
     """Put the parts of this run into a file, and leave the others there."""
     kept = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
     new = {part: {**description, "seconds": seconds} for part, seconds in parts.items()}

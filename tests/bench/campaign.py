@@ -3,13 +3,15 @@
 import time
 from collections import defaultdict
 from collections.abc import Callable, Collection
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.bench.ablation import first_deployments_without, reruns_without
 from tests.bench.exporter import cpu_seconds_of_a_round, seconds_between_rounds
-from tests.bench.figures import Measured, Part
+from tests.bench.figures import Measured, Part, Without
 from tests.bench.floor import Recording, prepared, put_in_place, record
-from tests.bench.lab import Wish, fresh_lab
+from tests.bench.lab import BenchLab, Wish, fresh_lab
 from tests.bench.large import cpu_seconds_of_rerun, seconds_to_check, seconds_to_plan
 from tests.bench.one_more import seconds_to_add_one
 from tests.bench.pyinfra import told
@@ -38,6 +40,8 @@ class Campaign:
     place: Path
     say: Callable[[str], None]
     seconds: dict[Measured, list[float]] = field(default_factory=lambda: defaultdict(list))
+    without: Without = field(default_factory=dict)
+    """What runs take without one patch or another."""
 
     def run(self, parts: Collection[Part] = tuple(Part)) -> None:
         """Those parts, the short ones first."""
@@ -47,6 +51,7 @@ class Campaign:
             Part.ONE_MORE: self._one_more,
             Part.RERUN: self._reruns,
             Part.FIRST: self._first_deployments,
+            Part.ABLATION: self._ablation,
         }
         for part in Part:
             if part in parts:
@@ -131,6 +136,17 @@ class Campaign:
                 for again in range(_CLOSE_AGAIN):
                     for measured, way in in_turn(close, again):
                         self._note(number, measured, way())
+
+    def _ablation(self) -> None:
+        wish = Wish(self.sizes.first, self.sizes.release)
+        with fresh_lab(f"{self.prefix}-ablation", self.place / "ablation", wish) as lab:
+            deploy_cluster(lab)
+            self.without = reruns_without(lab, self.rounds, self.say)
+
+        def fresh(which: str) -> AbstractContextManager[BenchLab]:
+            return fresh_lab(f"{self.prefix}-{which}", self.place / which, wish)
+
+        self.without = {**self.without, **first_deployments_without(self.without, fresh, self.say)}
 
     def _note(self, number: int, measured: Measured, seconds: float) -> None:
         self.seconds[measured].append(seconds)

@@ -4,6 +4,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 
 class Part(StrEnum):
@@ -14,6 +15,7 @@ class Part(StrEnum):
     ONE_MORE = "one-more"
     RERUN = "rerun"
     FIRST = "first"
+    ABLATION = "ablation"
 
 
 class Measured(StrEnum):
@@ -77,6 +79,13 @@ GOALS = (
 
 Figures = Mapping[Measured, Sequence[float]]
 
+NOTHING = "nothing"
+"""What those runs are without that are measured against."""
+ENOUGH = 1.05
+"""How many times as long at least one run has to take without a patch that is kept."""
+Without = Mapping[str, Mapping[str, Sequence[float]]]
+"""By what was run, and by the patch that it was without, the seconds of each time."""
+
 
 def ratio(goal: Goal, figures: Figures) -> float:
     """The ratio of the medians."""
@@ -112,6 +121,30 @@ def by_part(figures: Figures) -> dict[str, dict[str, list[float]]]:
     }
 
 
-def of_parts(parts: Mapping[str, Mapping[str, Sequence[float]]]) -> dict[Measured, Sequence[float]]:
-    """What `by_part` was made from."""
-    return {Measured[name.upper()]: seconds for part in parts.values() for name, seconds in part.items()}
+def of_parts(parts: Mapping[str, Mapping[str, Any]]) -> dict[Measured, Sequence[float]]:
+    """What `by_part` was made from; other parts are left out."""
+    figures = (parts[part] for part in MEASURED if part in parts)
+    return {Measured[name.upper()]: seconds for part in figures for name, seconds in part.items()}
+
+
+def rows_without(found: Without) -> list[tuple[str, ...]]:
+    """A row for each patch: what it is worth to each run; nothing where that was not measured."""
+    return [
+        (which, *(f"{worth(seconds, which):.2f}" if which in seconds else "" for seconds in found.values()))
+        for which in next(iter(found.values()))
+        if which != NOTHING
+    ]
+
+
+def worth(seconds: Mapping[str, Sequence[float]], which: str) -> float:
+    """How many times as long a run takes without a patch, by the medians."""
+    return statistics.median(seconds[which]) / statistics.median(seconds[NOTHING])
+
+
+def table_without(found: Without) -> str:
+    """For a terminal."""
+    lines = [("without", *found), *rows_without(found)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in lines
+    )

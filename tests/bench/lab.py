@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from deploy.lab.access import KeyDirectory
+from deploy.run.patches import WITHOUT
 from tests.bench.commands import BenchError, Finished, run
 
 DEPLOY = (sys.executable, "-m", "deploy")
@@ -35,6 +36,8 @@ class BenchLab:
     place: Path
     addresses: Mapping[str, str]
     nodes: int
+    without: str = ""
+    """The patch that `deploy` is to leave out."""
 
     @property
     def site(self) -> Path:
@@ -47,7 +50,7 @@ class BenchLab:
     @property
     def environment(self) -> dict[str, str]:
         """For `deploy`: its runs do not become the last run of the person who measures."""
-        return {**os.environ, "XDG_STATE_HOME": str(self.place / "state")}
+        return {**os.environ, "XDG_STATE_HOME": str(self.place / "state"), WITHOUT: self.without}
 
     def on(self, host: str, script: str, data: bytes = b"") -> Finished:
         """Run a shell script as root on a host, by plain ssh."""

@@ -29,17 +29,18 @@ class Rerun:
 
     def by_deploy(self) -> float:
         """`deploy cluster`, as an admin types it in a script."""
-        return self._by_deploy()
+        return self.deployed().seconds
 
     def by_full_deploy(self) -> float:
         """The same, without the shortcut for what is as it was recorded."""
-        return self._by_deploy("--full")
+        return self.deployed("--full").seconds
 
-    def _by_deploy(self, *options: str) -> float:
-        seconds = deploy_cluster(self.lab, *options).seconds
+    def deployed(self, *options: str) -> Finished:
+        """`deploy cluster` with options."""
+        finished = deploy_cluster(self.lab, *options)
         hosts = report(self.lab)["hosts"]
         self._check("deploy cluster", {name: host["changed"] for name, host in hosts.items()})
-        return seconds
+        return finished
 
     def by_plain_ansible(self) -> float:
         """`ansible-playbook` with nothing set but where the roles and modules lie."""

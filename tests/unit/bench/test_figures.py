@@ -1,6 +1,17 @@
 """The verdict on the figures is honest, and nothing that changed counts as converged."""
 
-from tests.bench.figures import GOALS, Measured, by_part, goals_of, of_parts, ratio, table
+from tests.bench.figures import (
+    GOALS,
+    NOTHING,
+    Measured,
+    by_part,
+    goals_of,
+    of_parts,
+    ratio,
+    rows_without,
+    table,
+    table_without,
+)
 from tests.bench.rerun import changes_in_recap, in_turn
 
 FIGURES = {
@@ -47,6 +58,17 @@ def test_a_part_can_be_measured_alone_and_keeps_its_figures() -> None:
     assert [goal.title for goal in goals_of(alone)] == ["first deployment / floor"]
     assert by_part(alone) == {"first": {"first": [40.0, 50.0, 60.0], "floor": [40.0, 40.0, 40.0]}}
     assert of_parts(by_part(FIGURES)) == FIGURES
+
+
+def test_what_a_patch_is_worth_is_told_beside_runs_that_have_all() -> None:
+    found = {
+        "full rerun": {NOTHING: [10.0, 12.0, 11.0], "a": [11.0, 22.0, 90.0], "b": [11.0, 11.0, 1.0]},
+        "first": {NOTHING: [40.0], "a": [50.0], "b": [38.0]},
+        "of some": {NOTHING: [1.0], "b": [1.1]},
+    }
+    assert rows_without(found) == [("a", "2.00", "1.25", ""), ("b", "1.00", "0.95", "1.10")]
+    assert table_without(found).splitlines()[1].split() == ["a", "2.00", "1.25"]
+    assert of_parts({**by_part(FIGURES), "ablation": found}) == FIGURES
 
 
 def test_the_recap_of_ansible_playbook() -> None:
