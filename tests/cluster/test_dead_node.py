@@ -34,7 +34,7 @@ def test_daemons_that_are_killed_come_back_by_themselves(cluster: Cluster) -> No
     wait_for_job(cluster, job, "RUNNING")
     before = cluster.starts("ctl1", "node1", "login1")
     for host, daemon in daemons:
-        cluster.on(host, "systemctl", "kill", "--signal=KILL", daemon)
+        cluster.on(host, "systemctl", "kill", "--kill-whom=main", "--signal=KILL", daemon)
 
     def are_back() -> bool:
         now = cluster.starts("ctl1", "node1", "login1")
