@@ -6,6 +6,7 @@ from typing import Any
 
 from deploy.site.rules import RULES
 from deploy.site.schema import options
+from deploy.site.secrets import secret_names
 from deploy.site.wording import is_computed
 
 
@@ -35,13 +36,22 @@ def secret_options() -> list[str]:
 
 
 def everywhere(secret: str) -> dict[str, Any]:
-    """Every such option that a site may set, with the secret in it, in a form that the option may have."""
-    return {
+    """Every such option that an inventory sets, with the secret in it, in a form that the option may have.
+
+    Those that deploy generates are not among them.
+    """
+    generated = secret_names()
+    found = {
         name: value
         for name in secret_options()
-        if not is_computed(options()[name].spec)
+        if not (name in generated or is_computed(options()[name].spec))
         for value in leaves(options()[name].spec, secret if name in RULES else Text(secret))
     }
+    public = "-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n"
+    key = f"-----BEGIN PRIVATE KEY-----\n{secret}\n-----END PRIVATE KEY-----\n"
+    tls = {"log_server_key": key, "log_server_certificate": public, "log_client_ca": public}
+    user = {"name": "web", "password": secret, "privileges": "slurm_acct_db.*:SELECT"}
+    return {**found, **tls, "mariadb_users": [user]}
 
 
 def holders(places: Iterable[Path], secrets: Iterable[str]) -> list[Path]:

@@ -54,7 +54,6 @@ node1
 node1
 """
 _PAGE = "page.html"
-_PUBLIC = "-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n"
 _VERBS = {
     "check": ["--json"],
     "plan": ["--json"],
@@ -77,11 +76,8 @@ _VERBS = {
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A site with all of them, whose hosts cannot be reached."""
     directory = tmp_path_factory.mktemp("planted")
-    inside = {name: value for name, value in everywhere(_PLANTED).items() if name not in secret_names()}
-    key = f"-----BEGIN PRIVATE KEY-----\n{_PLANTED}\n-----END PRIVATE KEY-----\n"
-    tls = {"log_server_key": key, "log_server_certificate": _PUBLIC, "log_client_ca": _PUBLIC}
     files = {
-        "group_vars/all.yml": json.dumps({**inside, **tls}),
+        "group_vars/all.yml": json.dumps(everywhere(_PLANTED)),
         "user-commands.yml": "- {id: one, command: 'true'}\n",
         "secrets.yml": yaml.safe_dump({name: f"{_PLANTED}{len(name)}" for name in secret_names()}),
     }
