@@ -73,7 +73,7 @@ def _sharing(directory: Path, vault_password_file: Path | None) -> str:
     numbered = (f"{number}. {step}" for number, step in enumerate(steps, start=1))
     return "\n".join(
         (
-            f"Whoever deploys this cluster needs the same {SECRETS_FILE}: a run with other secrets is refused.",
+            f"Whoever deploys this cluster needs the same {SECRETS_FILE}: a run with others is refused.",
             "A team has it in the site's repository, encrypted, and the file with the password elsewhere:",
             *numbered,
         )
