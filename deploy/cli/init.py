@@ -10,7 +10,7 @@ from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 from deploy.errors import error
 from deploy.site.checks import check_site
 from deploy.site.creation import create_site
-from deploy.site.inventory import LOGIN, MASTER, NODE, Host, Site
+from deploy.site.inventory import LOGIN, MASTER, NODE, SECRETS_FILE, Host, Site
 from deploy.site.starter import INVENTORY, SCHEMA, VARIABLES, Machines, starter_files
 
 _USER = re.compile(r"[A-Za-z_][A-Za-z0-9_.@-]*")
@@ -52,10 +52,32 @@ Made a new site in {directory}:
   secrets.yml             generated; keep it and its backup private
   .gitignore              keeps secrets and the journal out of a repository
 
-Whoever deploys this cluster needs the same secrets.yml; encrypted it may be in a repository (docs/admin.md).
+{_sharing(directory, vault_password_file)}
 
 Next: $EDITOR {directory / INVENTORY}
       deploy check {directory / INVENTORY}""")
+
+
+def _sharing(directory: Path, vault_password_file: Path | None) -> str:
+    """How a team comes to the same secrets: a run with others is refused."""
+    password = vault_password_file or "FILE"
+    steps = [
+        *(
+            []
+            if vault_password_file
+            else [f"ansible-vault encrypt --vault-password-file {password} {directory / SECRETS_FILE}"]
+        ),
+        f"sed -i '/{SECRETS_FILE}/d' {directory / '.gitignore'}",
+        f"deploy cluster {directory / INVENTORY} --vault-password-file {password}",
+    ]
+    numbered = (f"{number}. {step}" for number, step in enumerate(steps, start=1))
+    return "\n".join(
+        (
+            f"Whoever deploys this cluster needs the same {SECRETS_FILE}: a run with others is refused.",
+            "A team has it in the site's repository, encrypted, and the file with the password elsewhere:",
+            *numbered,
+        )
+    )
 
 
 def _names(option: str, text: str | None) -> tuple[str, ...]:

@@ -91,7 +91,8 @@ def _faults(place: str, spec: Spec, value: object) -> Iterator[Fault]:
         yield f"{place} has the invisible character {unseen[0]!a}", "type the value anew"
     elif expected := _unmet(path, spec, value):
         rule = rule_of(path, spec)
-        shown = "" if isinstance(rule, Form) and not rule.shown else f"{value!r:.80}, "
+        is_hidden = is_secret(spec) or (isinstance(rule, Form) and not rule.shown)
+        shown = "" if is_hidden else f"{value!r:.80}, "
         yield f"{place} is {shown}not {expected}", _value_hint(spec, value, expected)
 
 

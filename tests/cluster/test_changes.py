@@ -4,6 +4,7 @@ import json
 import re
 import tempfile
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -12,9 +13,12 @@ from secrets import token_hex
 import pytest
 import yaml
 
+from deploy.errors import ExitCode
 from deploy.in_memory import place_for_secrets
 from tests.cluster.jobs import UNTIL_TOLD, job_state, submit, wait_for_job
 from tests.cluster.lab_cluster import DEPLOY, Cluster, run, wait_until
+from tests.cluster.search import in_files, in_journal
+from tests.planted import everywhere
 
 RECONFIGURES_WITHOUT_RESTART = ("trixie",)
 """Slurm 24.11 takes new nodes by reconfigure; 22.05 restarts slurmctld for them."""
@@ -238,9 +242,8 @@ def test_a_node_that_shows_less_than_its_contract_is_reported(cluster: Cluster) 
 def test_no_secret_is_left_anywhere(cluster: Cluster, tmp_path: Path) -> None:
     """Neither in what this and all runs before left here and on the hosts, nor in a list of processes."""
     planted = token_hex(16)
-    user = {"name": "web", "password": planted, "privileges": "slurm_acct_db.*:SELECT"}
     declared = tmp_path / "declared.yml"
-    declared.write_text(json.dumps({"mariadb_users": [user]}))
+    declared.write_text(json.dumps({"mariadb_users": everywhere(planted)["mariadb_users"]}))
     kept = yaml.safe_load((cluster.directory / "secrets.yml").read_text())
     secrets = [planted, *map(str, kept.values())]
     with ThreadPoolExecutor(1) as beside:
@@ -252,18 +255,40 @@ def test_no_secret_is_left_anywhere(cluster: Cluster, tmp_path: Path) -> None:
             is_over.set()
     assert [command for command in seen.result() if any(secret in command for secret in secrets)] == []
     assert not any(secret in said.stdout + said.stderr for secret in secrets)
+    said_since = list(_looked(cluster, planted, tmp_path))
+    assert not any(secret in text for secret in secrets for text in said_since)
+    assert not _holds(tmp_path / "page.html", secrets)
     own = [*cluster.directory.rglob("*"), *place_for_secrets().glob("deploy-*/**/*")]
     own += Path(tempfile.gettempdir()).glob("deploy-*/**/*")
     here = [path for path in own if path.is_file() and _holds(path, secrets)]
     assert here == [cluster.directory / "secrets.yml"]
-    patterns = "\n".join(secrets)
     # Each where its service reads it, and there for nobody else.
-    look = f"grep -rlIF --exclude-dir=proc --exclude-dir=sys --exclude-dir=dev '{patterns}' / 2>/dev/null"
     for host in ("ctl1", "login1", "node1"):
-        cluster.on(host, "sh", "-c", f"! journalctl --no-pager | grep -F '{patterns}'")
-        found = cluster.on(host, "sh", "-c", f"{look} | xargs -r stat -c '%n %A'").splitlines()
-        assert [line for line in found if not line.endswith("---")] == []
-        assert any(line.startswith("/etc/munge/munge.key ") for line in found)
+        assert not in_journal(cluster, host, secrets)
+        found = in_files(cluster, host, secrets)
+        assert {path: mode for path, mode in found.items() if not mode.endswith("---")} == {}
+        assert "/etc/munge/munge.key" in found
+
+
+def _looked(cluster: Cluster, planted: str, place: Path) -> Iterator[str]:
+    """What verbs say that only look at the same cluster, with a secret in every option that may hold one."""
+    everything = place / "everything.yml"
+    everything.write_text(json.dumps(everywhere(planted)))
+    told = ("-e", f"@{everything}")
+    site = str(cluster.inventory)
+    for words in (
+        ("check", site, "--json", *told),
+        ("plan", site, "--json", *told),
+        ("plan", site, *told),
+        ("cluster", site, "--check", "--full", "--diff", "-vvv", "--output", "jsonl", "--no-validate", *told),
+        ("status", site, "--json"),
+        ("validate", site, "--json", str(place / "answers.json"), "--html", str(place / "page.html")),
+        ("report", site, "--json"),
+        ("report", site, "--html", str(place / "page.html")),
+    ):
+        done = run(*DEPLOY, *words, expect=None)
+        assert done.returncode in {ExitCode.OK, ExitCode.CHANGES_PENDING}, done.stdout + done.stderr
+        yield done.stdout + done.stderr
 
 
 def _commands(is_over: threading.Event) -> set[str]:

@@ -7,8 +7,10 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from secrets import token_hex
 
 import pytest
+import yaml
 from playwright.sync_api import expect
 
 from tests.cluster.browser import browser_page
@@ -16,7 +18,9 @@ from tests.cluster.dashboard_queries import Unanswered, ask, broken_rules, data,
 from tests.cluster.faults import WATCHED
 from tests.cluster.jobs import wait_for_job
 from tests.cluster.lab_cluster import Cluster, booted, wait_until
+from tests.cluster.search import in_files, in_journal
 from tests.cluster.validated import expect_found, validated
+from tests.planted import holders
 
 pytestmark = pytest.mark.more
 
@@ -39,6 +43,17 @@ alertmanager_receivers:
     webhook_configs:
       - url: http://{webhook}:9999/
 """
+PLANTED = f"pl4nted{token_hex(16)}"
+_LOGIN = {"basic_auth": {"username": "x", "password": PLANTED}}
+WITH_PASSWORDS = {
+    "alertmanager_global": {
+        "smtp_smarthost": "mail.example:25",
+        "smtp_from": "a@b.example",
+        "smtp_auth_password": PLANTED,
+    },
+    "blackbox_exporter_modules": {"planted": {"prober": "http", "http": _LOGIN}},
+    "prometheus_scrape_configs": [{"job_name": "planted", "static_configs": [], **_LOGIN}],
+}
 OFTEN = "slurm_metrics_interval: 10\nslurm_metrics_slow_interval: 20\n"
 # What simulated hardware does not tell; tests/integration/test_dashboards.py has it from recordings.
 REAL_HARDWARE = frozenset(
@@ -62,11 +77,12 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         run = ("systemd-run", "--unit=webhook", "python3", "-c", program, "0.0.0.0", "9999", NOTES)  # noqa: S104
         made.on("login1", *run)
         variables = made.directory / "group_vars/slurm-metric.yml"
-        variables.write_text(variables.read_text() + SETTINGS.format(webhook=address(made, "login1")))
+        settings = SETTINGS.format(webhook=address(made, "login1")) + yaml.safe_dump(WITH_PASSWORDS)
+        variables.write_text(variables.read_text() + settings)
         variables.chmod(0o600)  # receivers may have tokens in them
         with (made.directory / "group_vars/slurm-master.yml").open("a") as variables_of_slurm:
             variables_of_slurm.write(OFTEN)
-        made.deploy()
+        made.deploy("--diff", "-vvv")
         yield made
 
 
@@ -124,6 +140,17 @@ def told(cluster: Cluster) -> list[tuple[str, str, str]]:
         for message in messages
         for alert in message["alerts"]
     ]
+
+
+def test_passwords_are_where_their_services_read_them_and_nowhere_else(watched: Cluster) -> None:
+    site = watched.directory
+    assert holders([site], [PLANTED]) == [site / "group_vars/slurm-metric.yml"]
+    assert not in_journal(watched, "ctl1", [PLANTED])
+    found = in_files(watched, "ctl1", [PLANTED])
+    assert found.keys() == {
+        f"/etc/prometheus/{name}.yml" for name in ("prometheus", "alertmanager", "blackbox")
+    }
+    assert {mode[-3:] for mode in found.values()} == {"---"}
 
 
 def test_all_targets_answer(watched: Cluster) -> None:

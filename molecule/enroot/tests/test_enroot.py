@@ -78,6 +78,21 @@ def test_setting_of_the_kernel_is_brought_back(on: On, machine: str) -> None:
     assert on(machine, "cat", "/proc/sys/net/ipv4/ip_default_ttl").stdout == "65\n"
 
 
+@pytest.fixture
+def declared_no_more(converge: Converge) -> Iterator[None]:
+    answer = converge(kernel_settings={})
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    yield
+    answer = converge()
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+
+
+@pytest.mark.usefixtures("declared_no_more")
+def test_setting_that_is_declared_no_more_gets_back_what_it_had(on: On, machine: str) -> None:
+    assert on(machine, "cat", "/proc/sys/net/ipv4/ip_default_ttl").stdout == "64\n"
+    assert "ttl" not in on(machine, "cat", "/etc/sysctl.d/90-deploy-enroot.conf").stdout
+
+
 def test_hook_is_in_force(on: On, machine: str) -> None:
     assert on(machine, "cat", "/etc/enroot/hooks.d/50-slurm-pmi.sh").stdout == "# a hook\n"
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.given import given, remember
 from ansible.module_utils.root_file import keep, left, text_of
 
 DOCUMENTATION = r"""
@@ -16,6 +17,8 @@ short_description: Settings of the kernel, now and after every boot
 description:
   - Writes a file for sysctl.d(5), and gives the kernel what it has otherwise. A setting that the kernel does
     not know is passed over.
+  - Remembers what the kernel had before. A setting that is declared no more gets that back, unless somebody
+    gave it yet another value.
 options:
   file:
     description: The file.
@@ -36,6 +39,7 @@ deploy_manages:
 """
 
 _KERNEL = Path("/proc/sys")
+_REMEMBERED = "kernel_settings"
 _HEAD = (
     "# Made by deploy; changes made here are undone by the next run. "
     "The dash passes over what the kernel does not know.\n"
@@ -62,6 +66,42 @@ def differing(settings: Mapping[str, str], kernel: Path = _KERNEL) -> list[str]:
     ]
 
 
+def current(name: str, kernel: Path = _KERNEL) -> str | None:
+    """What the kernel has; None where it does not know the setting."""
+    place = place_of(name, kernel)
+    return " ".join(place.read_text(encoding="utf-8").split()) if place.is_file() else None
+
+
+def former(
+    settings: Mapping[str, str], before: Mapping[str, Mapping[str, str]], kernel: Path = _KERNEL
+) -> dict[str, str]:
+    """What settings had that are declared no more, where they still have what they were given."""
+    return {
+        name: was["had"]
+        for name, was in before.items()
+        if name not in settings and current(name, kernel) == was["given"]
+    }
+
+
+def giving(
+    settings: Mapping[str, str], before: Mapping[str, Mapping[str, str]], kernel: Path = _KERNEL
+) -> dict[str, dict[str, str]]:
+    """What is to be remembered: what each declared setting is ``given``, and what it ``had`` before."""
+    found = {name: current(name, kernel) for name in settings}
+    return {
+        name: {"given": " ".join(settings[name].split()), "had": before.get(name, {}).get("had", had)}
+        for name, had in found.items()
+        if had is not None
+    }
+
+
+def _tell(module: AnsibleModule, name: str, value: str) -> None:
+    try:
+        place_of(name).write_text(f"{value}\n", encoding="utf-8")
+    except OSError as problem:
+        module.fail_json(msg=f"the kernel does not take {name} = {value}: {problem.strerror}")
+
+
 def main() -> None:
     """Write the file, then tell the kernel."""
     arguments: dict[str, Any] = {
@@ -72,15 +112,20 @@ def main() -> None:
     file = Path(module.params["file"])
     settings = {name: str(value) for name, value in module.params["settings"].items()}
     before, after = text_of(file), file_text(settings)
+    remembered = given(_REMEMBERED)
+    back = former(settings, remembered)
+    new = giving(settings, remembered)
+    if not module.check_mode:
+        # What is to be given back is known before anything is given.
+        remember(_REMEMBERED, {**remembered, **new})
     written = keep(module, file, after)
-    names = differing(settings)
-    for name in names if not module.check_mode else ():
-        try:
-            place_of(name).write_text(f"{settings[name]}\n", encoding="utf-8")
-        except OSError as problem:
-            module.fail_json(msg=f"the kernel does not take {name} = {settings[name]}: {problem.strerror}")
+    told = {**back, **{name: settings[name] for name in differing(settings)}}
+    for name, value in told.items() if not module.check_mode else ():
+        _tell(module, name, value)
+    if not module.check_mode:
+        remember(_REMEMBERED, new)
     module.exit_json(
-        changed=written or bool(names),
+        changed=written or bool(told),
         deploy_manages={"files": left([file]), "sysctls": settings},
         diff={"before": before, "after": after, "before_header": str(file), "after_header": str(file)},
     )

@@ -1,4 +1,7 @@
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +13,7 @@ from deploy.site.checks import check_site
 from deploy.site.inventory import read_site
 
 RUNNER = CliRunner()
+BIN = Path(sys.executable).parent
 
 
 def init(*arguments: str) -> str:
@@ -85,3 +89,21 @@ def test_schema_prints_what_init_writes(tmp_path: Path) -> None:
     printed = RUNNER.invoke(app, ["schema"], catch_exceptions=False).output
     assert printed == (tmp_path / "site" / "group_vars.schema.json").read_text()
     assert "slurmctld_partitions" in json.loads(printed)["properties"]
+
+
+@pytest.mark.parametrize("is_encrypted", [False, True])
+def test_it_says_how_a_team_shares_the_secrets(tmp_path: Path, is_encrypted: bool) -> None:  # noqa: FBT001
+    """Step by step, and as typed: a colleague's copy without them is refused."""
+    site, password = tmp_path / "site", tmp_path / "password"
+    password.write_text("word\n")
+    said = init(str(site), *(["--vault-password-file", str(password)] if is_encrypted else []))
+    steps = [line.partition(". ")[2] for line in said.splitlines() if line[:1].isdigit()]
+    typed = [step.replace("FILE", str(password)) for step in steps]
+    assert f"deploy cluster {site}/inventory.ini --vault-password-file {password}" == typed.pop()
+    for command in typed:
+        subprocess.run(
+            ["sh", "-c", command], check=True, env=os.environ | {"PATH": f"{BIN}:{os.environ['PATH']}"}
+        )
+    assert (site / "secrets.yml").read_text().startswith("$ANSIBLE_VAULT;")
+    assert (site / ".gitignore").read_text().splitlines()[-1] == ".deploy/"
+    assert "secrets.yml\n" not in (site / ".gitignore").read_text()

@@ -1,10 +1,8 @@
 """The generated inventory is kept in the journal and may be published: no secret is in it."""
 
 import json
-from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,6 +12,7 @@ from deploy.site.inventory import Site, read_site
 from deploy.site.schema import options
 from deploy.site.values import faults
 from deploy.site.wording import is_computed
+from tests.planted import leaves, secret_options
 from tests.unit.site.sites import INVENTORY, write_site
 
 _PLANTED = "pl4nted-in-the-inventory"
@@ -21,20 +20,7 @@ _ENCRYPTED = {"__ansible_vault": "a hash of the text in the vault"}
 _GROUPS = "[slurm-cache]\nlogin1\n[slurm-log]\nctl1\n[slurm-nfs]\nctl1\n[slurm-container]\nnode1\n"
 
 
-def _leaves(spec: Mapping[str, Any], secret: object) -> Iterator[Any]:
-    """Values of an option with a secret in each place where it may hold one."""
-    if spec.get("no_log"):
-        kind = spec.get("type", "str")
-        in_text = f"http://user:{secret}@proxy.example:3128" if isinstance(secret, str) else secret
-        yield {"dict": {"password": secret}, "list": [{"password": secret}]}.get(kind, in_text)
-    for name, inner in (spec.get("options") or {}).items():
-        for leaf in _leaves(inner, secret):
-            others = {key: "x" for key, of in spec["options"].items() if of.get("required")}
-            entry = {**others, name: leaf}
-            yield [entry] if spec.get("type") == "list" else entry
-
-
-_SECRETS = [name for name, option in options().items() if option.secret]
+_SECRETS = secret_options()
 _OTHERS = [name for name, option in options().items() if not (option.secret or is_computed(option.spec))]
 
 
@@ -59,7 +45,7 @@ def _texts(site: Site, place: Path, **variables: object) -> str:
 def test_no_secret_is_in_the_generated_inventory(
     site: Site, tmp_path: Path, name: str, secret: object
 ) -> None:
-    values = list(_leaves(options()[name].spec, secret))
+    values = list(leaves(options()[name].spec, secret))
     assert values
     for value in values:
         text = _texts(site, tmp_path, **{name: value})

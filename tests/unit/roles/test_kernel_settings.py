@@ -24,5 +24,25 @@ def test_only_what_the_kernel_knows_can_differ(tmp_path: Path) -> None:
     assert module.differing({**wanted, "net.one": "0"}, tmp_path) == ["net.one"]
 
 
+def test_what_is_declared_no_more_gets_back_what_it_had(tmp_path: Path) -> None:
+    """A file without a line changes nothing in the kernel before the next boot."""
+    for name, value in {"one": "0", "two": "4\t5", "three": "7"}.items():
+        (tmp_path / name).write_text(f"{value}\n")
+    wanted = {"one": "1", "two": "8  9", "three": "8", "unknown": "1"}
+    remembered = module.giving(wanted, {}, tmp_path)
+    assert remembered == {
+        "one": {"given": "1", "had": "0"},
+        "two": {"given": "8 9", "had": "4 5"},
+        "three": {"given": "8", "had": "7"},
+    }
+    for name in ("one", "two"):
+        (tmp_path / name).write_text(f"{wanted[name]}\n")
+    (tmp_path / "three").write_text("9\n")
+    # What it had is from before the first run, not from the last one; another's value stays.
+    assert module.giving({"one": "2"}, remembered, tmp_path) == {"one": {"given": "2", "had": "0"}}
+    assert module.former({"one": "2"}, remembered, tmp_path) == {"two": "4 5"}
+    assert module.former({}, remembered, tmp_path) == {"one": "0", "two": "4 5"}
+
+
 def test_an_unknown_setting_does_not_stop_the_others_at_boot() -> None:
     assert module.file_text({"net.one": "1"}).splitlines()[1:] == ["-net.one = 1"]
