@@ -130,3 +130,9 @@ def test_a_file_says_when_it_changed() -> None:
     drift = entry("files", "/x", FILE, {**FILE, "content": "b"}, changed=1_000_000.0)
     (found,) = host_state(answer(base=[drift]), EXPECTED).drift
     assert str(found).startswith("/x differs, changed 1970-01-1")
+
+
+def test_what_was_left_to_a_later_run_is_of_phases_without_a_record() -> None:
+    told = {"base": ["of another time"], "packages": ["not done"]}
+    said = {name: of for name, of in answer().items() if name != "packages"}
+    assert host_state(said, EXPECTED, (), told).pending == {"packages": ["not done"]}
