@@ -42,7 +42,7 @@ EXPECTED: dict[str, object] = {
     "names_to_look_up": [],
     "controllers": ["ctl1"],
     "clock": {"is_steered": True},
-    "scratch": "",
+    "scratch": [],
     "disks": [{"path": "/", "mb": 0, "mb_to_install": 10**9}],
     "memory_mb": {"needed": 1, "recommended": 1},
     "ports": [],
