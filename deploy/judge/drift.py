@@ -10,7 +10,9 @@ from deploy.plan.catalog import PHASES
 from deploy.plan.probes import probes
 
 _BEGINS = "base"
-_DRIVER = re.compile(r"(lib)?nvidia-|libcuda|firmware-nvidia")
+_DRIVER = re.compile(
+    r"(lib)?nvidia-|libcuda|firmware-nvidia|cuda-|tensorrt|lib(cu(b|d|f|o|s|inj|pti|rand)|nccl|nv|npp)"
+)
 """Packages that must not be replaced under jobs: their role does it, on a drained node."""
 _UNANSWERED = "failed"
 """What on_host says of a probe whose command fails."""
