@@ -49,6 +49,21 @@ def _check_disk(path: str, mb: int, state: os.statvfs_result) -> Iterator[dict[s
         )
 
 
+def answers(path: str) -> bool:
+    """Asks the file system of a path for its room, and comes back when it answers."""
+    os.statvfs(_existing(Path(path)))
+    return True
+
+
+def no_answer(path: str) -> dict[str, str]:
+    """A place that deploy or Slurm will write to, on a file system that does not answer."""
+    return error(
+        "disk-silent",
+        f"the file system of {path} does not answer",
+        f"on the machine: findmnt --target {path}; see whether its server can be reached",
+    )
+
+
 def check_scratch(
     paths: Sequence[str], device: Callable[[Path], int] = lambda path: path.stat().st_dev
 ) -> Iterator[dict[str, str]]:
