@@ -127,9 +127,10 @@ class Recording:
             (event.phase, name) for event in told if isinstance(event, PhaseEnded) for name in event.hosts
         }
         managed = _managed(event for event in told if isinstance(event, HostResult) and event.host in names)
-        pending = {
-            (event.host, event.phase) for event in told if isinstance(event, HostResult) and event.pending
-        }
+        pending: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+        for event in told:
+            if isinstance(event, HostResult) and event.pending:
+                pending[event.host, event.phase] += event.pending
         not_whole = {host for host, _ in pending}
         questions: dict[str, tuple[str, dict[str, Any]]] = {}
         for step in self.plan.steps:
@@ -139,10 +140,13 @@ class Recording:
                 if self.known.get(name) == self._digests[name] and name not in not_whole:
                     continue
                 expected = self._expected[name]
-                content = {"phases": {}, "only": [*expected], "part_in": [*expected], "version": __version__}
+                every = [*expected]
+                content: dict[str, Any] = {"phases": {}, "only": [*every], "part_in": every, "pending": {}}
+                content["version"] = __version__
                 told_to_host = questions.setdefault(name, ("record", content))[1]
-                if (name, step.phase.name) in pending:
+                if texts := pending.get((name, step.phase.name)):
                     told_to_host["only"].remove(step.phase.name)
+                    told_to_host["pending"][step.phase.name] = list(dict.fromkeys(texts))
                     continue
                 phases = told_to_host["phases"]
                 phases[step.phase.name] = {

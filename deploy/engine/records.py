@@ -50,7 +50,7 @@ class Records:
         states = {
             name: host_state(answer, expected[name])
             if isinstance(answer, Unanswered)
-            else host_state(answer["records"], expected[name], answer["left"])
+            else host_state(answer["records"], expected[name], answer["left"], answer["pending"])
             for name, answer in answers.items()
         }
         now = time.time()

@@ -1,8 +1,8 @@
 """What hosts answer when they are asked whether they still are as they were recorded."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Self
 
@@ -10,7 +10,9 @@ from deploy.plan.catalog import PHASES
 from deploy.plan.probes import probes
 
 _BEGINS = "base"
-_DRIVER = re.compile(r"(lib)?nvidia-|libcuda|firmware-nvidia")
+_DRIVER = re.compile(
+    r"(lib)?nvidia-|libcuda|firmware-nvidia|cuda-|tensorrt|lib(cu(b|d|f|o|s|inj|pti|rand)|nccl|nv|npp)"
+)
 """Packages that must not be replaced under jobs: their role does it, on a drained node."""
 _UNANSWERED = "failed"
 """What host_records says of a probe whose command fails."""
@@ -77,13 +79,15 @@ class PhaseState:
 class HostState:
     """The recorded phases of a host, and those that have no record; ``why`` when it gave no answer.
 
-    ``left`` is what was managed there once, is managed no more, and is still there.
+    ``left`` is what was managed there once, is managed no more, and is still there; ``pending`` is by phase
+    without a record what the last run that worked on it left to a later one.
     """
 
     phases: tuple[PhaseState, ...] = ()
     unrecorded: tuple[str, ...] = ()
     why: str = ""
     left: tuple[str, ...] = ()
+    pending: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @property
     def drift(self) -> tuple[Drift, ...]:
@@ -145,7 +149,10 @@ class HostState:
 
 
 def host_state(
-    answer: object, expected: Mapping[str, str], left: Iterable[Mapping[str, str]] = ()
+    answer: object,
+    expected: Mapping[str, str],
+    left: Iterable[Mapping[str, str]] = (),
+    pending: Mapping[str, Sequence[str]] | None = None,
 ) -> HostState:
     """A host's answer (see ``host_records.verify`` and ``left_over``) held against its fingerprints."""
     if not isinstance(answer, Mapping):
@@ -160,7 +167,8 @@ def host_state(
         if phase.name in expected and phase.name in answer
     )
     unrecorded = tuple(name for name in expected if name not in answer)
-    return HostState(phases, unrecorded, left=left_over(left))
+    undone = {name: texts for name, texts in (pending or {}).items() if name in unrecorded}
+    return HostState(phases, unrecorded, left=left_over(left), pending=undone)
 
 
 def left_over(entries: Iterable[Mapping[str, str]]) -> tuple[str, ...]:

@@ -140,13 +140,17 @@ class Judge:
     def _record(self) -> Iterator[Finding]:
         """What differs from what was converged, and what the site now says otherwise."""
         record = self.status.record
-        if record is None or record.why or self.status.convergence is None:
+        if record is None or record.why:
+            return
+        if undone := [text for texts in record.pending.values() for text in texts]:
+            yield self._warning("left-to-a-later-run", "; ".join(undone), self.promise.again)
+        if self.status.convergence is None:
             return
         drift = [str(drift) for drift in record.drift if not self._is_said(drift)]
         if drift:
             more = f"; and {len(drift) - _SHOWN_DRIFT} more" if len(drift) > _SHOWN_DRIFT else ""
             yield self._error("host-drifted", "; ".join(drift[:_SHOWN_DRIFT]) + more, self.promise.again)
-        stale = [*record.outdated, *record.unrecorded]
+        stale = [name for name in (*record.outdated, *record.unrecorded) if name not in record.pending]
         if stale:
             message = f"not as the site says now: {', '.join(stale)}"
             yield self._warning("site-changed", message, self.promise.preview)

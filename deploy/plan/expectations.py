@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -24,6 +25,7 @@ Variables = dict[str, Any]
 _CHRONY_MUST_NOT_SET = "-x"
 _NODE_NAME_OPTION = "-N"
 _KERNEL_NAME = 15
+_ALL_MAY_WRITE = (PurePosixPath("/tmp"), PurePosixPath("/var/tmp"))  # noqa: S108 - they are looked at
 
 
 def site_expectations(site: Site, entries: list[Variables]) -> Variables:
@@ -128,10 +130,18 @@ class _Duties:
         return self._parameter("StateSaveLocation", self._controller.value("slurmctld_state_save_location"))
 
     @property
-    def scratch(self) -> str:
-        """Where jobs write what is theirs alone; empty where it may be a part of the root file system."""
-        is_watched = self.is_node and not self.host.value("scratch_may_fill_root")
-        return str(self.host.value("scratch_directory")) if is_watched else ""
+    def scratch(self) -> list[str]:
+        """Where jobs write; nothing where they may fill the root file system, or users have limits there."""
+        if not self.is_node or self.host.value("scratch_may_fill_root") or self._limits_root:
+            return []
+        private = [PurePosixPath(path) for path in self.host.value("scratch_private_directories")]
+        shared = [path for path in _ALL_MAY_WRITE if not any(path.is_relative_to(own) for own in private)]
+        return [str(self.host.value("scratch_directory")), *map(str, shared)]
+
+    @property
+    def _limits_root(self) -> bool:
+        limited = [each for each in self.host.value("quotas_filesystems") if each.get("path") == "/"]
+        return any(each.get("each_user", {}).get("space") for each in limited)
 
     def rooms(self) -> Iterator[tuple[str, Room]]:
         """Directories that will be written to, and the room they need."""

@@ -53,7 +53,7 @@ def _page_address(host: Host, role: str, address: str) -> str:
     if f"{role}_listen_address" in host.variables:
         return str(host.variables[f"{role}_listen_address"])
     web = host.variables.get(f"{role}_web")
-    has_accounts = bool(web) and (not isinstance(web, Mapping) or "basic_auth_users" in web)
+    has_accounts = bool(web.get("basic_auth_users") if isinstance(web, Mapping) else web)
     return address if has_accounts or "firewall_admin_networks" in host.variables else _LOOPBACK
 
 

@@ -12,8 +12,8 @@ hardware how much there is. What is not there is null. What a probe that ``must_
 right, whenever it was recorded: each of its lines is an objection of its own.
 
 Beside the records lie what was managed once and is no more (``left.json``, by kind and name as it was
-recorded), the records of phases that are being worked on (``converged/<phase>.was``), and on controllers the
-hosts that the cluster has (``hosts.json``).
+recorded), the records of phases that are being worked on (``converged/<phase>.was``), by phase what a run
+left to a later one (``pending.json``), and on controllers the hosts that the cluster has (``hosts.json``).
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 DIRECTORY = "/var/lib/deploy/converged"
 _MOUNTINFO = "/proc/self/mountinfo"
 _RECORD, _FORGOTTEN = ".json", ".was"
+_PENDING = "pending.json"
 _PROBE_SECONDS = 10
 _UNANSWERED = "failed"
 _GPU = re.compile(r"nvidia\d+$")
@@ -637,9 +638,15 @@ def _force_to_disk(paths: Iterable[str]) -> None:
 
 
 def record(
-    phases: dict[str, dict[str, Any]], only: list[str], part_in: list[str], version: str
+    phases: dict[str, dict[str, Any]],
+    only: list[str],
+    part_in: list[str],
+    version: str,
+    pending: dict[str, list[str]] | None = None,
 ) -> dict[str, list[dict[str, Any]]]:
     """Writes down what the run left, and how the rest is now; takes away the records of others than ``only``.
+
+    ``pending`` is by phase what the run left to a later one.
 
     Answers what is ``differing`` from what the run left, and what is ``left``: was managed before, is managed
     no more by a phase that the host takes ``part_in``, and is still there.
@@ -687,6 +694,10 @@ def record(
     forget(set(_records()) - set(only))
     for phase in set(_records(_FORGOTTEN)) - (set(part_in) - phases.keys()):
         os.unlink(os.path.join(DIRECTORY, phase + _FORGOTTEN))
+    others_pending = {of: texts for of, texts in _read(_beside(_PENDING)).items() if of in part_in}
+    undone = {of: texts for of, texts in {**others_pending, **(pending or {})}.items() if of not in phases}
+    if undone != _read(_beside(_PENDING)):
+        _write(_beside(_PENDING), undone)
     left = _left(before, part_in)
     if left or os.path.exists(_beside("left.json")):
         _write(_beside("left.json"), left)
@@ -775,7 +786,12 @@ def _text(file: dict[str, Any]) -> tuple[Any, ...]:
 
 def look(phases: Iterable[str]) -> dict[str, Any]:
     """All that a run wants to know of a host that takes part in these phases."""
-    return {"records": verify(), "left": left_over(phases), "hosts": _read(_beside("hosts.json"))}
+    return {
+        "records": verify(),
+        "pending": _read(_beside(_PENDING)),
+        "left": left_over(phases),
+        "hosts": _read(_beside("hosts.json")),
+    }
 
 
 def know(hosts: dict[str, Any]) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import platform
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from ansible.module_utils.host_checks import (
 )
 from ansible.module_utils.host_checks.finding import warning
 from ansible.module_utils.host_checks.slurm_version import slurm_version
+from ansible.module_utils.user_files import Work, as_owners
 
 DOCUMENTATION = r"""
 module: host_check
@@ -83,6 +85,7 @@ class Host:
         )
         self._secrets = {name: value for name, value in module.params["secrets"].items() if value}
         self.missing = package_sources.missing(self._expected["packages"])
+        self._silent = _silent([*(need["path"] for need in self._expected["disks"]), self._state_location])
 
     def checks(self) -> Mapping[str, Callable[[], Findings]]:
         """The checks by what is said of them when they find nothing."""
@@ -132,7 +135,13 @@ class Host:
     def _disks(self) -> Iterator[Mapping[str, str]]:
         yield from capacity.check_scratch(self._expected["scratch"])
         column = "mb_to_install" if self.missing else "mb"
-        needs = [{"path": need["path"], "mb": need[column]} for need in self._expected["disks"]]
+        for path in sorted(self._silent):
+            yield capacity.no_answer(path)
+        needs = [
+            {"path": need["path"], "mb": need[column]}
+            for need in self._expected["disks"]
+            if need["path"] not in self._silent
+        ]
         yield from capacity.check_disks(needs)
 
     def _memory(self) -> Findings:
@@ -169,12 +178,21 @@ class Host:
         )
 
     def _other_slurm(self) -> Iterator[Mapping[str, str]]:
-        cluster, state_location = self._expected["cluster"], self._expected["state_location"]
+        cluster, state_location = self._expected["cluster"], self._answering_state
         if cluster:
             yield from other_slurm.check_installation(_ROOT)
             yield from other_slurm.check_membership(_ROOT, cluster, self._expected["controllers"])
         if state_location:
             yield from other_slurm.check_state(_ROOT, cluster, state_location)
+
+    @property
+    def _state_location(self) -> str:
+        return str(self._expected["state_location"])
+
+    @property
+    def _answering_state(self) -> str:
+        """Where slurmctld keeps its state; empty where that does not answer, which is an error by itself."""
+        return "" if self._state_location in self._silent else self._state_location
 
     def _known_secrets(self) -> Findings:
         return known_secrets.check_secrets(_ROOT, self._secrets, self._runs_one_of)
@@ -184,7 +202,7 @@ class Host:
 
     def serves(self) -> dict[str, Any]:
         """What the machine has of a cluster already: whose it is, secrets, on a controller its state."""
-        state_location = self._expected["state_location"]
+        state_location = self._answering_state
         return {
             "cluster": next(other_slurm.memberships(_ROOT), None) if self._expected["cluster"] else None,
             "secrets": sorted(known_secrets.secrets_in_use(_ROOT, self._runs_one_of)),
@@ -201,6 +219,14 @@ class Host:
         if not answer:
             return ""
         return "unsynchronized" if "Not synchronised" in answer else "synchronized"
+
+
+def _silent(paths: Iterable[str]) -> set[str]:
+    """Those of these places that are on file systems which do not answer; who asks one cannot be ended."""
+    outcomes = as_owners(
+        [Work(path, path, 0, 0, partial(capacity.answers, path)) for path in {*paths} - {""}]
+    )
+    return {path for path, outcome in outcomes.items() if outcome.problem}
 
 
 def _text(path: str) -> str:

@@ -61,7 +61,7 @@ options:
         elements: str
         default: []
   timeout:
-    description: Seconds that one mount may take.
+    description: Seconds that one mount or unmount may take.
     type: int
     default: 60
 author: [the maintainers of this project]
@@ -254,8 +254,7 @@ class Mounts:
 
     def _command(self, mount: Mount, place: str) -> list[str]:
         options = ["-o", ",".join(mount.options)] if mount.options else []
-        limit = str(self.module.params["timeout"])
-        return ["timeout", limit, "mount", "-t", mount.kind, *options, mount.source, place]
+        return ["mount", "-t", mount.kind, *options, mount.source, place]
 
     def _mount(self, mount: Mount) -> None:
         self.actions.append(f"mount {mount.source} {mount.path}")
@@ -271,9 +270,10 @@ class Mounts:
             self.module.run_command(["systemctl", "daemon-reload"])
 
     def _must(self, command: list[str]) -> None:
-        code, out, err = self.module.run_command(command)
+        # What is mounted may be on a server that does not answer, and so may what is to be unmounted.
+        limit = self.module.params["timeout"]
+        code, out, err = self.module.run_command(["timeout", "--kill-after=5", str(limit), *command])
         if code != 0:
-            limit = self.module.params["timeout"]
             why = f"no answer within {limit} s" if code == 124 else (err or out).strip()  # noqa: PLR2004
             self.module.fail_json(msg=f"{' '.join(command)}: {why}")
 

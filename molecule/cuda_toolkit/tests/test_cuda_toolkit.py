@@ -31,6 +31,43 @@ def test_a_library_is_of_its_version_though_there_is_a_later_one(on: On, machine
         assert shown == "2.21.5-1+cuda12.4"
 
 
+# What Slurm's commands say of a node, as far as the role asks.
+SLURM = {
+    "scontrol": """case "$*" in
+*State=DRAIN*) touch /root/drained; echo drain >> /root/log ;;
+*State=RESUME*) rm /root/drained; echo resume >> /root/log ;;
+*) test -e /root/drained && echo "NodeName=n State=IDLE+DRAIN Reason=deploy: maintenance [root@now]" ||
+   echo "NodeName=n State=IDLE" ;;
+esac""",
+    "squeue": "cat /root/jobs",
+    "sinfo": "true",
+}
+
+
+def test_a_library_is_replaced_when_the_jobs_of_its_node_have_ended(on: On, converge: Converge) -> None:
+    machine, later = "trixie", "2.99.0-1+cuda12.9"
+
+    def installed() -> str:
+        return on(machine, "dpkg-query", "--show", "--showformat=${Version}", "libnccl2").stdout
+
+    for name, text in SLURM.items():
+        write = f"cat > /usr/local/bin/{name} && chmod 755 /usr/local/bin/{name}"
+        on(machine, "sh", "-c", write, data=f"#!/bin/sh\n{text}\n")
+    on(machine, "sh", "-c", "mkdir -p /etc/slurm; touch /etc/slurm/slurm.conf; echo 17 alice > /root/jobs")
+    node = {"reboot_node": "n", "reboot_controller": "molecule-cuda-toolkit-trixie"}
+    answer = converge(only=machine, nccl=later, reboot_wait_for_jobs_minutes=0, **node)
+    assert "n is drained, and jobs still run there: 17 (alice)" in answer.stderr, answer.stdout
+    assert installed() == "2.21.5-1+cuda12.4"
+    on(machine, "truncate", "--size=0", "/root/jobs")
+    answer = converge(only=machine, nccl=later, **node)
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    assert installed() == later
+    assert on(machine, "cat", "/root/log").stdout == "drain\nresume\n"
+    on(machine, "rm", "/root/log")
+    assert converge(only=machine, nccl=later, **node).returncode == 0
+    assert on(machine, "test", "-e", "/root/log", check=False).returncode == 1, "nothing is replaced"
+
+
 def test_a_distribution_has_one_version_and_no_other(on: On, converge: Converge, machine: str) -> None:
     package, version = DEBIAN[machine]
     answer = converge(only=machine, source="distribution", versions=["9.9"], parts=[package])

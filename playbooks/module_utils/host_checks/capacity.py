@@ -49,15 +49,34 @@ def _check_disk(path: str, mb: int, state: os.statvfs_result) -> Iterator[dict[s
         )
 
 
+def answers(path: str) -> bool:
+    """Asks the file system of a path for its room, and comes back when it answers."""
+    os.statvfs(_existing(Path(path)))
+    return True
+
+
+def no_answer(path: str) -> dict[str, str]:
+    """A place that deploy or Slurm will write to, on a file system that does not answer."""
+    return error(
+        "disk-silent",
+        f"the file system of {path} does not answer",
+        f"on the machine: findmnt --target {path}; see whether its server can be reached",
+    )
+
+
 def check_scratch(
-    path: str, device: Callable[[Path], int] = lambda path: path.stat().st_dev
+    paths: Sequence[str], device: Callable[[Path], int] = lambda path: path.stat().st_dev
 ) -> Iterator[dict[str, str]]:
-    """A place for jobs' files that is a part of what the system itself lives on."""
-    if path and device(_existing(Path(path))) == device(Path("/")):
+    """Places to which jobs write that are a part of what the system itself lives on."""
+    root = device(Path("/")) if paths else 0
+    if found := [path for path in paths if device(_existing(Path(path))) == root]:
         yield warning(
             "scratch-on-root",
-            f"jobs' /tmp ({path}) is on the root file system, which a job can fill",
-            "set scratch_directory to a place on a file system of its own, or scratch_may_fill_root: true",
+            f"jobs can fill the root file system: {', '.join(found)} {'is' if len(found) == 1 else 'are'} "
+            "on it",
+            "put it on a file system of its own (scratch_directory; what scratch_private_directories names "
+            "lies there, too), limit what each user may take of / (quotas_filesystems), or set "
+            "scratch_may_fill_root: true",
         )
 
 

@@ -115,7 +115,8 @@ def main() -> None:
     if not (module.check_mode and changed):
         dump = module.run_command(["apt-config", "dump"], check_rc=True)[1]
         pending = [
-            f"unattended-upgrades may act behind deploy's back: {what}; a later file in {_APT.parent} says so"
+            f"unattended-upgrades may act behind deploy's back: {what}; a later file in {_APT.parent} or "
+            f"{_APT.parents[1] / 'apt.conf'} says so"
             for what in objections(dump, packages)
         ]
         pending += needrestart_objections(module, services)

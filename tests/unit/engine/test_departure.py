@@ -50,7 +50,7 @@ class Cluster:
 
     def _look(self, phases: list[str]) -> dict[str, Any]:
         assert phases
-        return {"records": {}, "left": [], "hosts": self.hosts}
+        return {"records": {}, "pending": {}, "left": [], "hosts": self.hosts}
 
     def _know(self, hosts: dict[str, Any]) -> None:
         self.hosts = hosts

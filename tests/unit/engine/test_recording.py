@@ -34,6 +34,7 @@ class Hosts:
         self.silent = silent
         self.told: dict[str, set[str]] = {}
         self.only: dict[str, list[str]] = {}
+        self.pending: dict[str, dict[str, list[str]]] = {}
         self.managed: dict[str, dict[str, Any]] = {}
         self.answers: dict[str, list[dict[str, Any]]] = {}
         self.expected = {name: {_FIRST: "1", _SECOND: "2"} for name in _BOTH}
@@ -44,6 +45,7 @@ class Hosts:
         assert not self.told.keys() & questions.keys(), "a host is told once"
         self.told |= {name: set(content["phases"]) for name, (_, content) in questions.items()}
         self.only = {name: content["only"] for name, (_, content) in questions.items()}
+        self.pending |= {name: content["pending"] for name, (_, content) in questions.items()}
         for name, (_, content) in questions.items():
             of_phases = {phase: told["managed"] for phase, told in content["phases"].items()}
             self.managed.setdefault(name, {}).update(of_phases)
@@ -134,6 +136,7 @@ def test_a_phase_that_left_something_to_a_later_run_is_not_recorded(monkeypatch:
     with hosts.recording() as recording:
         recording.finish([pending, *_ENDS], _BOTH)
     assert hosts.told == {"ctl1": {_FIRST, _SECOND}, "node1": {_SECOND}}
+    assert hosts.pending == {"ctl1": {}, "node1": {_FIRST: ["a mount: after a reboot"]}}
     summary = summarize([pending, ended()], _BOTH)
     assert not summary.hosts["node1"].is_good
     assert unfinished_lines(summary) == ["pending  node1: a mount: after a reboot"]

@@ -65,14 +65,18 @@ def test_memory() -> None:
 
 
 def test_scratch_that_can_fill_the_root_file_system() -> None:
-    devices = {"/": 1, "/var": 1}
+    devices = {"/": 1, "/var": 1, "/var/tmp": 1}
 
     def device(path: Path) -> int:
         return devices[str(path)]
 
-    (finding,) = capacity.check_scratch("/var/no-such-directory", device)
+    paths = ["/var/no-such-directory", "/var/tmp"]
+    (finding,) = capacity.check_scratch(paths, device)
     assert said([finding]) == [("warning", "scratch-on-root")]
-    assert "/var/no-such-directory" in finding["message"]
+    assert finding["message"].endswith("/var/no-such-directory, /var/tmp are on it")
     devices["/var"] = 3
-    assert list(capacity.check_scratch("/var/no-such-directory", device)) == []
-    assert list(capacity.check_scratch("", device)) == []
+    (finding,) = capacity.check_scratch(paths, device)
+    assert finding["message"].endswith("file system: /var/tmp is on it")
+    devices["/var/tmp"] = 4
+    assert list(capacity.check_scratch(paths, device)) == []
+    assert list(capacity.check_scratch([], device)) == []

@@ -1,6 +1,9 @@
 """The module as a whole, on this machine."""
 
+from typing import Any
+
 import pytest
+from ansible.module_utils.user_files import Outcome
 
 from tests.unit.host_checks.checks import module
 
@@ -42,7 +45,7 @@ EXPECTED: dict[str, object] = {
     "names_to_look_up": [],
     "controllers": ["ctl1"],
     "clock": {"is_steered": True},
-    "scratch": "",
+    "scratch": [],
     "disks": [{"path": "/", "mb": 0, "mb_to_install": 10**9}],
     "memory_mb": {"needed": 1, "recommended": 1},
     "ports": [],
@@ -74,6 +77,27 @@ def test_more_room_and_a_source_are_needed_where_packages_are_missing() -> None:
     found = references({**EXPECTED, "packages": ["no-such-package"]})
     assert found["disk space"] == ["disk-full"]
     assert found["package sources"] == ["no-package-source"]
+
+
+def test_a_file_system_that_does_not_answer_is_named_and_not_looked_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def asked(works: list[Any]) -> dict[str, Any]:
+        silent = Outcome(problem="/state does not answer within 10 s")
+        return {work.path: silent if work.path == "/state" else Outcome(value=True) for work in works}
+
+    def look(*told: object) -> list[Any]:
+        assert "/state" not in told, "who looks there hangs"
+        return []
+
+    monkeypatch.setattr(module, "as_owners", asked)
+    monkeypatch.setattr(module.other_slurm, "check_state", look)
+    monkeypatch.setattr(module.other_slurm, "has_state", look)
+    state = {"path": "/state", "mb": 0, "mb_to_install": 0}
+    disks = [{"path": "/", "mb": 0, "mb_to_install": 0}, state]
+    expected = {**EXPECTED, "disks": disks, "state_location": "/state"}
+    assert references(expected)["disk space"] == ["disk-silent"]
+    assert module.Host(FakeModule(expected)).serves()["state"] is False
 
 
 def test_ports_are_named() -> None:

@@ -52,8 +52,19 @@ def test_other_packages_are_work_for_all_phases(kind: str, name: str) -> None:
 
 
 def test_a_driver_of_another_version_is_not_replaced_before_its_node_is_drained() -> None:
-    drift = [entry("packages", name, "550", "535") for name in ("libcuda1", "nvidia-smi", "libnvidia-ml1")]
+    driver = ("libcuda1", "nvidia-smi", "libnvidia-ml1")
+    of_cuda = (
+        "libcudnn9-cuda-12",
+        "libnccl2",
+        "libcublas-12-4",
+        "libcudart12",
+        "libnvinfer10",
+        "cuda-toolkit-12-4",
+    )
+    drift = [entry("packages", name, "550", "535") for name in (*driver, *of_cuda)]
     assert host_state(answer(base=drift), EXPECTED).repairs == {}
+    others = [entry("packages", name, "2", "1") for name in ("libcurl4", "libcups2", "libnuma1")]
+    assert len(host_state(answer(base=others), EXPECTED).repairs["bootstrap_restore_versions"]) == len(others)
 
 
 def test_a_package_of_another_version_is_to_be_brought_back() -> None:
@@ -130,3 +141,9 @@ def test_a_file_says_when_it_changed() -> None:
     drift = entry("files", "/x", FILE, {**FILE, "content": "b"}, changed=1_000_000.0)
     (found,) = host_state(answer(base=[drift]), EXPECTED).drift
     assert str(found).startswith("/x differs, changed 1970-01-1")
+
+
+def test_what_was_left_to_a_later_run_is_of_phases_without_a_record() -> None:
+    told = {"base": ["of another time"], "packages": ["not done"]}
+    said = {name: of for name, of in answer().items() if name != "packages"}
+    assert host_state(said, EXPECTED, (), told).pending == {"packages": ["not done"]}

@@ -153,6 +153,15 @@ def test_a_site_that_changed_since_is_a_warning() -> None:
     ]
 
 
+def test_what_a_run_left_to_a_later_one_is_said_until_it_is_done() -> None:
+    record = HostState(unrecorded=("base", "scratch"), pending={"base": ("needrestart may restart munge",)})
+    said = [("left-to-a-later-run", "needrestart may restart munge")]
+    changed = ("site-changed", "not as the site says now: scratch")
+    assert _said(replace(WELL, record=record)) == [*said, changed]
+    never = _said(replace(WELL, record=record, convergence=None))
+    assert [name for name, _ in never] == ["never-converged", "left-to-a-later-run"]
+
+
 def test_a_host_that_deploy_has_not_been_to_is_one_finding() -> None:
     missing = (
         service("munge", "inactive", load="not-found"),

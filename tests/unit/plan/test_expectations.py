@@ -143,8 +143,20 @@ def test_the_systems_are_those_that_the_documentation_names() -> None:
             assert version in text
 
 
-def test_scratch_is_watched_where_jobs_run_unless_the_site_accepts_it(tmp_path: Path) -> None:
-    assert expected(tmp_path, "ctl1")["scratch"] == ""
-    assert expected(tmp_path, "node1")["scratch"] == "/var/spool/scratch"
-    accepted = "scratch_may_fill_root: true\nslurmd_hardware: {cpus: 1, memory_mb: 1000}\n"
-    assert expected(tmp_path, "node1", slurm_node=accepted)["scratch"] == ""
+@pytest.mark.parametrize(
+    ("says", "watched"),
+    [
+        ("", ["/var/spool/scratch", "/var/tmp"]),
+        ("scratch_private_directories: [/tmp, /var/tmp, /dev/shm]", ["/var/spool/scratch"]),
+        ("scratch_private_directories: [/dev/shm]", ["/var/spool/scratch", "/tmp", "/var/tmp"]),
+        ("scratch_may_fill_root: true", []),
+        ("quotas_filesystems: [{path: /, each_user: {space: 10G}}]", []),
+        ("quotas_filesystems: [{path: /data, each_user: {space: 10G}}]", ["/var/spool/scratch", "/var/tmp"]),
+    ],
+)
+def test_where_jobs_write_is_watched_unless_the_site_accepts_or_limits_it(
+    tmp_path: Path, says: str, watched: list[str]
+) -> None:
+    assert expected(tmp_path, "ctl1")["scratch"] == []
+    settings = f"{says}\nslurmd_hardware: {{cpus: 1, memory_mb: 1000}}\n"
+    assert expected(tmp_path, "node1", slurm_node=settings)["scratch"] == watched

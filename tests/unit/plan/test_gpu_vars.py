@@ -28,6 +28,12 @@ def test_nodes_get_a_driver_and_are_drained_by_the_controller(tmp_path: Path) ->
     assert "nvidia_repository_wanted" not in hosts["node1"]
 
 
+def test_a_node_with_cuda_is_drained_whosever_its_driver_is(tmp_path: Path) -> None:
+    _, hosts = wired(tmp_path, "nvidia_driver_source: none\ncuda_toolkit_versions: ['12.4']\n")
+    assert hosts["node1"]["reboot_node"] == "node1"
+    assert "reboot_node" not in hosts["login1"]
+
+
 @pytest.mark.parametrize("source", ["none", "preinstalled"])
 def test_a_driver_of_others_is_left_to_them(tmp_path: Path, source: str) -> None:
     phases, hosts = wired(tmp_path, f"nvidia_driver_source: {source}\n")

@@ -109,6 +109,11 @@ _ACCOUNTS = "prometheus_web: {basic_auth_users: {a: b}}\nalertmanager_web: '{{ m
     [
         ("", "127.0.0.1", "127.0.0.1"),
         ("prometheus_web: {tls_server_config: {cert_file: /x}}\n", "127.0.0.1", "127.0.0.1"),
+        (
+            "prometheus_web: {basic_auth_users: {}}\nalertmanager_web: {basic_auth_users: {}}\n",
+            "127.0.0.1",
+            "127.0.0.1",
+        ),
         ("firewall_admin_networks: [192.0.2.0/24]\n", "10.0.0.2", "10.0.0.2"),
         (_ACCOUNTS, "10.0.0.2", "10.0.0.2"),
         ("prometheus_listen_address: ''\nalertmanager_listen_address: ''\n", "", "10.0.0.2"),

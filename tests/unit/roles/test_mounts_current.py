@@ -1,5 +1,7 @@
 import os
+import subprocess
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -50,6 +52,28 @@ def test_names_that_would_be_hidden(tmp_path: Path) -> None:
         path.mkdir(parents=True)
     assert module.hidden(local, other) == ["admin"]
     assert module.hidden(tmp_path / "missing", other) == []
+
+
+class Asking:
+    """As much of a module as runs a command."""
+
+    params: ClassVar = {"timeout": 0.2}
+
+    def run_command(self, command: list[str]) -> tuple[int, str, str]:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout, done.stderr
+
+    def fail_json(self, *, msg: str) -> None:
+        raise SystemExit(msg)
+
+
+@pytest.mark.parametrize("command", [["sleep", "600"], ["sh", "-c", "sleep 600"]])
+def test_a_server_that_does_not_answer_is_not_waited_for(command: list[str]) -> None:
+    """Neither to be mounted nor to be unmounted."""
+    mounts = object.__new__(module.Mounts)
+    mounts.module = Asking()
+    with pytest.raises(SystemExit, match=r"no answer within 0\.2 s"):
+        mounts._must(command)
 
 
 def test_what_waits_for_the_next_boot_is_recorded_as_it_shall_be(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -439,6 +439,23 @@ def test_what_users_put_in_the_way_is_neither_read_nor_followed(tmp_path: Path) 
     assert found[str(home / ".ssh/hostname")] == {"type": "behind a link that is not root's"}
 
 
+def test_what_a_run_leaves_to_a_later_one_is_kept_until_it_is_done(tmp_path: Path) -> None:
+    def told(*phases: str, **pending: list[str]) -> Any:  # noqa: ANN401
+        done = {phase: {"fingerprint": "f", "managed": {}, "probes": []} for phase in phases}
+        host_records.record(done, [*phases], ["base", "other"], "1.0", pending)
+        return host_records.look(["base", "other"])["pending"]
+
+    assert told("base") == {}
+    assert not (tmp_path / "pending.json").exists(), "where nothing is left nothing is written"
+    assert told(base=["one"]) == {"base": ["one"]}
+    assert told("other") == {"base": ["one"]}, "a run on other phases says nothing of it"
+    assert told("other", base=["two"]) == {"base": ["two"]}
+    assert told("base") == {}
+    host_records.record({}, [], ["base"], "1.0", {"base": ["one"]})
+    host_records.record({}, [], ["other"], "1.0")
+    assert host_records.look([])["pending"] == {}, "the host takes part in it no more"
+
+
 def left(*phases: str) -> list[str]:
     return [entry["name"] for entry in host_records.left_over(phases)]
 
