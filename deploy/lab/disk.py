@@ -6,10 +6,11 @@ own apt, which verifies signatures and checksums.
 """
 
 import hashlib
+import os
 import subprocess
-import tempfile
 from pathlib import Path
 
+from deploy.durable import keep_names
 from deploy.errors import ExitCode, error
 from deploy.lab.apt_settings import read_options, read_sources
 from deploy.lab.image import bootstrap, ensure_programs
@@ -17,6 +18,7 @@ from deploy.lab.locks import exclusive
 from deploy.lab.podman import podman, query, succeeds
 from deploy.lab.recipe import PACKAGES, RELEASES, UNITS, Recipe, host_entries, quiet_entries
 from deploy.lab.tarball import Entry
+from deploy.place import private_place
 
 KERNEL_IMAGE = "localhost/deploy-lab-kernel:uml"
 DISK, START = "/machine/base.raw", "/machine/start"
@@ -145,7 +147,7 @@ def _drop_others(new: Path, release: str) -> None:
 
 
 def _make(recipe: Recipe, disk: Path) -> None:
-    with tempfile.TemporaryDirectory(prefix="deploy-lab-", dir=_CACHE) as scratch:
+    with private_place("disk", _CACHE) as scratch:
         overlay, tree, new = Path(scratch, "overlay.tar"), Path(scratch, "tree"), Path(scratch, "new.raw")
         overlay.write_bytes(recipe.overlay)
         bootstrap(recipe, overlay, tree)
@@ -166,7 +168,11 @@ def _make(recipe: Recipe, disk: Path) -> None:
                 hint=f"look whether there is room: df {_CACHE}",
                 exit_code=ExitCode.FAILED,
             )
+        # An image cut short by a power cut would be taken for the whole one for ever.
+        with new.open("rb") as handle:
+            os.fsync(handle.fileno())
         new.rename(disk)
+        keep_names(_CACHE)
 
 
 def _copy_modules(tree: Path) -> None:
