@@ -100,6 +100,11 @@ class HostState:
         return tuple(phase.name for phase in self.phases if not phase.is_current)
 
     @property
+    def stale(self) -> tuple[str, ...]:
+        """The phases that a run has something to do for, but for those that the last one could not end."""
+        return tuple(name for name in (*self.outdated, *self.unrecorded) if name not in self.pending)
+
+    @property
     def current(self) -> frozenset[str]:
         """The phases that were recorded for the site as it is now, whatever has changed on the host since."""
         return frozenset(phase.name for phase in self.phases if phase.is_current)

@@ -150,9 +150,8 @@ class Judge:
         if drift:
             more = f"; and {len(drift) - _SHOWN_DRIFT} more" if len(drift) > _SHOWN_DRIFT else ""
             yield self._error("host-drifted", "; ".join(drift[:_SHOWN_DRIFT]) + more, self.promise.again)
-        stale = [name for name in (*record.outdated, *record.unrecorded) if name not in record.pending]
-        if stale:
-            message = f"not as the site says now: {', '.join(stale)}"
+        if record.stale:
+            message = f"not as the site says now: {', '.join(record.stale)}"
             yield self._warning("site-changed", message, self.promise.preview)
         if record.left:
             message = f"was managed once, and the site says no more: {', '.join(record.left)}"

@@ -123,7 +123,9 @@ def _drift(status: NodeStatus) -> Cell:
         return Cell(_NOTHING)
     if count := len(record.drift):
         return Cell(f"{count} thing{'s' * (count != 1)}", Mood.BAD)
-    return Cell("site changed", Mood.WARNING) if record.outdated or record.unrecorded else Cell("none")
+    if record.stale:
+        return Cell("site changed", Mood.WARNING)
+    return Cell("unfinished", Mood.WARNING) if record.pending else Cell("none")
 
 
 def _converged(status: NodeStatus, now: float) -> Cell:
@@ -162,6 +164,7 @@ def _host_as_json(host: JudgedHost) -> dict[str, Any]:
             "drift": [str(drift) for drift in status.record.drift],
             "converged": sorted(status.record.converged),
             "outdated": [*status.record.outdated, *status.record.unrecorded],
+            "pending": [text for texts in status.record.pending.values() for text in texts],
         },
         "converged": status.convergence
         and {

@@ -21,7 +21,7 @@ _NOTHING_LOST = {
     "deploy/validate/programs/load.py": "the answer of a job, which is read once",
     "roles/gpu_exporter/library/wheel_environment.py": "a link",
     "roles/pyxis/library/spank_package.py": "a package, which dpkg judges",
-    "roles/users/library/accounts.py": "sets a user's own file aside, as it is",
+    "roles/users/library/accounts.py": "sets a user's own file aside; gives a new home its name",
 }
 
 

@@ -122,6 +122,24 @@ def test_a_loud_sender_costs_a_quiet_one_no_lines(on: On, machine: str) -> None:
     assert comes(on, machine, f"zgrep --quiet 'flood {FLOOD_LINES} ' /var/log/cluster/node7/messages.log*")
 
 
+def test_what_is_sent_at_once_fills_no_disk(on: On, machine: str) -> None:
+    """Far more than a host may have, faster than anybody looks; its last lines are kept."""
+    seen = "/root/most"
+    watch = (
+        "most=0; while :; do now=$(du --summarize --block-size=1M /var/log/cluster/node9 | cut -f 1); "
+        f'[ "$now" -le "$most" ] || {{ most=$now; echo $most > {seen}; }}; sleep 0.05; done'
+    )
+    send(on, machine, "node9", "before all that")
+    assert arrives(on, machine, "/var/log/cluster/node9/messages.log", "before all that")
+    on(machine, "systemd-run", "--quiet", "--unit=watch", "sh", "-c", watch)
+    on(machine, "python3", "-c", FLOOD, ADDRESSES["node9"], str(3 * FLOOD_LINES))
+    kept = "/var/log/cluster/node9/messages.log*"
+    assert comes(on, machine, f"zgrep --quiet 'flood {3 * FLOOD_LINES} ' {kept}")
+    on(machine, "systemctl", "stop", "watch")
+    # A part more while the oldest is on its way out; what is sent is several times as much.
+    assert int(on(machine, "cat", seen).stdout) <= 8 + 3
+
+
 def test_what_another_host_logs_is_kept(on: On) -> None:
     on("bookworm", "logger", "--tag=probe", "hello from the other machine")
     path = "/var/log/cluster/bookworm/messages.log"

@@ -158,3 +158,19 @@ def test_json() -> None:
     }
     assert data["hosts"]["node2"]["services"] == {}
     assert data["hosts"]["ctl1"]["slurm"] is None
+
+
+def _column(record: HostState) -> str:
+    host = JudgedHost(NodeStatus("login1", Reach.ANSWERED, convergence=END, record=record), ())
+    table = "\n".join(lines(SiteStatus(NOW, (host,))))
+    return next(word for word in ("site changed", "unfinished", "none") if word in table)
+
+
+def test_what_a_run_could_not_end_is_no_change_of_the_site() -> None:
+    undone = HostState(unrecorded=("base",), pending={"base": ["account bob: processes of it run"]})
+    assert _column(undone) == "unfinished"
+    assert _column(HostState(unrecorded=("base", "scratch"), pending=undone.pending)) == "site changed"
+    assert _column(HostState()) == "none"
+    host = JudgedHost(NodeStatus("login1", Reach.ANSWERED, convergence=END, record=undone), ())
+    told = as_json(SiteStatus(NOW, (host,)))["hosts"]["login1"]
+    assert told["record"]["pending"] == ["account bob: processes of it run"]
