@@ -11,15 +11,17 @@ from deploy.content import playbook
 from deploy.engine.members import Members
 from deploy.engine.options import Options
 from deploy.engine.records import Records
-from deploy.errors import ExitCode, Finding, error, shown_path
+from deploy.errors import DeployError, ExitCode, Finding, error, shown_path
 from deploy.judge.summary import Outcome, summarize
 from deploy.place import private_place
 from deploy.plan.build import build_plan
+from deploy.plan.port_clashes import port_clashes
 from deploy.run.cancellation import Cancellation, signals_cancel
 from deploy.run.events import Event, HostResult
 from deploy.run.execute import EarlyStart, RunRequest, execute
 from deploy.run.settings import Settings, ansible_environment
 from deploy.site.checks import check_site
+from deploy.site.hardware import read_contract
 from deploy.site.inventory import Site, existing_inventory, read_site
 from deploy.site.node_lists import unfold
 from deploy.site.schema import options as options_of_roles
@@ -150,6 +152,8 @@ def opened(
         vault = options.vault_password_file
         site = read_site(inventory, vault_password_file=vault, extra_variables=variables)
         warnings = tuple(check_site(site, vault))
+        if clashes := sorted(port_clashes(site.resolved, read_contract(site))):
+            raise DeployError(*clashes)
         yield Run(site, options, settings, place, _limited(site, options), ansible, warnings)
 
 

@@ -52,7 +52,7 @@ def host_expectations(
         "disks": [{"path": path, **asdict(room)} for path, room in duties.rooms()],
         "scratch": duties.scratch,
         "memory_mb": asdict(requirements.CONTROLLER_MEMORY if duties.is_controller else requirements.MEMORY),
-        "ports": [*duties.ports(), *_declared_ports(host, listeners)],
+        "ports": [*host_ports(site, host, listeners)],
         "packages": list(duties.packages()),
         "hardware": hardware_of(host, contract) if duties.is_node else {},
         "archive": host.value("bootstrap_archive"),
@@ -73,6 +73,12 @@ def _apt_options(host: Host) -> str:
             place = url.netloc.rpartition("@")[2]
             found.append(f'Acquire::{scheme}::Proxy "{url.scheme}://{place}";\n')
     return "".join(found)
+
+
+def host_ports(site: Site, host: Host, listeners: Iterable[str]) -> Iterator[Variables]:
+    """The ports that daemons of deploy's listen on there, with what moves them; ``listeners`` as above."""
+    yield from _Duties(site, host).ports()
+    yield from _declared_ports(host, listeners)
 
 
 def expected_hostname(site: Site, host: Host) -> str:

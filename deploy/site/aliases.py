@@ -1,21 +1,24 @@
-"""Aliases of YAML (``*name``) that stand for so many values that nobody could read them.
+"""A few words that stand for so many values that nobody could read them.
 
-A few lines in which each list repeats the one before ("billion laughs") come to millions of values.
+Aliases of YAML (``*name``), where each list repeats the one before ("billion laughs"), and ranges of hosts.
 """
 
+import math
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import yaml
 
 from deploy.errors import Finding
-from deploy.site.origin import inventory_files, shown
+from deploy.site.origin import inventory_files, lines, shown
 
 _MOST_VALUES = 100_000
 """Ansible takes half a second for as many."""
 TOO_MANY = f"its aliases (*NAME) come to more than {_MOST_VALUES:,} values"
 _OF_GROUPS_AND_HOSTS = ("group_vars", "host_vars")
 _READ_BY_ANSIBLE = frozenset({"", ".yml", ".yaml", ".json"})
+_RANGE = re.compile(r"\[([0-9]{1,99}):([0-9]{1,99})(?::([0-9]{1,99}))?\]")
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -32,6 +35,27 @@ def check_aliases(inventory: Path, directory: Path, *others: str) -> Iterator[Fi
                 f"this cannot be read: {TOO_MANY}",
                 "write the values themselves, or fewer of them",
             )
+
+
+def check_ranges(inventory: Path) -> Iterator[Finding]:
+    """Ranges of hosts (``node[1:99999999]``), which Ansible would write out before anything looks at them."""
+    for path in inventory_files(inventory):
+        for number, line in enumerate(lines(path), 1):
+            words = line.partition("#")[0].split()
+            hosts = math.prod(map(_length, _RANGE.finditer(words[0]))) if words else 0
+            if hosts > _MOST_VALUES:
+                yield Finding(
+                    f"{shown(str(path))}:{number}",
+                    "range-too-long",
+                    f"{words[0]:.60} means {hosts:,} hosts",
+                    "write the numbers of hosts that there are",
+                )
+
+
+def _length(found: re.Match[str]) -> int:
+    """How many hosts a range means; one that Ansible refuses none."""
+    first, last, step = (int(text or 1) for text in found.groups())
+    return max(0, last - first + 1) // max(step, 1)
 
 
 def line_of_excess(text: str | bytes) -> int | None:

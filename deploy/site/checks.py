@@ -8,6 +8,7 @@ from deploy.site.access import check_access
 from deploy.site.accounting import check_accounting, check_users
 from deploy.site.containers import check_containers
 from deploy.site.deepops import check_deepops_groups
+from deploy.site.duplicates import check_duplicates
 from deploy.site.hardware_check import check_hardware
 from deploy.site.inventory import Site
 from deploy.site.membership import check_addresses, check_groups, check_names
@@ -37,6 +38,7 @@ _OF_VALUES: tuple[Callable[[Site], Iterable[Finding]], ...] = (
     check_hardware,
     check_storage,
     check_access,
+    check_duplicates,
 )
 """Those that ask what values mean, whatever templates they come from."""
 

@@ -50,7 +50,7 @@ def _contradictions(where: str, hardware: Mapping[str, Any]) -> Iterator[Finding
             )
     for gpu in hardware.get("gpus", []):
         yield from _gpu_faults(where, gpu)
-    types = [str(gpu.get("type")) for gpu in hardware.get("gpus", []) if not gpu.get("files")]
+    types = [str(gpu.get("type")).lower() for gpu in hardware.get("gpus", []) if not gpu.get("files")]
     for kind in sorted({kind for kind in types if types.count(kind) > 1}):
         yield Finding(
             where,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from deploy.errors import DeployError, Finding, error
-from deploy.site.aliases import check_aliases
+from deploy.site.aliases import check_aliases, check_ranges
 from deploy.site.origin import shown
 from deploy.site.reading import Resolution, read_with_ansible
 from deploy.site.schema import default_of, options
@@ -193,10 +193,11 @@ def read_site(
     resolved.
 
     Raises DeployError: ``inventory-not-found``, ``inventory-invalid``, ``too-many-aliases``,
-    ``limit-matches-nothing``.
+    ``range-too-long``, ``limit-matches-nothing``.
     """
     inventory = existing_inventory(inventory)
-    if excesses := sorted(check_aliases(inventory, site_directory(inventory), SECRETS_FILE)):
+    aliases = check_aliases(inventory, site_directory(inventory), SECRETS_FILE)
+    if excesses := sorted([*aliases, *check_ranges(inventory)]):
         raise DeployError(*excesses)
     context = None if limit else _context(inventory, extra_variables or {})
     reading = read_with_ansible(inventory, limit, vault_password_file, context)

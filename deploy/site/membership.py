@@ -27,7 +27,8 @@ from deploy.site.origin import host_origin, inventory_files, lines, shown
 _OWN_GROUPS = (MASTER, NODE, LOGIN, METRIC, LOGS, CACHE, NFS, NFS_CLIENT, CLUSTER, CONTAINER)
 _NODE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}")
 _RESERVED_NAMES = frozenset({"default", "all", "localhost"})
-_HOST_RANGE = re.compile(r"\[([0-9]+):([0-9]+)(?::[0-9]+)?\]")
+_HOST_RANGE = re.compile(r"\[([0-9]+):([0-9]+)(:-?[0-9]+)?\]")
+_VARIABLE_OF_A_LINE = re.compile(r"(?:^|\s)([A-Za-z_]\w*)=(?:\"[^\"]*\"|'[^']*'|\S*)")
 _SHOWN = 5
 
 
@@ -176,6 +177,7 @@ def check_names(site: Site) -> Iterator[Finding]:
                 "give each host its own name",
             )
     yield from _defined_twice(site)
+    yield from _said_twice(site)
     yield from _ranges_of_nobody(site)
 
 
@@ -186,14 +188,33 @@ def _ranges_of_nobody(site: Site) -> Iterator[Finding]:
             name = line.split("#", 1)[0].strip().partition(" ")[0].strip("\"':")
             if name.startswith("[") or "=" in name:
                 continue
-            for first, last in _HOST_RANGE.findall(name):
+            for first, last, step in _HOST_RANGE.findall(name):
                 if int(first) > int(last):
-                    yield Finding(
-                        shown(f"{path}:{number}"),
-                        "range-of-nobody",
-                        f"{name} means no host: {first} comes after {last}",
-                        f"write the smaller one first: [{last}:{first}]",
-                    )
+                    why, right = f"{first} comes after {last}", f"[{last}:{first}]"
+                elif step.startswith(":-"):
+                    why, right = "its steps go backwards", f"[{first}:{last}]"
+                else:
+                    continue
+                yield Finding(
+                    shown(f"{path}:{number}"),
+                    "range-of-nobody",
+                    f"{name} means no host: {why}",
+                    f"write the smaller one first: {right}",
+                )
+
+
+def _said_twice(site: Site) -> Iterator[Finding]:
+    """Lines of an INI inventory with one variable twice, of which Ansible takes the last in silence."""
+    for path in inventory_files(site.inventory):
+        for number, line in enumerate(lines(path) if path.suffix in {"", ".ini"} else (), start=1):
+            names = _VARIABLE_OF_A_LINE.findall(line.partition(" #")[0]) if line[:1] not in "[#;" else []
+            for name in sorted({name for name in names if names.count(name) > 1}):
+                yield Finding(
+                    shown(f"{path}:{number}"),
+                    "variable-twice",
+                    f"{name} is set twice in this line, and only the last one would count",
+                    "leave the one that is right",
+                )
 
 
 def _defined_twice(site: Site) -> Iterator[Finding]:

@@ -29,8 +29,10 @@ _TYPE = re.compile(r"\"?<class '[\w.]*?(?:_AnsibleTagged)?(\w+)'>\"?")
 _FILE = re.compile(r"^Could not process '(?P<place>.*?)': failed to combine variables.*")
 _QUOTED = re.compile(r"(got: |definition '|undefined group ')(?P<text>.+?)'?(:|\.?$)")
 _NO_BRACKET = "not enough values to unpack"
-_RANGE_ERRORS = ("host range", "range() arg")
+_RANGE_ERRORS = ("host range", "range() arg", "invalid literal for int()")
 _BAD_RANGE = re.compile(r"^[^\[#;\s]\S*\[(?!(\d+|[A-Za-z]):(\d+|[A-Za-z])(:[1-9]\d*)?\])")
+_ZEROS = re.compile(r"^[^\[#;\s]\S*\[0\d*:")
+_LOOP = re.compile(r"as child to '(?P<group>[^']+)' creates a recursive dependency loop")
 _LETTERS = re.compile(r"^[^\[#;\s]\S*\[[A-Za-z]:[A-Za-z]")
 _MARKS = (
     (codecs.BOM_UTF8, "it begins with a byte order mark, which is no part of a text"),
@@ -209,7 +211,10 @@ def _unreadable(inventory: Path, error: str, place: str, stderr: str) -> Finding
                 "save it as UTF-8 without a byte order mark",
             )
     if any(words in error for words in _RANGE_ERRORS):
-        place = _line_of(inventory, _BAD_RANGE) or _line_of(inventory, _LETTERS)
+        patterns = (_BAD_RANGE, _LETTERS, _ZEROS)
+        place = next(filter(None, (_line_of(inventory, pattern) for pattern in patterns)), place)
+    elif loop := _LOOP.search(error):
+        place = _line_of(inventory, re.compile(rf"^\[{re.escape(loop['group'])}:children\]"))
     if _NO_BRACKET in error:
         error, place = "a section has no closing bracket", _line_of(inventory, re.compile(r"^\[[^\]]*$"))
     elif file := _FILE.match(error):

@@ -1,7 +1,7 @@
 """What argument_specs cannot say of a value: its range, or how it is written.
 
 Named by path, as docs/variables.md does: ``slurmctld_partitions[].max_time``. A whole number that is not
-listed must not be negative.
+listed must not be negative; one whose name ends in _port is a port.
 """
 
 import re
@@ -9,8 +9,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
+from urllib.parse import urlsplit
 
-from deploy.site.addresses import is_host, is_network, is_of_a_host
+from deploy.site.addresses import is_host, is_ip, is_network, is_of_a_host
 from deploy.site.public_keys import is_public_key
 
 _PORTS = 65535
@@ -69,7 +70,7 @@ class Form:
 Rule = Range | Form
 
 _NOT_NEGATIVE = Range(0)
-_UNLIMITED = Range(-1)
+_UNLIMITED = Range(-1, _SLURM_NUMBER)
 _COUNT = Range(1)
 _PORT = Range(1, _PORTS)
 _IDENTITY = Range(1, 0xFFFFFFFE)
@@ -124,6 +125,22 @@ def _is_port_range(text: str) -> bool:
     return 0 < int(first) <= int(last or first) <= _PORTS
 
 
+def _is_duration(text: str) -> bool:
+    return any(int(number) for number in re.findall(r"[0-9]+", text))
+
+
+def _is_listen_address(text: str) -> bool:
+    return is_ip(text.removeprefix("[").removesuffix("]"))
+
+
+def _is_proxy(text: str) -> bool:
+    try:
+        url = urlsplit(text)
+        return bool(url.hostname) and url.port != 0
+    except ValueError:
+        return False
+
+
 def _is_nfs_client(text: str) -> bool:
     return is_network(text) or is_host(text)
 
@@ -172,12 +189,17 @@ _AGE = Form(
     judge=_is_age,
     example="30days",
 )
-_MODE = Form(r"0?[0-7]{3,4}", 'a file mode in quotes, as in "0700"', quoted=True)
+_HOME_MODE = Form(
+    r"0?[0-7]?7[0145]{2}",
+    'a file mode in quotes that lets its owner in, and nobody else write, as in "0700"',
+    quoted=True,
+)
 _ACCOUNTING_NAME = Form(
     r"[a-z0-9_][a-z0-9_.@+-]*",
     "a name as Slurm keeps it: small letters, digits and _ . @ + -, in quotes where it is a number",
     quoted=True,
 )
+_FAIRSHARE = Form(r"(?i)parent|-1|\d{1,9}", "a number of shares, parent, or -1 to take it back")
 _USER_NAME = Form(r"[a-z_][a-z0-9_-]{0,31}", "a login name: small letters, digits, - and _, at most 32")
 _GPU_TYPE = Form(r"|[A-Za-z0-9_][A-Za-z0-9_.-]*", "a GPU's type: letters, digits, _ . and -")
 _DATABASE_WORD = Form(r"[A-Za-z0-9_$-]{1,64}", "a name of at most 64 letters, digits, _ $ and -")
@@ -199,7 +221,26 @@ _NETWORK = Form(
     judge=is_network,
     example="10.0.0.0/16",
 )
-_PROXY = Form(r'|https?://[^\s"/]+/?', "a URL, as in http://proxy.example:3128, or empty")
+_PROXY = Form(
+    r'|https?://[^\s"/]+/?',
+    "a URL, as in http://proxy.example:3128, or empty",
+    judge=lambda text: not text or _is_proxy(text),
+)
+_DURATION_PATTERN = r"(\d+y)?(\d+w)?(\d+d)?(\d+h)?(\d+m)?(\d+s)?(\d+ms)?"
+_INTERVAL = Form(
+    _DURATION_PATTERN,
+    "a time above 0 with its units, as in 15s, 5m or 1h30m",
+    judge=_is_duration,
+    example="15s",
+)
+_WAIT = Form(rf"(?=\d){_DURATION_PATTERN}", "a time with its units, as in 30s, 5m or 1h30m")
+_LISTEN_ADDRESS = Form(
+    r"|[0-9a-fA-F.:]+|\[[0-9a-fA-F.:]+\]",
+    "an IP address of the host without a port, or empty for all",
+    judge=lambda text: not text or _is_listen_address(text),
+)
+_PAGE = Form(r"|https?://[^\s/]+\S*", "the address of a page, as in https://metrics.example, or empty")
+_SHARE_OF_USE = Form(r"-1|\d+(\.\d+)?", "a number from 0 on, or -1 to take it back")
 _FINGERPRINT = Form(r"|([0-9A-Fa-f]\s*){40}", "the 40 digits of a key's fingerprint")
 _ADDRESS_WORD = Form(r"[A-Za-z0-9_.:-]+", "an address or a host name", judge=is_host, example="10.0.0.5")
 _CERTIFICATE = Form(
@@ -230,6 +271,10 @@ _URL = Form(r"(https?|ftp|file)://\S+", "an address: http://, https://, ftp:// o
 _APPTAINER = Form(r"\d[A-Za-z0-9.~-]*", 'a version in quotes, as in "1.5.3"', quoted=True)
 
 RULES: Mapping[str, Rule] = {
+    "alertmanager_external_url": _PAGE,
+    "alertmanager_group_interval": _INTERVAL,
+    "alertmanager_group_wait": _WAIT,
+    "alertmanager_repeat_interval": _INTERVAL,
     "environment_modules_shared[]": _DIRECTORY,
     "environment_modules_trees[]": _DIRECTORY,
     "firewall_admin_networks[]": _NETWORK,
@@ -252,6 +297,7 @@ RULES: Mapping[str, Rule] = {
     "apptainer_package_files[].version": _APPTAINER,
     "apptainer_version": Form(rf"|{_APPTAINER.pattern}", _APPTAINER.expected, quoted=True),
     "enroot_cache_age": Form(r"0*[1-9]\d*(s|m|min|h|d|w)", "an age with its unit, as in 30d"),
+    "enroot_temp_directory": Form(r"|/[^\s]*", "an absolute path without spaces, or empty"),
     "enroot_cache_directory": _PLACE,
     "enroot_data_directory": _PLACE,
     "enroot_hooks[]": Form(r"[\w.+-]+\.sh", "the name of a hook, as in 50-slurm-pmi.sh"),
@@ -262,8 +308,15 @@ RULES: Mapping[str, Rule] = {
     "enroot_runtime_directory": _DIRECTORY,
     "package_cache_port": _PORT,
     "pyxis_runtime_directory": _DIRECTORY,
+    "prometheus_evaluation_interval": _INTERVAL,
+    "prometheus_external_url": _PAGE,
     "prometheus_release.sha256": _SHA256,
     "prometheus_release.url": _URL,
+    "prometheus_retention_size": Form(
+        r"|\d+([KMGTPE]?B)", "a size with its unit, as in 500GB, or empty for no limit"
+    ),
+    "prometheus_retention_time": _INTERVAL,
+    "prometheus_scrape_interval": _INTERVAL,
     # Empty where the catalogue's is meant.
     "pyxis_source.sha256": Form(rf"|{_SHA256.pattern}", _SHA256.expected),
     "pyxis_source.url": Form(rf"|{_URL.pattern}", _URL.expected),
@@ -281,6 +334,7 @@ RULES: Mapping[str, Rule] = {
         r"(https?|ftp|file)://\S+\.whl",
         "the address of a wheel, which ends in .whl: https:// or file:///PATH",
     ),
+    "grafana_external_url": _PAGE,
     "hosts_file_address": Form(
         r"[0-9a-fA-F:.]+", "a host's IPv4 or IPv6 address", judge=is_of_a_host, example="10.0.0.11"
     ),
@@ -296,6 +350,7 @@ RULES: Mapping[str, Rule] = {
     "log_server_certificate": _CERTIFICATE,
     "log_server_keep_days": _COUNT,
     "log_server_port": _PORT,
+    "login_limits_cpus": Form(r"\d+(\.\d+)?", "a number from 0 on"),
     "login_limits_exempt_users[]": _USER_NAME,
     "login_limits_memory": _PART_OR_SIZE,
     "login_limits_processes": _COUNT,
@@ -303,7 +358,13 @@ RULES: Mapping[str, Rule] = {
     "container_toolkit_version": Form(r"|\d+(\.\d+)+-\d+", "the version of the packages, as in 1.18.1-1"),
     "cuda_toolkit_versions[]": Form(r"\d+\.\d+", 'a version of CUDA in quotes, as in "12.4"', quoted=True),
     "dcgm_version": Form(r"|\d+\.\d+\.\d+", "a version of DCGM, as in 4.4.2"),
+    "mariadb_bind_address": _LISTEN_ADDRESS,
     "mariadb_databases[]": _DATABASE_WORD,
+    "mariadb_users[].privileges": Form(
+        r"[^/:\s]+\.[^/:\s]+:[^/:\r\n]+(/[^/:\s]+\.[^/:\s]+:[^/:\r\n]+)*",
+        "DATABASE.TABLE:PRIVILEGE,PRIVILEGE, several with / between",
+    ),
+    "mariadb_users[].host": Form(r"[A-Za-z0-9_.:%/-]+", "a host, an address or a pattern with %"),
     "mariadb_innodb_buffer_pool_size": _SIZE_OR_NOTHING,
     "mariadb_innodb_lock_wait_timeout": _COUNT,
     "mariadb_innodb_log_file_size": _SIZE,
@@ -370,8 +431,18 @@ RULES: Mapping[str, Rule] = {
     "slurm_accounts_accounts[].parent": _ACCOUNTING_NAME,
     "slurm_accounts_accounts[].qos[]": _ACCOUNTING_NAME,
     "slurm_accounts_database_port": _PORT,
+    "slurm_accounts_accounts[].fairshare": _FAIRSHARE,
+    "slurm_accounts_users[].fairshare": _FAIRSHARE,
+    "slurm_accounts_qos[].flags[]": Form(
+        r"(?i)DenyOnLimit|EnforceUsageThreshold|NoDecay|NoReserve|OverPartQOS|PartitionMaxNodes|PartitionMinNodes"
+        r"|PartitionTimeLimit|Relative|RequiresReservation|UsageFactorSafe",
+        "a flag of a QOS, as sacctmgr(1) lists them",
+    ),
+    "slurm_accounts_qos[].limit_factor": _SHARE_OF_USE,
     "slurm_accounts_qos[].name": _ACCOUNTING_NAME,
     "slurm_accounts_qos[].preempt[]": _ACCOUNTING_NAME,
+    "slurm_accounts_qos[].usage_factor": _SHARE_OF_USE,
+    "slurm_accounts_qos[].usage_threshold": _SHARE_OF_USE,
     "slurm_accounts_users[].accounts[]": _ACCOUNTING_NAME,
     "slurm_accounts_users[].default_account": _ACCOUNTING_NAME,
     "slurm_accounts_users[].default_qos": _ACCOUNTING_NAME,
@@ -386,7 +457,10 @@ RULES: Mapping[str, Rule] = {
         "a name of at most 40 letters, digits, _ . and -, in quotes where it is a number",
         quoted=True,
     ),
+    "slurmctld_health_check_interval": Range(0, 65533),
     "slurmctld_health_check_program": Form(r"|/[^\s]*", "an absolute path without spaces, or empty"),
+    "slurmctld_mpi_default": Form(r"[A-Za-z0-9_]*", "one word, as in pmix"),
+    "slurmctld_partitions[].allow_groups[]": Form(r"[^\s,]+", "one group, without spaces and commas"),
     "slurmctld_partitions[].default_cpus_per_gpu": _COUNT,
     "slurmctld_partitions[].default_memory_per_gpu_mb": _COUNT,
     "slurmctld_partitions[].default_time": _TIME,
@@ -404,25 +478,38 @@ RULES: Mapping[str, Rule] = {
         r"[\w/:.-]+=\d+(\.\d+)?[KMGTP]?(,[\w/:.-]+=\d+(\.\d+)?[KMGTP]?)*",
         "a list of resources with weights, as in CPU=1.0,Mem=0.25G,GRES/gpu=16",
     ),
-    "slurmctld_plugstack[]": _ONE_LINE,
+    "slurmctld_plugstack[]": Form(
+        r"(required|optional|include)[ \t]+\S[^\r\n]*|#[^\r\n]*",
+        "a line of plugstack.conf: required, optional or include, and a path (spank(8))",
+    ),
     "slurmctld_priority_weights.age": Range(0, _SLURM_NUMBER),
     "slurmctld_priority_weights.fairshare": Range(0, _SLURM_NUMBER),
     "slurmctld_priority_weights.job_size": Range(0, _SLURM_NUMBER),
     "slurmctld_priority_weights.partition": Range(0, _SLURM_NUMBER),
     "slurmctld_priority_weights.qos": Range(0, _SLURM_NUMBER),
     "slurmctld_slurmd_timeout": Range(0, 65533),
-    "slurmctld_state_save_location": _DIRECTORY,
+    "slurmctld_state_save_location": _PLACE,
     "slurmd_features[]": Form(r"[A-Za-z0-9_][\w.=/-]*", "a feature: letters, digits, _ . = / and -"),
     "slurmd_hardware.cores_per_socket": _COUNT,
     "slurmd_hardware.cpus": _COUNT,
     "slurmd_hardware.gpus[].count": _COUNT,
+    "slurmd_hardware.gpus[].files": Form(
+        r"|/[^\s]*", "device files by absolute paths, as in /dev/nvidia[0-3]"
+    ),
     "slurmd_hardware.gpus[].type": _GPU_TYPE,
-    "slurmd_hardware.memory_mb": _COUNT,
+    "slurmd_hardware.memory_mb": Range(1, 0xFFFFFFFF),
     "slurmd_hardware.sockets": _COUNT,
     "slurmd_hardware.threads_per_core": _COUNT,
     "slurmd_options": _ONE_LINE,
     "slurmd_weight": Range(0, 0xFFFFFFF0),
-    "slurmdbd_archive_dir": Form(r"|/[^\s]*", "an absolute path without spaces, or empty"),
+    "slurmdbd_archive_dir": Form(
+        r"|/[^\s]*",
+        f"{_PLACE.expected}; or empty",
+        judge=lambda text: not text or _is_place(text),
+    ),
+    "slurmdbd_database_host": Form(
+        r"|[A-Za-z0-9_.:-]+", _ADDRESS_WORD.expected, judge=lambda text: not text or is_host(text)
+    ),
     "slurmdbd_database_name": _DATABASE_WORD,
     "slurmdbd_database_port": _PORT,
     "slurmdbd_database_user": _DATABASE_WORD,
@@ -443,6 +530,7 @@ RULES: Mapping[str, Rule] = {
     "user_environment_job_variables[].value": _SHELL_VALUE,
     "user_environment_variables[].name": _VARIABLE,
     "user_environment_variables[].value": _SHELL_VALUE,
+    "users_accounts[].group": _USER_NAME,
     "users_accounts[].groups[]": _USER_NAME,
     "users_accounts[].home": _PLACE,
     "users_accounts[].name": _USER_NAME,
@@ -452,7 +540,7 @@ RULES: Mapping[str, Rule] = {
     "users_directories[]": _PLACE,
     "users_groups[].gid": _IDENTITY,
     "users_groups[].name": _USER_NAME,
-    "users_home_mode": _MODE,
+    "users_home_mode": _HOME_MODE,
     "users_slurm_gid": _IDENTITY,
     "users_slurm_uid": _IDENTITY,
 }
@@ -462,7 +550,11 @@ def rule_of(path: str, spec: Mapping[str, Any]) -> Rule | None:
     """What a value at a path must keep to, besides its type."""
     if path in RULES:
         return RULES[path]
+    if re.fullmatch(r"\w+_listen_address", path):
+        return _LISTEN_ADDRESS
     if spec.get("type") != "int":
         return None
+    if re.fullmatch(r"\w+_port", path):
+        return _PORT
     # -1 takes a limit of an account, user or QOS back.
     return _UNLIMITED if path.startswith("slurm_accounts_") else _NOT_NEGATIVE

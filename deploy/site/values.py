@@ -43,6 +43,11 @@ _READ_EARLY = re.compile(
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")
 _UNSEEN = re.compile("[\0\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]")
 """Nothing, marks of a text's direction and of its beginning: copied with a value, and no part of it."""
+_LINES_OF_A_FILE = re.compile(
+    r"\w+_(parameters|sysctls)|enroot_settings|nvidia_driver_module_options|pyxis_options"
+    r"|slurmctld_partitions\[\]\.parameters"
+)
+"""Mappings of which each key becomes a line of a file, whose program would read two as two settings."""
 _INDEX = re.compile(r"\[\d+\]")
 
 
@@ -97,6 +102,8 @@ def _faults(place: str, spec: Spec, value: object) -> Iterator[Fault]:
 
 
 def _key_faults(place: str, spec: Spec, value: Mapping[Any, object]) -> Iterator[Fault]:
+    if _LINES_OF_A_FILE.fullmatch(_INDEX.sub("[]", place)):
+        yield from _line_faults(place, value)
     known: Mapping[str, Spec] = spec.get("options") or {}
     for key, inner in value.items() if known else ():
         if key in known:
@@ -106,6 +113,26 @@ def _key_faults(place: str, spec: Spec, value: Mapping[Any, object]) -> Iterator
     for key, inner_spec in known.items():
         if inner_spec.get("required") and key not in value:
             yield f"{place} lacks the key {key!r}", _meaning(inner_spec)
+
+
+def _line_faults(place: str, value: Mapping[Any, object]) -> Iterator[Fault]:
+    """What would be more than a line, or no name of a setting."""
+    for key, inner in value.items():
+        if not re.fullmatch(r"[^\s=#]+", str(key)):
+            yield (
+                f"{place} has the key {key!r}, which is no name of a setting",
+                "write one name, without spaces",
+            )
+        for text in inner if isinstance(inner, list) else [inner]:
+            if not isinstance(text, str) or _is_template(text):
+                continue
+            if re.search(r"[\r\n\0]", text.rstrip()):
+                yield f"{place}.{key} has more than one line", "write one line, or one setting for each"
+            elif place.startswith("slurm") and re.search(r"(?<!\\)#", text):
+                yield (
+                    f"{place}.{key} has a #, and what follows it would be a comment",
+                    "write \\# for the character",
+                )
 
 
 def _is_kind(kind: str, value: object) -> bool:

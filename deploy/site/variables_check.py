@@ -1,6 +1,7 @@
 """The variables of all hosts held against the schema, and whether anything reads them."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 
@@ -56,6 +57,8 @@ _CONNECTION = frozenset(
     )
 )
 """Ansible's own variables, for a name that is nearly one of them: Ansible would ignore it in silence."""
+
+_LOGIN = re.compile(r"[^\s-]\S*")
 
 _READERS: Mapping[str, str] = {
     "enroot": CONTAINER,
@@ -157,13 +160,32 @@ def _check_connection(host: Host, name: str, value: object) -> Iterator[Finding]
     if hint := _meant_connection(name):
         message = f"Ansible knows no variable {name!r} and would ignore it"
         yield Finding(host.where(name), "unknown-variable", message, hint)
-    if name in {"ansible_port", "ansible_ssh_port"} and not _is_port(value):
+    # Of an address that is a template another check speaks.
+    if _is_open(host.connection.get(name)) and not name.endswith("_host"):
+        yield Finding(
+            host.where(name),
+            "undefined-variable",
+            f"{name} cannot be resolved for {host.name}",
+            "set what its template names; facts of hosts are not known before they are reached",
+        )
+    elif name in {"ansible_port", "ansible_ssh_port"} and not _is_port(host.connection.get(name, value)):
         yield Finding(
             host.where(name),
             "invalid-value",
             f"{name} is {value!r}, not a port from 1 to 65535",
             "write the port of sshd, or remove it for 22",
         )
+    elif name in {"ansible_user", "ansible_ssh_user"} and not _LOGIN.fullmatch(str(value)):
+        yield Finding(
+            host.where(name),
+            "invalid-value",
+            f"{name} is {value!r}, not a login name",
+            "write the account that deploy logs in with, or remove it for your own",
+        )
+
+
+def _is_open(value: object) -> bool:
+    return isinstance(value, str) and ("{{" in value or "{%" in value)
 
 
 @cache
@@ -190,7 +212,7 @@ def _near(one: str, other: str) -> bool:
 
 def _is_port(value: object) -> bool:
     text = str(value)
-    return "{{" in text or (text.isascii() and text.isdigit() and 1 <= int(text) <= 65535)  # noqa: PLR2004
+    return text.isascii() and text.isdigit() and 1 <= int(text) <= 65535  # noqa: PLR2004
 
 
 def _unread(site: Site) -> Iterator[Finding]:

@@ -150,6 +150,21 @@ def _circles(desired: Desired) -> Iterator[str]:
     parents = {name: desired.associations[name, ""].get("parent", ROOT) for name in desired.accounts}
     for name in sorted(parents.keys() - depths(parents).keys()):
         yield f"account {name}: its parents lead in a circle"
+    for name in sorted(desired.qos):
+        if name in _preempted(desired, name):
+            yield f"qos {name}: preempt leads back to it"
+
+
+def _preempted(desired: Desired, name: str) -> set[str]:
+    """What a QOS preempts, directly or by way of others."""
+    found: set[str] = set()
+    waiting = [name]
+    while waiting:
+        for other in desired.qos.get(waiting.pop(), {}).get("preempt", "").split(","):
+            if other and other not in found:
+                found.add(other)
+                waiting.append(other)
+    return found
 
 
 def _foreign_defaults(desired: Desired) -> Iterator[str]:

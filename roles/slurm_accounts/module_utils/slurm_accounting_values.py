@@ -10,10 +10,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 _UNITS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4, "P": 5}
-_QUANTITY = re.compile(r"^(\d+(?:\.\d+)?)([KMGTP]?)B?$", re.IGNORECASE)
-_TIME = re.compile(r"^(?:(?P<days>\d+)-)?(?P<rest>\d+(?::\d+){0,2})$")
+_QUANTITY = re.compile(r"^(\d+(?:\.\d+)?)([KMGTP]?)B?$", re.IGNORECASE | re.ASCII)
+_TIME = re.compile(r"^(?:(?P<days>\d+)-)?(?P<rest>\d+(?::\d+){0,2})$", re.ASCII)
 _A_TIME = "a time: minutes, hours:minutes:seconds or days-hours:minutes:seconds"
 _A_RESOURCE = "a resource: name=amount, as in cpu=4,mem=8G,gres/gpu=2"
+_ONCE = "a list that names each resource once"
 _AN_AMOUNT = "an amount: a number, and perhaps K, M, G, T or P behind it"
 _A_DESCRIPTION = "a description: one line without '|'"
 
@@ -97,11 +98,15 @@ def grace(text: str) -> str:
 
 def tres(text: str) -> str:
     """Trackable resources: name=amount pairs sorted by name, memory in MiB; -1 is no limit."""
-    amounts = {}
+    amounts: dict[str, str] = {}
+    named: set[str] = set()
     for pair in text.split(","):
         name, equals, amount = pair.strip().partition("=")
         if not equals or not name:
             raise SpellingError(pair.strip(), _A_RESOURCE)
+        if name.lower() in named:
+            raise SpellingError(text, _ONCE)
+        named.add(name.lower())
         if amount != "-1":
             amounts[name.lower()] = _amount(name.lower(), amount)
     return ",".join(f"{name}={amounts[name]}" for name in sorted(amounts))

@@ -90,6 +90,12 @@ _NAME = re.compile(r"[a-z_][a-z0-9_-]{0,31}")
 _KEY = re.compile(r"[^\r\n]+")
 _BLOCK = re.compile(rf"^{re.escape(BEGIN)}\n.*?^{re.escape(END)}\n", re.MULTILINE | re.DOTALL)
 _SLURM = "slurm"
+_NOBODYS = frozenset(
+    {"root", _SLURM, "adm", "backup", "bin", "daemon", "games", "grafana", "mail", "man", "munge", "mysql"}
+    | {"news", "nobody", "nogroup", "prometheus", "proxy", "shadow", "sshd", "staff", "sudo", "sync", "sys"}
+    | {"systemd-network", "tty", "utmp", "uucp", "www-data", "_chrony"}
+)
+"""Accounts and groups of the system (base-passwd) and of the packages that deploy installs."""
 _NO_SHELL = "/usr/sbin/nologin"
 _CLOSED = ("--expiredate", "1", "--shell", _NO_SHELL)
 _IN_USE = 8
@@ -131,10 +137,16 @@ def problems(groups: Sequence[Mapping[str, Any]], accounts: Sequence[Mapping[str
         name, number = entry["name"], entry[identity]
         if not _NAME.fullmatch(name):
             found.append(f"{name!r} is not a name: lower case letters, digits, - and _, at most 32")
-        if name in {"root", _SLURM}:
+        if name in _NOBODYS:
             found.append(f"{name} is not an account of a person")
         if number < _LOWEST_ID or _FIRST_RESERVED_ID <= number <= _LAST_RESERVED_ID:
             found.append(f"{name}: {identity} {number} belongs to the distribution; use 1000 to 59999")
+    homes = {account["name"]: account.get("home") or f"/home/{account['name']}" for account in accounts}
+    found += [
+        f"{name}: its home {home} is another's, too"
+        for name, home in homes.items()
+        if list(homes.values()).count(home) > 1
+    ]
     for account in accounts:
         texts = [account["comment"], account["shell"], account.get("home") or "/"]
         if any(character in text for text in texts for character in ":\n"):

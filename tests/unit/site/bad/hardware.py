@@ -44,7 +44,7 @@ SITES = (
         "slurmd_hardware: {memory_mb: 512G}\n",
         (
             "group_vars/slurm-node.yml:1: slurmd_hardware.memory_mb is '512G', not a number from 1 "
-            "on [invalid-value]"
+            "to 4294967295 [invalid-value]"
         ),
         file=NODES,
     ),
@@ -93,7 +93,7 @@ SITES = (
     variables(
         "hardware.yml with text for a number",
         "node1: {memory_mb: much}\n",
-        "hardware.yml: node1: memory_mb is 'much', not a number from 1 on [hardware-invalid]",
+        "hardware.yml: node1: memory_mb is 'much', not a number from 1 to 4294967295 [hardware-invalid]",
         file="hardware.yml",
     ),
     variables(

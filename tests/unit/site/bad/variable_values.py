@@ -112,8 +112,8 @@ SITES = (
         "a mode without quotes",
         "users_home_mode: 0750\n",
         (
-            'group_vars/all.yml:1: users_home_mode is 488, not a file mode in quotes, as in "0700" '
-            "[invalid-value]"
+            "group_vars/all.yml:1: users_home_mode is 488, not a file mode in quotes that lets its "
+            'owner in, and nobody else write, as in "0700" [invalid-value]'
         ),
     ),
     variables(
