@@ -68,7 +68,7 @@ class Apt:
         return dict(re.findall(r"^'[^']+' (\S+) \d+ SHA256:(\w{64})$", shown, re.MULTILINE))
 
     def download(self, names: Iterable[str]) -> None:
-        """Fetches packages with all they need, held against the signed lists. Raises DeployError."""
+        """Fetches packages with all they need, compared with the signed lists. Raises DeployError."""
         self._run("apt-get", "--quiet", "--yes", "--download-only", "install", *names)
 
     def describe(self, packages: Iterable[tuple[str, str]]) -> list[str]:

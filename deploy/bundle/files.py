@@ -1,4 +1,4 @@
-"""Files at addresses, fetched into a directory and held against their checksums."""
+"""Files at addresses, fetched into a directory and compared with their checksums."""
 
 import hashlib
 import shutil

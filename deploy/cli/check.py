@@ -68,6 +68,6 @@ def check(
     else:
         for line in lines(found):
             typer.echo(line)
-        again = f"deploy check {shown_path(inventory)}   (when this is mended)"
+        again = f"deploy check {shown_path(inventory)}   (when this is fixed)"
         typer.echo(f"next: {again if found.exit_code else f'deploy cluster {shown_path(inventory)}'}")
     raise typer.Exit(found.exit_code)

@@ -94,7 +94,7 @@ def _names(option: str, text: str | None) -> tuple[str, ...]:
 
 
 def _check(inventory: Path, machines: Machines) -> None:
-    """Holds the future inventory against what every run checks first."""
+    """Compares the future inventory with what every run checks first."""
     groups = {
         MASTER: (machines.controller,) if machines.controller else (),
         NODE: machines.nodes,

@@ -1,4 +1,4 @@
-"""What ``deploy check`` does: a site and its machines are held against what deploy needs."""
+"""What ``deploy check`` does: a site and its machines are compared with what deploy needs."""
 
 from pathlib import Path
 

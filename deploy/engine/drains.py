@@ -77,7 +77,7 @@ def drain(
     *,
     tell: Callable[[tuple[Node, ...]], None] | None,
 ) -> tuple[Node, ...]:
-    """The nodes, drained. With ``tell``, waits for their jobs, and tells of the nodes while they have some.
+    """The nodes, drained. With ``tell``, waits for their jobs, and reports the nodes while they have some.
 
     Raises DeployError, and then no node was drained, unless the controller fell silent in between.
     """

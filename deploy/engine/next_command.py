@@ -10,7 +10,7 @@ def next_command(run: Run, summary: Summary, *, is_refused: bool) -> str:
     if is_refused:
         unfit = [name for name, host in summary.hosts.items() if host.failed]
         without = f"{run.command('cluster')} --limit '{all_but(unfit)}'"
-        return f"{run.command('check')}   (when this is mended; to go on without: {without})"
+        return f"{run.command('check')}   (when this is fixed; to go on without: {without})"
     again = run.command("cluster") + " --new-secrets" * run.options.new_secrets
     match summary.outcome:
         case Outcome.CONVERGED:

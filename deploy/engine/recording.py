@@ -186,9 +186,9 @@ def known_records(run: Run, work: Work, *, renews: bool) -> dict[str, str]:
 
 
 def _meanwhile(answers: Mapping[str, Any]) -> Iterator[Notice]:
-    """What is not as the run left it; the records keep what the run left, so that the next one mends it.
+    """What is not as the run left it; the records keep what the run left, so that the next one fixes it.
 
-    What no run mends is told by each.
+    What no run fixes is told by each.
     """
     for name, answer in answers.items():
         for drift in dict.fromkeys(map(Drift.of, answer["differing"])):

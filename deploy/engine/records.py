@@ -45,7 +45,7 @@ class Records:
     def states(
         self, contract: Mapping[str, Hardware], answers: Mapping[str, Any]
     ) -> tuple[dict[str, HostState], list[Event]]:
-        """What the hosts answered to ``verify``, held against the site, and the events that tell of it."""
+        """What the hosts answered to ``verify``, compared with the site, and the events that report it."""
         expected = self.expected(contract)
         states = {
             name: host_state(answer, expected[name])

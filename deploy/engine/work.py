@@ -46,7 +46,7 @@ class Work:
 
 
 def work_of(run: Run, machines: Machines, looked: Looked, tell: Callable[[Event], None]) -> Work:
-    """Holds what hosts said against the site, and writes the inventory source of what is left to do."""
+    """Compares what hosts said with the site, and writes the inventory source of what is left to do."""
     contract = machines.contract
     states: Mapping[str, HostState] = {}
     if goes_by_records(run) and not run.cancellation.is_asked:
@@ -63,7 +63,7 @@ def work_of(run: Run, machines: Machines, looked: Looked, tell: Callable[[Event]
 
 
 def _repairs(run: Run, contract: Contract, states: Mapping[str, HostState]) -> dict[str, dict[str, Any]]:
-    """By host what roles are told to put right, and which secrets hosts are held against."""
+    """By host what roles are told to put right, and which secrets hosts are compared with."""
     current = {name: state.current for name, state in states.items()}
     replaces = run.options.new_secrets
     secrets = new_secrets(run.site) if replaces else known_secrets(run.site, contract, current)

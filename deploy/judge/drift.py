@@ -159,7 +159,7 @@ def host_state(
     left: Iterable[Mapping[str, str]] = (),
     pending: Mapping[str, Sequence[str]] | None = None,
 ) -> HostState:
-    """A host's answer (see ``host_records.verify`` and ``left_over``) held against its fingerprints."""
+    """A host's answer (see ``host_records.verify`` and ``left_over``) compared with its fingerprints."""
     if not isinstance(answer, Mapping):
         return HostState(unrecorded=tuple(expected), why=str(getattr(answer, "why", "no answer")))
     phases = tuple(

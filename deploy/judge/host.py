@@ -37,7 +37,7 @@ class Promise:
 
 @dataclass(frozen=True)
 class Judge:
-    """Holds a host against what was promised, ``now``; ``is_slurm_known`` says whether a controller told."""
+    """Compares a host with what was promised, ``now``; ``is_slurm_known`` says whether a controller told."""
 
     status: NodeStatus
     promise: Promise
@@ -77,7 +77,7 @@ class Judge:
             why = self._there(f"why: systemctl status {names}")
             yield self._error("service-down", ", ".join(map(_described, down)), self.promise.again + why)
         elif self.status.slurm_silence:
-            message = f"Slurm does not tell of its nodes: {self.status.slurm_silence}"
+            message = f"Slurm does not report its nodes: {self.status.slurm_silence}"
             yield self._error("slurm-silent", message, "scontrol ping" + self._there())
         said = {f"{service.name}.service" for service in down}
         others = [unit for unit in self.status.failed_units if unit not in said]
@@ -89,7 +89,7 @@ class Judge:
         if self.status.shortfalls:
             message = "; ".join(self.status.shortfalls)
             accept = f"write what it has into slurmd_hardware or hardware.yml, then: {self.promise.again}"
-            yield self._error("hardware-below-contract", message, f"mend it, or {accept}")
+            yield self._error("hardware-below-contract", message, f"fix it, or {accept}")
 
     def _clock(self) -> Iterator[Finding]:
         clock, chrony = self.status.clock, self.status.service("chrony")
@@ -158,7 +158,7 @@ class Judge:
             yield self._warning("left-over", message, HINT)
 
     def _is_said(self, drift: Drift) -> bool:
-        """Whether another finding tells of the same, or of what it comes from."""
+        """Whether another finding reports the same, or what it comes from."""
         down = {service.name for service in self.down()}
         match drift.kind:
             case "services":

@@ -102,7 +102,7 @@ class NodeStatus:
     """A host: what it said of itself and what others say of it. What is not known or does not apply is None.
 
     ``trouble`` is why it gave no answer, ``causes`` the same where Ansible's words have a known meaning;
-    ``slurm_silence`` is why a controller could not tell of its nodes; ``record`` is how it compares with its
+    ``slurm_silence`` is why a controller could not report its nodes; ``record`` is how it compares with its
     own record of what was converged.
     """
 

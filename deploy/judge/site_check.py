@@ -81,7 +81,7 @@ def _checked_host(name: str, result: HostResult | None, address: str) -> Checked
 
 
 def _unexplained(name: str, message: str) -> Finding:
-    return Finding(name, "check-failed", message, "mend this, or report it if it is a fault of deploy")
+    return Finding(name, "check-failed", message, "fix this, or report it if it is a fault of deploy")
 
 
 def folded(findings: Iterable[Finding]) -> Iterable[tuple[Finding, tuple[str, ...]]]:

@@ -8,7 +8,7 @@ from deploy.run.events import Event, HostResult, PhaseEnded, Planned, PlannedPha
 from deploy.site.node_lists import fold
 
 CHECK = "check"
-"""The id of the play that holds machines against the site: where it fails, nothing else is done."""
+"""The id of the play that compares machines with the site: where it fails, nothing else is done."""
 
 
 @dataclass(frozen=True)

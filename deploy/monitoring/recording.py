@@ -1,4 +1,4 @@
-"""Recording rules: GPUs under one set of names, whichever exporter tells of them; numbers by instance.
+"""Recording rules: GPUs under one set of names, whichever exporter reports them; numbers by instance.
 
 Fields of DCGM are named as in NVIDIA's DCGM API reference, as dcgm-exporter serves them; those of
 nvitop-exporter end with their unit.

@@ -1,4 +1,4 @@
-"""What promtool holds the alerts against: numbers that make each fire, and numbers that do not."""
+"""What promtool compares the alerts with: numbers that make each fire, and numbers that do not."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any

@@ -8,7 +8,7 @@ from deploy.monitoring.alerts import CHAPTERS
 _INTRODUCTION = """\
 # Alerts
 
-What Prometheus tells of, by subject; every alert carries a link to its section here. HOST, NODE and the like
+What Prometheus reports, by subject; every alert carries a link to its section here. HOST, NODE and the like
 stand for what the alert names. *critical*: users are hit now; *warning*: they will be; *info*: worth knowing.
 
 Alerts carry the path of this page. Set `prometheus_external_labels: {runbooks: "https://wiki.example.org/"}`

@@ -1,4 +1,4 @@
-"""What every host is held against before anything on it changes, as variables for playbooks/check.yml.
+"""What every host is compared with before anything on it changes, as variables for playbooks/check.yml.
 
 Pure: from the inventory, the roles' defaults and the hardware contract. The module host_check compares.
 """
@@ -42,7 +42,7 @@ def site_expectations(site: Site, entries: list[Variables]) -> Variables:
 def host_expectations(
     site: Site, host: Host, contract: Mapping[str, Hardware], listeners: Iterable[str] = ()
 ) -> Variables:
-    """What only this host is held against; ``listeners`` are the roles that listen there on their port."""
+    """What only this host is compared with; ``listeners`` are the roles that listen there on their port."""
     duties = _Duties(site, host)
     own = {
         "name": host.name,
@@ -65,7 +65,7 @@ def host_expectations(
 
 
 def _apt_options(host: Host) -> str:
-    """The proxies that apt is going to be told of, without passwords, as ``apt-config dump`` writes them."""
+    """The proxies that apt is going to have, without passwords, as ``apt-config dump`` writes them."""
     found = []
     for scheme in ("http", "https"):
         url = urlsplit(str(host.variables.get(f"proxy_{scheme}") or ""))

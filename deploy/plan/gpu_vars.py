@@ -48,7 +48,7 @@ def has_dcgm(host: Host) -> bool:
 
 
 def has_gpu_exporter(site: Site, host: Host) -> bool:
-    """Whether a compute node tells of its GPUs: somebody watches, and there is a driver to ask."""
+    """Whether a compute node reports its GPUs: somebody watches, and there is a driver to ask."""
     return bool(site.metrics) and NODE in host.groups and _exporter(host) != "none"
 
 

@@ -1,4 +1,4 @@
-"""The secrets that hosts are held against before a run replaces them, and what it needs to replace them."""
+"""The secrets that hosts are compared with before a run replaces them, and what it needs to replace them."""
 
 from collections.abc import Collection, Mapping
 from typing import Any

@@ -33,7 +33,7 @@ _IDENT = "run"
 _INTERRUPTED = 130
 _WISHES = {"suppress_output_file": True, "pexpect_timeout": 1}
 """Of ansible-runner: no copy of the output in a file, and a look at the process every second."""
-_UNKNOWN_WISH = "{} has no {!r}: the run goes on without it, and is told of late or takes more room"
+_UNKNOWN_WISH = "{} has no {!r}: the run goes on without it, and is told about late or takes more room"
 _STOPPING = "stopping: Ansible is asked to end; interrupt again to kill it at once"
 # The path of mitogen's socket, 27 characters longer, must stay below the kernel's limit of 108.
 _LONGEST_SOCKET_DIRECTORY = 75

@@ -78,9 +78,7 @@ def _refused(master: Host, entries: Mapping[str, list[Entry]]) -> Iterator[Findi
     except judge.Refused as refusal:
         for text in dict.fromkeys(refusal.findings):
             where = master.where(_KINDS[text.split(" ", 1)[0]])
-            yield Finding(
-                where, "invalid-accounting", text, "mend this entry: docs/variables.md has its keys"
-            )
+            yield Finding(where, "invalid-accounting", text, "fix this entry: docs/variables.md has its keys")
 
 
 @cache
@@ -174,7 +172,7 @@ def check_users(site: Site) -> Iterator[Finding]:
         where = host.where("users_accounts" if accounts else "users_groups")
         taken = _taken_by_slurm(host, accounts, groups)
         for text in dict.fromkeys([*_users_judge().problems(groups, accounts), *taken]):
-            yield Finding(where, "invalid-users", text, "mend this entry: docs/variables.md has its keys")
+            yield Finding(where, "invalid-users", text, "fix this entry: docs/variables.md has its keys")
 
 
 def _completed(host: Host, variable: str) -> list[Entry]:

@@ -44,7 +44,7 @@ def read_contract(site: Site) -> dict[str, dict[str, Any]]:
             "hardware-invalid",
             f"this file cannot be read: {problem.reason}",
             where=shown(problem.place(path)),
-            hint="mend it, or remove it to have the nodes discovered again",
+            hint="fix it, or remove it to have the nodes discovered again",
         ) from None
     wrong = [
         name for name, entry in content.items() if not isinstance(entry, dict) or entry.keys() - set(_KEYS)

@@ -225,7 +225,7 @@ def _unreadable(inventory: Path, error: str, place: str, stderr: str) -> Finding
         shown(place or str(inventory)),
         "inventory-invalid",
         f"Ansible cannot read this: {_discreet(_TYPE.sub(_plain_type, error))}",
-        f"mend it until this answers: ansible-inventory -i {shown(str(inventory))} --list",
+        f"fix it until this answers: ansible-inventory -i {shown(str(inventory))} --list",
     )
 
 
@@ -265,7 +265,7 @@ def _doubts(inventory: Path, stderr: str) -> Iterator[Finding]:
                 shown(str(inventory)),
                 "inventory-doubtful",
                 f"Ansible says: {text}",
-                "mend what it names; it went on without that",
+                "fix what it names; it went on without that",
                 Severity.WARNING,
             )
 

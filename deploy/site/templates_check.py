@@ -61,5 +61,5 @@ def _finding(option: Option, problem: Problem, hosts: list[Host], *, is_partial:
         where,
         "unresolvable-value",
         f"{option.name} cannot be resolved{whose}: {why}",
-        "mend the template, or write the value itself",
+        "fix the template, or write the value itself",
     )

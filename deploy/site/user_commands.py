@@ -106,7 +106,7 @@ def read_user_commands(path: Path) -> dict[str, Any]:
 
 def _finding(place: str, message: str) -> Finding:
     return Finding(
-        shown(place), "commands-invalid", message, "docs/user-commands.md explains the keys; mend this one"
+        shown(place), "commands-invalid", message, "docs/user-commands.md explains the keys; fix this one"
     )
 
 

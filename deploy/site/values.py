@@ -1,4 +1,4 @@
-"""One value held against its specification: what is wrong with it, as (message, hint)."""
+"""One value compared with its specification: what is wrong with it, as (message, hint)."""
 
 import difflib
 import json

@@ -1,4 +1,4 @@
-"""The variables of all hosts held against the schema, and whether anything reads them."""
+"""The variables of all hosts compared with the schema, and whether anything reads them."""
 
 import json
 import re

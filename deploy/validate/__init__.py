@@ -1,1 +1,1 @@
-"""The result on a cluster: what is measured, what it is held against, and what that means."""
+"""The result on a cluster: what is measured, what it is compared with, and what that means."""

@@ -1,4 +1,4 @@
-"""What measurements are held against, and which programs measure: our figures, and the site's over them."""
+"""What measurements are compared with, and which programs measure: our figures, and the site's over them."""
 
 import re
 from collections.abc import Iterator, Mapping

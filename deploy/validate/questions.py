@@ -65,7 +65,7 @@ def write_questions(
     thresholds: Thresholds | None = None,
     burn_in_seconds: float = 0,
 ) -> Questions:
-    """Writes the inventory source; returns what the answers are held against."""
+    """Writes the inventory source; returns what the answers are compared with."""
     number = secrets.token_hex(4)
     marker, nonce = f"deploy-validate-{number}", secrets.token_hex(16)
     user = validation_user(site)

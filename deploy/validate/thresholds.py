@@ -1,4 +1,4 @@
-"""What measurements are held against: numbers of ours, or of the site's own ``validation.yml``."""
+"""What measurements are compared with: numbers of ours, or of the site's own ``validation.yml``."""
 
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
@@ -77,5 +77,5 @@ def read_thresholds(directory: Path) -> Thresholds:
 
 def _finding(place: str, message: str) -> Finding:
     return Finding(
-        shown(place), "invalid-thresholds", message, f"mend it, or remove {FILE_NAME} for the defaults"
+        shown(place), "invalid-thresholds", message, f"fix it, or remove {FILE_NAME} for the defaults"
     )

@@ -1,4 +1,4 @@
-"""Stands in for what a site tells of alerts: writes what is posted, line by line.
+"""Stands in for what a site reports alerts: writes what is posted, line by line.
 
 ``python3 webhook.py ADDRESS PORT FILE``
 """

@@ -1,4 +1,4 @@
-"""Action plugin of host_check: compares the clocks of both ends, and fails when something must be mended."""
+"""Action plugin of host_check: compares the clocks of both ends, and fails when something must be fixed."""
 
 import math
 import time

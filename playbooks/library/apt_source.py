@@ -18,7 +18,7 @@ DOCUMENTATION = r"""
 module: apt_source
 short_description: A signed package source of a vendor, put in place only when apt believes it
 description:
-  - Fetches the signing key and holds it against its fingerprint, then has apt read the source with this key
+  - Fetches the signing key and compares it with its fingerprint, then has apt read the source with this key
     in a place of its own. Only when that succeeds the source is written for good, so that a source that is
     wrong never breaks C(apt-get update) for everything else.
   - In check mode nothing is added, so apt cannot look up what the source has; then a fact says so.

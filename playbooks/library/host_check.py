@@ -36,7 +36,7 @@ description:
   - Gathers the few facts that roles read, so that nothing else has to.
 options:
   expected:
-    description: What the machine is held against; deploy/plan/expectations.py computes it.
+    description: What the machine is compared with; deploy/plan/expectations.py computes it.
     type: dict
     required: true
   hosts_entries:
@@ -74,7 +74,7 @@ _ROOT = Path("/")
 
 
 class Host:
-    """One machine, and what it is held against."""
+    """One machine, and what it is compared with."""
 
     def __init__(self, module: AnsibleModule) -> None:
         self._module = module

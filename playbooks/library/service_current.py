@@ -245,7 +245,7 @@ def main() -> None:
         (("unmask", name), state == "masked"),
         (("daemon-reload",), is_to_be_read),
         (("enable", name), enable),
-        # One that failed too often is not started again for some seconds, though its reason may be mended.
+        # One that failed too often is not started again for some seconds, though its reason may be fixed.
         (("reset-failed", name), activity == "failed"),
         ((*patience, "start" if joins else action, name), joins or action != "none"),
     ]

@@ -1,4 +1,4 @@
-"""Faults of a cluster: how to make and mend each, and which check finds it.
+"""Faults of a cluster: how to make and fix each, and which check finds it.
 
 docs/validation.md has them as a table. A script runs as root in a shell on the host before the colon.
 Faults of a group are there at once. GROUPS are of every cluster; other clusters have more.
@@ -34,7 +34,7 @@ class Fault:
     where: tuple[str, ...]
     says: str
     breaks: tuple[str, ...]
-    mends: tuple[str, ...]
+    fixes: tuple[str, ...]
 
 
 def _on_controller(file: str, edit: str) -> tuple[tuple[str, ...], tuple[str, ...]]:

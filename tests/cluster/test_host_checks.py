@@ -1,6 +1,6 @@
 """Everything that a check looks for on machines is broken there for real, one thing after the other.
 
-The machines are fresh; each test mends what it broke.
+The machines are fresh; each test fixes what it broke.
 """
 
 import re

@@ -52,7 +52,7 @@ def chosen(faults: tuple[Fault, ...]) -> list[str]:
 
 @contextmanager
 def broken(cluster: Cluster, faults: tuple[Fault, ...]) -> Iterator[None]:
-    """Makes faults; mends them in any case, the last first."""
+    """Makes faults; fixes them in any case, the last first."""
     try:
         for fault in faults:
             for line in fault.breaks:
@@ -60,7 +60,7 @@ def broken(cluster: Cluster, faults: tuple[Fault, ...]) -> Iterator[None]:
         yield
     finally:
         for fault in reversed(faults):
-            for line in fault.mends:
+            for line in fault.fixes:
                 do(cluster, line)
 
 

@@ -16,7 +16,7 @@ _SEE_TO_IT = {
     "playbooks/module_utils/user_files.py",
 }
 _NOTHING_LOST = {
-    "deploy/bundle/files.py": "a download, held against its checksum whenever it is used",
+    "deploy/bundle/files.py": "a download, compared with its checksum whenever it is used",
     "deploy/site/creation.py": "the directory of a new site: its files are on disk",
     "deploy/validate/programs/load.py": "the answer of a job, which is read once",
     "roles/gpu_exporter/library/wheel_environment.py": "a link",

@@ -239,9 +239,9 @@ def test_rescued_and_ignored_failures_fail_nobody(site: LocalSite) -> None:
         - name: Breaks
           ansible.builtin.command: /bin/false
   rescue:
-    - name: Mends
+    - name: Fixes
       ansible.builtin.debug:
-        msg: mended
+        msg: fixed
 - name: Does not matter
   ansible.builtin.command: /bin/false
   ignore_errors: true
@@ -249,8 +249,8 @@ def test_rescued_and_ignored_failures_fail_nobody(site: LocalSite) -> None:
     run = site.run()
     assert run.summary.outcome is Outcome.CONVERGED
     assert not run.summary.failures
-    breaks, mends, ignored = run.results()
-    assert (breaks.verdict, mends.message, ignored.verdict) == ("rescued", "mended", "ignored")
+    breaks, fixes, ignored = run.results()
+    assert (breaks.verdict, fixes.message, ignored.verdict) == ("rescued", "fixed", "ignored")
     host = run.summary.hosts["node1"]
     assert (host.failed, host.rescued, host.ignored) == (0, 1, 1)
 

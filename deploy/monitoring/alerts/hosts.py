@@ -131,7 +131,7 @@ HOSTS = Chapter(
                 "A network file system is mounted and does not answer: its server is gone, or its export "
                 "was made anew (stale handle)."
             ),
-            "Whether the server answers other clients. One client alone is mended by mounting again.",
+            "Whether the server answers other clients. One client alone is fixed by mounting again.",
             (
                 "ssh HOST timeout 5 ls MOUNTPOINT",
                 "ssh HOST systemctl list-units --type mount",

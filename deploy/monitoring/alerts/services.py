@@ -157,7 +157,7 @@ SERVICES = Chapter(
             "Alertmanager on {{ $labels.instance }} cannot notify by {{ $labels.integration }}",
             "sum by (instance, integration) (increase(alertmanager_notifications_failed_total[15m])) > 0",
             5,
-            "Nobody is told of alerts.",
+            "Nobody is told about alerts.",
             "What the receiver answers.",
             ("journalctl --unit prometheus-alertmanager --lines 20",),
             {'alertmanager_notifications_failed_total{instance="mon1",integration="email"}': ("0+1x60")},
@@ -167,11 +167,11 @@ SERVICES = Chapter(
         Alert(
             "HostNumbersOfDeployOld",
             "warning",
-            "What deploy tells of {{ $labels.instance }} is {{ $value | humanizeDuration }} old",
+            "What deploy reports of {{ $labels.instance }} is {{ $value | humanizeDuration }} old",
             'time() - node_textfile_mtime_seconds{file=~".*deploy[.]prom"} > 3600',
             10,
             (
-                "The timer that tells of munge, slurm.conf and the driver does not run, so their alerts "
+                "The timer that reports munge, slurm.conf and the driver does not run, so their alerts "
                 "cannot fire."
             ),
             "Its last lines.",

@@ -19,7 +19,7 @@ def _of_gpus(
 GPUS = Dashboard(
     "deploy-gpus",
     "GPUs",
-    "GPUs, whichever exporter tells of them.",
+    "GPUs, whichever exporter reports them.",
     (
         Row(
             "Now",

@@ -19,7 +19,7 @@ DOCUMENTATION = """
         - Each result says whether it changed something, was ignored or will be rescued,
           also where its content is censored.
         - A task has an id where its variable deploy_step says one; its name is for people.
-        - The end of a play names the hosts on which its last task ended. Ansible does not tell of it; a host
+        - The end of a play names the hosts on which its last task ended. Ansible does not report it; a host
           came to it that had results and was not lost. It is told when the next play begins, or the recap.
     extends_documentation_fragment:
         - default_callback

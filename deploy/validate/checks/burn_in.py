@@ -1,4 +1,4 @@
-"""What a burn-in found: load for hours, every result checked, nodes of a type held against each other."""
+"""What a burn-in found: load for hours, every result checked, nodes of a type compared with each other."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -91,7 +91,7 @@ def _slow(context: Context, rates: Mapping[str, Mapping[str, float]]) -> dict[st
     groups: dict[tuple[str, str], dict[str, float]] = {}
     for node, parts in rates.items():
         for name, rate in parts.items():
-            # One GPU is held against all of the type, not only against those of the same number.
+            # One GPU is compared with all of the type, not only with those of the same number.
             kind = "GPU TFLOP/s" if name.startswith("GPU ") else name
             groups.setdefault((context.type_of(node), kind), {})[f"{node} {name}"] = rate
     found: dict[str, list[str]] = {}
@@ -110,7 +110,7 @@ def _slow(context: Context, rates: Mapping[str, Mapping[str, float]]) -> dict[st
 
 
 def _wrong(record: Mapping[str, Any]) -> Iterator[str]:
-    """What the rounds themselves tell of."""
+    """What the rounds themselves report."""
     for lost in (one for one in record["rounds"] if "lost" in one):
         yield f"job {lost['job']} ended without an answer"
     answers = _answers(record)

@@ -167,7 +167,7 @@ def _within_nodes(context: Context, runs: Mapping[str, Run]) -> Iterator[Result]
 
 def _unknown(figure: float, gpu: str, gpus: int, fabric: str) -> str:
     entry = f"{{gpu: {gpu}, gpus: {gpus}, fabric: {fabric}, gb_per_s: …}}"
-    return f"{figure:.0f} GB/s, and no figure to hold it against: bus_bandwidth: [{entry}] in validation.yml"
+    return f"{figure:.0f} GB/s, and no figure to compare it with: bus_bandwidth: [{entry}] in validation.yml"
 
 
 def _between_nodes(

@@ -42,7 +42,7 @@ def accounting_daemon(context: Context) -> Iterator[Result]:
 def registered(context: Context) -> Iterator[Result]:
     """Slurm has every node of the inventory with its CPUs, memory and typed GPUs, and no other."""
     if context.told("nodes") is None:
-        yield not_measured(f"Slurm does not tell of its nodes: {context.why_silent('nodes')}")
+        yield not_measured(f"Slurm does not report its nodes: {context.why_silent('nodes')}")
         return
     again = f"deploy cluster {context.inventory}"
     for node in context.promised["slurmctld_nodes"]:
@@ -101,14 +101,14 @@ def usable(context: Context) -> Iterator[Result]:
         else:
             yield passed(node.word, host.status.name)
     if not context.slurm_nodes:
-        yield not_measured(f"Slurm does not tell of its nodes: {context.why_silent('nodes')}")
+        yield not_measured(f"Slurm does not report its nodes: {context.why_silent('nodes')}")
 
 
 def partitions(context: Context) -> Iterator[Result]:
     """Partitions have the nodes, limits and permissions that the inventory gives them."""
     text = context.told("partitions")
     if text is None:
-        yield not_measured(f"Slurm does not tell of its partitions: {context.why_silent('partitions')}")
+        yield not_measured(f"Slurm does not report its partitions: {context.why_silent('partitions')}")
         return
     has = slurm_text.first_of(slurm_text.records(text), "PartitionName")
     again = f"deploy cluster {context.inventory}"
@@ -173,7 +173,7 @@ def qos(context: Context) -> Iterator[Result]:
     """The database has every QOS that the inventory declares."""
     text = context.told("qos")
     if text is None:
-        yield not_measured(f"the database does not tell of its QOS: {context.why_silent('qos')}")
+        yield not_measured(f"the database does not report its QOS: {context.why_silent('qos')}")
         return
     has = {line.split("|")[0].strip().lower() for line in text.splitlines()}
     declared = [*context.value("slurm_accounts_qos"), *context.promised.get("slurm_accounts_added_qos", [])]
@@ -193,7 +193,7 @@ def associations(context: Context) -> Iterator[Result]:
     text = context.told("associations")
     if text is None:
         yield not_measured(
-            f"the database does not tell of its associations: {context.why_silent('associations')}"
+            f"the database does not report its associations: {context.why_silent('associations')}"
         )
         return
     cluster = str(context.value("slurmctld_cluster_name"))

@@ -114,7 +114,7 @@ def configuration() -> dict[str, Any]:
 
 
 def server() -> str:
-    """The controllers that Slurm's commands are told to ask; empty when they are told of none."""
+    """The controllers that Slurm's commands are told to ask; empty when they are told about none."""
     try:
         with open(_ENVIRONMENT_FILE, encoding="utf-8", errors="replace") as file:
             found = re.findall(r"^SLURM_CONF_SERVER=(.*)$", file.read(), re.MULTILINE)

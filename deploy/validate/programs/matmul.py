@@ -1,7 +1,7 @@
-"""The load of one GPU in a burn-in: products of matrices with PyTorch, each held against the first.
+"""The load of one GPU in a burn-in: products of matrices with PyTorch, each compared with the first.
 
 Its argument is a JSON object: ``gpu`` (the index among the job's) and ``seconds``. The same product on the
-same GPU has the same bits every time; of the first, a part is held against what the CPU computes.
+same GPU has the same bits every time; of the first, a part is compared with what the CPU computes.
 """
 
 import json

@@ -83,7 +83,7 @@ def test_a_route_to_nobody_is_refused(on: On, converge: Converge) -> None:
 
 
 def routes(on: On) -> list[str]:
-    """Who is told of a critical alert, on each machine."""
+    """Who is told about a critical alert, on each machine."""
     command = (*AMTOOL, "config", "routes", "test", "severity=critical")
     return [on(machine, *command).stdout for machine in MACHINES]
 

@@ -63,7 +63,7 @@ def test_the_table_survives_the_distributions_own_service(
 ) -> None:
     for way in ("restart", "reload"):
         on(with_the_distributions_service, "systemctl", way, "nftables")
-        # systemctl waits for the service that it was told of, not for the one that follows it.
+        # systemctl waits for the service that it was told about, not for the one that follows it.
         deadline = time.monotonic() + 10
         while answer(on, with_the_distributions_service, "outside", EXPORTER) != "refused":
             assert time.monotonic() < deadline, way

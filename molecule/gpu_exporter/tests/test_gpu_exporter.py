@@ -1,4 +1,4 @@
-"""GPUs are told of by one service on one port, from the driver or from DCGM, and users' programs are not."""
+"""GPUs are reported by one service on one port, from the driver or from DCGM, and users' programs are not."""
 
 import re
 import time

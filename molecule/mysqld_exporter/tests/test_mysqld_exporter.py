@@ -1,4 +1,4 @@
-"""The exporter tells of the database, may see nothing else of it, and nobody else gets in by its account."""
+"""The exporter reports the database, may see nothing else of it, and nobody else gets in by its account."""
 
 from molecule.conftest import On
 

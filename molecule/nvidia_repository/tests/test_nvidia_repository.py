@@ -17,7 +17,7 @@ def refusals(answer: CompletedProcess[str], reason: str) -> list[str]:
 
 
 def state(on: On, machine: str) -> str:
-    """What apt is told of sources and keys."""
+    """What apt is told about sources and keys."""
     return on(machine, "sh", "-c", "sha256sum /etc/apt/sources.list.d/* /usr/share/keyrings/*").stdout
 
 

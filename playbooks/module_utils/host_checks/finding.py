@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def error(reference: str, message: str, hint: str) -> dict[str, str]:
-    """Something that must be mended before anything is changed."""
+    """Something that must be fixed before anything is changed."""
     return {"severity": "error", "reference": reference, "message": message, "hint": hint}
 
 

@@ -1,7 +1,7 @@
 """Whether the names of the cluster's hosts will lead to the addresses that the inventory gives.
 
 The role hosts_file writes all of them into one block of /etc/hosts, so a name that is not known yet is no
-finding. What that block cannot mend is: another address for the name elsewhere in the file, an order of
+finding. What that block cannot fix is: another address for the name elsewhere in the file, an order of
 lookups in which the file is not first, and names whose address the inventory does not say.
 """
 

@@ -110,7 +110,7 @@ def _has(ports: str, port: int) -> bool:
 
 
 def _within(address: str, sources: Sequence[Network]) -> bool:
-    # sshd tells of an IPv4 client on an IPv6 socket in this form.
+    # sshd reports an IPv4 client on an IPv6 socket in this form.
     number = ipaddress.ip_address(address.partition("%")[0])
     mapped = getattr(number, "ipv4_mapped", None)
     return any((mapped or number) in network for network in sources)

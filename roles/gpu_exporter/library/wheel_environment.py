@@ -22,7 +22,7 @@ DOCUMENTATION = r"""
 module: wheel_environment
 short_description: A Python program in an environment of its own, made of wheels with checksums
 description:
-  - Fetches the wheels, holds them against their checksums and installs them, and nothing else, into a new
+  - Fetches the wheels, compares them with their checksums and installs them, and nothing else, into a new
     environment in C(directory). The link C(current) there points to it once it is complete.
   - Other wheels, or another Python, make another environment; the one before goes away.
 options:

@@ -90,7 +90,7 @@ def _wanted(module: AnsibleModule) -> dict[Path, str]:
         text = restricted(text_of(sshd), *admins)
     except NotUnderstood as problem:
         module.fail_json(
-            msg=f"{sshd}: {problem}. Nothing was changed; mend the file, or set job_ssh_admits: everyone"
+            msg=f"{sshd}: {problem}. Nothing was changed; fix the file, or set job_ssh_admits: everyone"
         )
     return {session: job_session(text_of(_DIRECTORY / "common-session")), sshd: text}
 

@@ -31,7 +31,7 @@ description:
   - Builds what is missing. An environment is never changed once it is complete; another list of requirements
     makes another one beside it, and the module file then points there, so that running jobs keep what they
     started with.
-  - An account of its own handles what comes from an index; wheels only, held against the checksums of the
+  - An account of its own handles what comes from an index; wheels only, compared with the checksums of the
     lock file that the first build leaves. What it made is then copied by the owner.
   - What was cut off is built anew. A module file that is declared no more goes away, its environment stays.
 options:

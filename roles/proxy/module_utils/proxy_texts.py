@@ -1,4 +1,4 @@
-"""What apt and the environment are told of a proxy. Pure."""
+"""What apt and the environment are told about a proxy. Pure."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ class Refused(Exception):  # noqa: N818 - the program is right, its input is not
     """What is declared cannot be, with every reason."""
 
     def __init__(self, findings: Sequence[str]) -> None:
-        """All of them, so that they can be mended at once."""
+        """All of them, so that they can be fixed at once."""
         super().__init__("; ".join(findings))
         self.findings = findings
 

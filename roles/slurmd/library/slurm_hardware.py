@@ -14,7 +14,7 @@ description:
   - Where nothing is expected, GPUs without a driver are named by their numbers on the PCI bus.
 options:
   expected:
-    description: The hardware contract; keys that are left out are not held against the machine.
+    description: The hardware contract; keys that are left out are not compared with the machine.
     type: dict
     default: {}
   scratch:

@@ -1,4 +1,4 @@
-"""A host's own secrets held against what the site knows."""
+"""A host's own secrets compared with what the site knows."""
 
 from pathlib import Path
 

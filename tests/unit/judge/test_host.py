@@ -53,7 +53,7 @@ def test_nothing_is_wrong_with_a_healthy_node() -> None:
             "service-down",
             "slurmd is not installed",
         ),
-        ({"slurm_silence": "scontrol: no"}, "slurm-silent", "Slurm does not tell of its nodes: scontrol: no"),
+        ({"slurm_silence": "scontrol: no"}, "slurm-silent", "Slurm does not report its nodes: scontrol: no"),
         ({"failed_units": ("a.service", "b.mount")}, "unit-failed", "2 failed units: a.service, b.mount"),
         (
             {"shortfalls": ("gpus: the contract says 2, the machine shows 1",)},

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[3]
 
 
 def expected(directory: Path, host: str, inventory: str = INVENTORY, **files: str) -> dict[str, Any]:
-    """What a host is held against; further files by the name of their group or host."""
+    """What a host is compared with; further files by the name of their group or host."""
     texts = {f"group_vars/{name.replace('_', '-')}.yml": text for name, text in files.items()}
     site = read_site(write_site(directory, inventory, texts))
     base = generated_inventory(site, build_plan(site), {})["all"]["children"]["phase_check"]

@@ -1,4 +1,4 @@
-"""Which hosts are held against which of the site's secrets."""
+"""Which hosts are compared with which of the site's secrets."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What the node exporter is told of a host, on directories that look like one."""
+"""What the node exporter is told about a host, on directories that look like one."""
 
 import hashlib
 import json

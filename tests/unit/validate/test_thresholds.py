@@ -51,5 +51,5 @@ def test_wrong_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, 
     found = caught.value.findings
     assert [finding.message[: len(words)] for finding, words in zip(found, findings, strict=True)] == findings
     assert {finding.reference for finding in found} == {"invalid-thresholds"}
-    assert {finding.hint for finding in found} == {"mend it, or remove validation.yml for the defaults"}
+    assert {finding.hint for finding in found} == {"fix it, or remove validation.yml for the defaults"}
     assert all("validation.yml" in finding.where for finding in found)

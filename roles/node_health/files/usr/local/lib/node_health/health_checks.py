@@ -1,4 +1,4 @@
-"""What makes a node unfit for jobs, held against what was declared of it.
+"""What makes a node unfit for jobs, compared with what was declared of it.
 
 What a whole cluster shares and may lose at once, such as time servers, is no fault: all nodes would drain.
 """
