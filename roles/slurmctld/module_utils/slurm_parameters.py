@@ -65,7 +65,7 @@ _SETTINGS = _names("""
     EnforcePartLimits Epilog EpilogMsgTime EpilogSlurmctld FairShareDampeningFactor GetEnvTimeout
     GroupUpdateForce GroupUpdateTime HealthCheckInterval HealthCheckNodeState HealthCheckProgram
     InteractiveStepOptions JobAcctGatherFrequency JobCompHost JobCompLoc JobCompParams JobCompPass
-    JobCompPort JobCompUser JobFileAppend JobRequeue KillOnBadExit KillWait LaunchParameters
+    JobCompPort JobCompUser JobFileAppend JobRequeue JobSubmitPlugins KillOnBadExit KillWait LaunchParameters
     LogTimeFormat MailDomain MailProg MaxArraySize MaxBatchRequeue MaxDBDMsgs MaxMemPerCPU MaxMemPerNode
     MaxStepCount MaxTasksPerNode MessageTimeout MinJobAge MpiDefault MpiParams PreemptExemptTime
     PreemptParameters PriorityCalcPeriod PriorityDecayHalfLife PriorityFavorSmall
@@ -80,7 +80,7 @@ _SETTINGS = _names("""
     SlurmctldSyslogDebug SlurmctldTimeout SlurmdDebug SlurmdLogFile SlurmdParameters SlurmdPidFile
     SlurmdSyslogDebug SlurmdTimeout SrunEpilog SrunPortRange SrunProlog SuspendExcNodes SuspendExcParts
     SuspendExcStates SuspendProgram SuspendRate SuspendTime SuspendTimeout TCPTimeout TaskEpilog
-    TaskProlog TreeWidth UnkillableStepProgram UnkillableStepTimeout WaitTime X11Parameters
+    TaskProlog TmpFS TreeWidth UnkillableStepProgram UnkillableStepTimeout WaitTime X11Parameters
 """)
 
 # Plugins and the like of which 22.05's manual asks for a restart of slurmctld and no more, and that jobs went

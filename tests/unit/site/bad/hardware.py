@@ -86,7 +86,7 @@ SITES = (
         "node1: {cpu: 4}\n",
         (
             "hardware.yml: node1: known keys are cpus, sockets, cores_per_socket, threads_per_core, "
-            "memory_mb, gpus [hardware-invalid]"
+            "memory_mb, tmp_disk_mb, gpus [hardware-invalid]"
         ),
         file="hardware.yml",
     ),
