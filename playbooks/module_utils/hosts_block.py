@@ -6,11 +6,10 @@ Of the standard library alone: as a program, it prints what takes effect from th
 from __future__ import annotations
 
 import ipaddress
-import platform
+import os
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 
 BEGIN = "# BEGIN cluster hosts (kept by deploy: changes inside this block are lost)"
 END = "# END cluster hosts"
@@ -84,11 +83,14 @@ def _ip(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 
 
 def _text(path: str) -> str:
-    file = Path(path)
-    return file.read_text(encoding="utf-8", errors="replace") if file.exists() else ""
+    # Importing pathlib would take longer than all the rest.
+    if not os.path.exists(path):  # noqa: PTH110
+        return ""
+    with open(path, encoding="utf-8", errors="replace") as file:  # noqa: PTH123
+        return file.read()
 
 
 if __name__ == "__main__":
-    own = platform.node().partition(".")[0]
+    own = os.uname().nodename.partition(".")[0]
     found = objections(_text("/etc/hosts"), _text("/etc/nsswitch.conf"), own)
     sys.stdout.writelines(f"{objection}\n" for objection in found)

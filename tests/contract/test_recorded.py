@@ -72,3 +72,19 @@ def test_a_line_of_the_environment_is_found_as_pam_reads_it(role: Path) -> None:
             for line in (f"{name}=x", f"export {name}=x", f"\t {name}="):
                 assert re.search(edit["regexp"], line), line
             assert not re.search(edit["regexp"], f"OTHER_{name}=x")
+
+
+_FROM_FILES = re.compile(
+    r"include_vars|with_(?:file|fileglob|lines|first_found)\b|\b(?:file|fileglob|lines)'"
+)
+
+
+@pytest.mark.parametrize("role", role_directories(), ids=lambda role: role.name)
+def test_what_a_role_reads_is_its_own(role: Path) -> None:
+    """A fingerprint has the files of a role; what the site looks up is resolved before (test_fingerprint)."""
+    for place in ("tasks", "vars", "defaults"):
+        for path in sorted((role / place).glob("*.yml")):
+            for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+                if _FROM_FILES.search(line):
+                    is_own = "role_path" in line or f"__{role.name}_" in line
+                    assert is_own, f"{path}:{number}: another file counts for no fingerprint"

@@ -5,11 +5,11 @@ Of the standard library alone: as a program, it prints what lets others in on th
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from typing import NamedTuple
 
 JOB_SESSION = "deploy-job-session"
 """The PAM service that sessions of jobs run instead of common-session."""
@@ -117,8 +117,7 @@ def _lines(*lines: str) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-@dataclass(frozen=True)
-class _Line:
+class _Line(NamedTuple):
     """A line of accounts with its place; ``is_ours`` in deploy's block."""
 
     place: str
@@ -163,8 +162,12 @@ def _accounts(read: Callable[[str], str], name: str, depth: int = 0) -> Iterator
 
 
 def _of_this_machine(name: str) -> str:
-    file = Path("/etc/pam.d") / name
-    return file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
+    # Importing pathlib would take longer than all the rest.
+    path = f"/etc/pam.d/{name}"
+    if not os.path.isfile(path):  # noqa: PTH113
+        return ""
+    with open(path, encoding="utf-8", errors="replace") as file:  # noqa: PTH123
+        return file.read()
 
 
 if __name__ == "__main__":
