@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from deploy.durable import take_place
 from deploy.errors import ExitCode, error
 from deploy.lab.apt_settings import read_options, read_sources
 from deploy.lab.image import bootstrap, ensure_programs
@@ -166,7 +167,7 @@ def _make(recipe: Recipe, disk: Path) -> None:
                 hint=f"look whether there is room: df {_CACHE}",
                 exit_code=ExitCode.FAILED,
             )
-        new.rename(disk)
+        take_place(new, disk)
 
 
 def _copy_modules(tree: Path) -> None:
