@@ -22,6 +22,17 @@ def replace_file(path: Path, text: str, mode: int = _PRIVATE) -> None:
         beside.unlink(missing_ok=True)
 
 
+def take_place(new: Path, path: Path) -> None:
+    """Gives a file that some program wrote its final name, in the same file system: on disk first."""
+    descriptor = os.open(new, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    new.replace(path)
+    keep_names(path.parent)
+
+
 def keep_names(directory: Path) -> None:
     """Has the names in a directory on disk: without it a file is, and the name that it was given is not."""
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)

@@ -8,7 +8,6 @@ from tests.contract.content import ROOT
 
 _SEE_TO_IT = {
     "deploy/durable.py",
-    "deploy/lab/disk.py",
     "deploy/run/drains.py",
     "deploy/run/host_records.py",
     "playbooks/module_utils/durable.py",

@@ -11,8 +11,16 @@ import pytest
 from deploy import durable
 
 
+def _take_place(path: Path, text: str) -> None:
+    beside = path.with_name("beside")
+    beside.write_text(text)
+    beside.chmod(0o600)
+    durable.take_place(beside, path)
+
+
+@pytest.mark.parametrize("write", [durable.replace_file, _take_place])
 def test_a_file_is_on_disk_before_it_takes_its_place_and_then_its_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[[Path, str], None]
 ) -> None:
     """What is not synced before the rename is empty after a power cut, on file systems that delay writing."""
     done: list[str] = []
@@ -32,7 +40,7 @@ def test_a_file_is_on_disk_before_it_takes_its_place_and_then_its_name(
     monkeypatch.setattr(Path, "replace", replace)
     path = tmp_path / "secrets.yml"
     path.write_text("old")
-    durable.replace_file(path, "new")
+    write(path, "new")
     assert done == ["sync file new", "rename to secrets.yml", "sync directory"]
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert [found.name for found in tmp_path.iterdir()] == ["secrets.yml"]

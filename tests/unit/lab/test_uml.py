@@ -76,6 +76,29 @@ def test_a_reboot_leaves_no_descriptor_open(tmp_path: Path) -> None:
     assert not {"5", "17"} & set(said)
 
 
+@pytest.mark.parametrize(
+    ("route", "gateway"), [("default via 10.213.7.1 dev eth0", ["Gateway=10.213.7.1"]), ("", [])]
+)
+def test_a_machine_has_the_address_of_its_container(tmp_path: Path, route: str, gateway: list[str]) -> None:
+    address = "2: eth0    inet 10.213.7.11/24 brd 10.213.7.255 scope global eth0"
+    commands = {
+        "ip": f"""case "$*" in *address\\ show*) echo "{address}";; *route*) printf '{route}';; esac""",
+        "linux.uml": 'echo "started with $*"',
+    }
+    for name, text in commands.items():
+        (tmp_path / name).write_text(f"#!/bin/bash\n{text}\n".replace("\\\\", "\\"))
+        (tmp_path / name).chmod(0o755)
+    script = (start_entry().text or "").replace("/sys/class/net", "/nowhere")
+    (tmp_path / "start").write_text(script.replace("/machine/files", str(tmp_path / "files")))
+    command = f"PATH={tmp_path}:$PATH exec bash {tmp_path}/start mem=1M"
+    said = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
+    assert said.stdout == "started with mem=1M\n"
+    network = (tmp_path / "files/etc/systemd/network/lab.network").read_text().splitlines()
+    assert "Address=10.213.7.11/24" in network
+    assert [line for line in network if "Gateway" in line] == gateway
+    assert (tmp_path / "files/etc/resolv.conf").exists()
+
+
 def test_commands_go_over_ssh() -> None:
     lab = replace(lab_of(("node1", "running")), machines="uml")
     words = exec_command(lab, "node1", ["sh", "-c", "a b"], user="bob", terminal=False)
