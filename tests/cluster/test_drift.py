@@ -106,9 +106,11 @@ def test_what_others_write_against_a_block_is_named_until_it_is_gone(cluster: Cl
 
 def _recorded(cluster: Cluster, host: str) -> Records:
     """What the host's records say of it, of all phases together."""
-    text = cluster.on(host, "sh", "-c", "cat /var/lib/deploy/converged/*.json")
+    lines = cluster.on(
+        host, "sh", "-c", 'for record in /var/lib/deploy/converged/*.json; do cat "$record"; echo; done'
+    )
     found: dict[str, dict[str, object]] = {}
-    for line in text.replace("}{", "}\n{").splitlines():
+    for line in filter(None, lines.splitlines()):
         record = json.loads(line)
         for kind, states in record["managed"].items():
             found.setdefault(kind, {}).update(states)
