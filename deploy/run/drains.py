@@ -92,16 +92,26 @@ def words(entry: dict[str, Any]) -> str:
     return str(entry["why"]) if entry.get("is_foreign") else f"deploy: {entry['why']} ({entry['who']})"
 
 
+class UnknownError(Exception):
+    """Slurm has no nodes of the names in ``args``."""
+
+
 @contextlib.contextmanager
-def _ledger() -> Iterator[list[dict[str, Any]]]:
-    """The entries; what was changed of them is written when nothing failed. One at a time."""
+def _ledger(names: list[str]) -> Iterator[tuple[list[dict[str, Any]], dict[str, dict[str, Any]]]]:
+    """The entries in force, and the nodes; what was changed of the entries is written when nothing failed.
+
+    One at a time. Raises UnknownError where Slurm does not know one of ``names``.
+    """
     LEDGER.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
     with open(LEDGER.parent / ".drains.lock", "w") as lock:  # noqa: PTH123 - 3.9 flocks what open gives
         fcntl.flock(lock, fcntl.LOCK_EX)
-        entries = _entries()
-        before = json.dumps(entries)
-        yield entries
-        if json.dumps(entries) != before:
+        before, nodes = _entries(), _nodes()
+        unknown = [name for name in names if name not in nodes]
+        if unknown:
+            raise UnknownError(*unknown)
+        entries = _in_force(before, nodes)
+        yield entries, nodes
+        if entries != before:
             _write(entries)
 
 
@@ -157,35 +167,25 @@ def listed() -> dict[str, Any]:
 
 
 def drain(names: list[str], who: str, why: str) -> dict[str, Any]:
-    """Drains nodes, all of them or, where Slurm does not know one (``unknown``), none.
+    """Drains nodes; all of them or, with UnknownError, none.
 
     A reason of somebody's own stays what Slurm shows; one whose giver takes it back by himself is kept in the
     ledger, and comes back when this one is released.
     """
-    with _ledger() as entries:
-        nodes = _nodes()
-        unknown = [name for name in names if name not in nodes]
-        if unknown:
-            return {"unknown": unknown}
-        entries[:] = _in_force(entries, nodes)
+    with _ledger(names) as (entries, nodes):
         reasons = {}
         for name in names:
             node, entry = nodes[name], {"node": name, "who": who, "why": why, "since": int(time.time())}
             if any((e["node"], e["who"], e["why"]) == (name, who, why) for e in entries):
                 continue
             known = [words(e) for e in entries if e["node"] == name]
-            is_drained = "DRAIN" in node["states"]
-            is_foreign = is_drained and node["reason"] not in known
-            if is_foreign and _BY_ITSELF.match(node["reason"]):
-                kept = {
-                    "node": name,
-                    "who": node["by"],
-                    "why": node["reason"],
-                    "since": _seconds(node["since"]),
-                }
-                entries.append({**kept, "is_foreign": True})
+            is_foreign = "DRAIN" in node["states"] and node["reason"] not in known
+            comes_back = is_foreign and bool(_BY_ITSELF.match(node["reason"]))
+            if comes_back:
+                kept = {"who": node["by"], "why": node["reason"], "since": _seconds(node["since"])}
+                entries.append({"node": name, **kept, "is_foreign": True})
             entries.append(entry)
-            if not is_foreign or _BY_ITSELF.match(node["reason"]):
+            if comes_back or not is_foreign:
                 reasons[name] = words(entry)
         # An entry without a drain is out of force; a drain without its entry could be released by nobody.
         _write(entries)
@@ -197,14 +197,9 @@ def drain(names: list[str], who: str, why: str) -> dict[str, Any]:
 def resume(names: list[str], who: str) -> dict[str, Any]:
     """Releases the drains that ``who`` made of nodes; a node that nothing else holds is resumed.
 
-    ``released`` are the entries, ``resumed`` the nodes.
+    ``released`` are the entries, ``resumed`` the nodes. Raises UnknownError, and then none was.
     """
-    with _ledger() as entries:
-        nodes = _nodes()
-        unknown = [name for name in names if name not in nodes]
-        if unknown:
-            return {"unknown": unknown}
-        entries[:] = _in_force(entries, nodes)
+    with _ledger(names) as (entries, nodes):
         released, resumed = [], []
         for name in names:
             mine = [e for e in entries if e["node"] == name and e["who"] == who and not e.get("is_foreign")]
@@ -230,6 +225,8 @@ def main(verb: str, arguments: dict[str, Any]) -> None:
     verbs: dict[str, Callable[..., Any]] = {"listed": listed, "drain": drain, "resume": resume}
     try:
         answer = verbs[verb](**arguments)
+    except UnknownError as problem:
+        answer = {"unknown": problem.args}
     except (SilentError, OSError, ValueError) as problem:
         answer = {"trouble": str(problem)}
     sys.stdout.write("\ndeploy:" + json.dumps(answer) + "\n")

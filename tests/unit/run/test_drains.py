@@ -69,9 +69,13 @@ def test_a_drain_is_kept_and_shown_and_released(slurm: Slurm) -> None:
     assert _held(drains.listed()) == [("node2", "alice", "firmware")]
 
 
-def test_a_node_that_slurm_does_not_know_drains_none(slurm: Slurm) -> None:
-    assert drains.drain(["node1", "node9"], "alice", "x") == {"unknown": ["node9"]}
-    assert drains.resume(["node9"], "alice") == {"unknown": ["node9"]}
+def test_a_node_that_slurm_does_not_know_drains_none(
+    slurm: Slurm, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(drains.UnknownError, match="node9"):
+        drains.drain(["node1", "node9"], "alice", "x")
+    drains.main("resume", {"names": ["node9"], "who": "alice"})
+    assert json.loads(capsys.readouterr().out.strip().removeprefix("deploy:")) == {"unknown": ["node9"]}
     assert (slurm.reasons["node1"], drains.LEDGER.exists()) == ("", False)
 
 
