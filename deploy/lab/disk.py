@@ -15,7 +15,7 @@ from deploy.lab.apt_settings import read_options, read_sources
 from deploy.lab.image import bootstrap, ensure_programs
 from deploy.lab.locks import exclusive
 from deploy.lab.podman import podman, query, succeeds
-from deploy.lab.recipe import PACKAGES, RELEASES, UNITS, Recipe, host_entries, quiet_entries
+from deploy.lab.recipe import PACKAGES, UNITS, Recipe, host_entries, quiet_entries
 from deploy.lab.tarball import Entry
 from deploy.place import private_place
 
@@ -28,6 +28,7 @@ DISK_LABEL = "deploy.disk"
 
 _CACHE = Path("/var/cache/deploy-lab")
 _BYTES = 8 << 30
+_RELEASES = ("trixie",)
 _KERNEL_RELEASE = "forky"  # its Linux 7.2 is the one that these machines were tried with
 _FORMAT = ("mke2fs", "-q", "-t", "ext4", "-E", "lazy_itable_init=1,lazy_journal_init=1")
 
@@ -102,11 +103,11 @@ def start_entry() -> Entry:
 
 def ensure_disk(release: str) -> Path:
     """The disk image of a release, and the kernel for it, made unless they are there. Raises DeployError."""
-    if release not in RELEASES:
+    if release not in _RELEASES:
         raise error(
             "lab-release",
-            f"no disk can be made of {release}: machines with a kernel of their own run Debian",
-            hint=f"type --release with one of: {', '.join(RELEASES)}",
+            f"machines with a kernel of their own do not run {release}",
+            hint=f"type --release with one of: {', '.join(_RELEASES)}",
         )
     kernel = Recipe(
         release=_KERNEL_RELEASE,
