@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.content import roles
+from deploy.content import ansible_config, roles
 from tests.integration.sites import LocalSite
 
 TASKS = """
@@ -63,6 +63,7 @@ def slurm(site: LocalSite) -> LocalSite:
         (place / name).touch()
     (place / "roles").symlink_to(roles())
     (place / "library").symlink_to(roles() / "reboot" / "library")  # where module_defaults look
+    (place / "module_utils").symlink_to(ansible_config().parent / "module_utils")
     (place / "change.yml").write_text(CHANGE.format(place=place))
     site.write(TASKS.format(place=place))
     return site
