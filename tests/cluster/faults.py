@@ -336,7 +336,17 @@ JOBS = (
         "mpi",
         ("",),
         "Exited with exit code",
-        *_on_controller("job_container.conf", "sed -i /^EntireStepInNS/d"),
+        # PMIx shares files in TmpFS, where that is no part of the job's private /tmp.
+        (
+            f"ctl1: cp -p {_CONF}/slurm.conf {_CONF}/slurm.conf.mpi",
+            f"ctl1: sed -i s,^TmpFS=.*,TmpFS=/tmp, {_CONF}/slurm.conf",
+            f"ctl1: cp -p {_CONF}/job_container.conf {_CONF}/job_container.conf.mpi",
+            f"ctl1: sed -i /^EntireStepInNS/d {_CONF}/job_container.conf; {_RECONFIGURE}",
+        ),
+        (
+            f"ctl1: mv {_CONF}/job_container.conf.mpi {_CONF}/job_container.conf",
+            f"ctl1: mv {_CONF}/slurm.conf.mpi {_CONF}/slurm.conf; {_RECONFIGURE}",
+        ),
     ),
 )
 

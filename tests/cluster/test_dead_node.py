@@ -3,7 +3,7 @@
 import pytest
 
 from deploy.lab.state import container_name
-from tests.cluster.jobs import submit, wait_for_job
+from tests.cluster.jobs import UNTIL_TOLD, submit, wait_for_job
 from tests.cluster.lab_cluster import DEPLOY, Cluster, run, wait_until
 
 
@@ -30,8 +30,13 @@ _DAEMONS = [
 
 def test_daemons_that_are_killed_come_back_by_themselves(cluster: Cluster) -> None:
     daemons = [*_DAEMONS, *[("login1", "sackd")] * (cluster.release == "trixie")]
-    job = submit(cluster, "-w node1", "sleep 15")
+    job = submit(cluster, "-w node1", UNTIL_TOLD)
     wait_for_job(cluster, job, "RUNNING")
+    # slurmctld writes its state every few seconds: a job of which nothing is written yet is lost with it.
+    cluster.on("ctl1", "touch", "/run/it-runs")
+    cluster.on("ctl1", "scontrol", "update", f"jobid={job}", "comment=to be written")
+    written = ("find", "/var/spool/slurmctld/job_state", "-newer", "/run/it-runs")
+    wait_until("the job is in slurmctld's state", lambda: bool(cluster.on("ctl1", *written)), seconds=60)
     before = cluster.starts("ctl1", "node1", "login1")
     for host, daemon in daemons:
         cluster.on(host, "systemctl", "kill", "--kill-whom=main", "--signal=KILL", daemon)
@@ -41,6 +46,7 @@ def test_daemons_that_are_killed_come_back_by_themselves(cluster: Cluster) -> No
         return all(now.get(one, before[one]) != before[one] for one in daemons)
 
     wait_until("all run again", are_back, seconds=120)
+    cluster.as_user("touch stop")
     wait_for_job(cluster, job, "COMPLETED", seconds=120)
     assert "node1" in cluster.as_user("srun -w node1 hostname")
 

@@ -94,7 +94,7 @@ def test_what_others_write_against_a_block_is_named_until_it_is_gone(cluster: Cl
         assert "/etc/hosts:1" in said
     cluster.on("node1", "sh", "-c", "cat /root/hosts > /etc/hosts")
     pam = "account sufficient pam_permit.so"
-    cluster.on("node1", "sed", "-i", f"0,/^account/s//{pam}\n&/", "/etc/pam.d/sshd")
+    cluster.on("node1", "sed", "-i", f"0,/^account/s//{pam}\\n&/", "/etc/pam.d/sshd")
     for _ in range(2):
         (said,) = [each for each in _drift(cluster)["node1"] if "pam_permit.so" in each]
         assert said.startswith("/etc/pam.d/sshd:")
