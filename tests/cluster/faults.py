@@ -339,7 +339,7 @@ JOBS = (
         # PMIx shares files in TmpFS, where that is no part of the job's private /tmp.
         (
             f"ctl1: cp -p {_CONF}/slurm.conf {_CONF}/slurm.conf.mpi",
-            f"ctl1: sed -i s,^TmpFS=.*,TmpFS=/tmp, {_CONF}/slurm.conf",
+            f"ctl1: sed -i 's,^TmpFS=.*,TmpFS=/tmp,; s/ TmpDisk=[0-9]*//' {_CONF}/slurm.conf",
             f"ctl1: cp -p {_CONF}/job_container.conf {_CONF}/job_container.conf.mpi",
             f"ctl1: sed -i /^EntireStepInNS/d {_CONF}/job_container.conf; {_RECONFIGURE}",
         ),
