@@ -113,10 +113,18 @@ def list_nodes(
 
 
 def _options(
-    user: str | None, private_key: Path | None, extra: list[str] | None, vault_password_file: Path | None
+    user: str | None,
+    private_key: Path | None,
+    extra: list[str] | None,
+    vault_password_file: Path | None,
+    connection_password: str | None = None,
 ) -> Options:
     return Options(
-        user=user, private_key=private_key, extra=tuple(extra or ()), vault_password_file=vault_password_file
+        user=user,
+        private_key=private_key,
+        extra=tuple(extra or ()),
+        vault_password_file=vault_password_file,
+        connection_password=connection_password,
     )
 
 
@@ -146,13 +154,8 @@ def remove(
       deploy node remove inventory.ini node3 --gone
 
     """
-    options = Options(
-        user=user,
-        private_key=private_key,
-        extra=tuple(extra or ()),
-        vault_password_file=vault_password_file,
-        connection_password=ask_password("SSH", is_wanted=ask_pass),
-    )
+    password = ask_password("SSH", is_wanted=ask_pass)
+    options = _options(user, private_key, extra, vault_password_file, password)
     done = departure.remove(inventory, node, options, say, is_gone=gone)
     for what in done:
         typer.echo(f"{node}: no more {what}")
