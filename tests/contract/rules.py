@@ -186,7 +186,7 @@ def keeps_secrets_quiet(role: Path) -> Iterator[str]:
 def keeps_owner_and_mode_of_what_it_leaves(role: Path) -> Iterator[str]:
     """What is written only where it is missing keeps its owner and mode by a task of its own.
 
-    Ansible ends such a task when the file is there: a mode that somebody changed would become the recorded one.
+    Ansible ends such a task when the file is there: a changed mode would become the recorded one.
     What ``creates`` names may be half of an archive that was cut off.
     """
     kept = {str((task.words.get("ansible.builtin.file") or {}).get("path")) for task in tasks(role)}
