@@ -41,7 +41,8 @@ def unrecorded(role: Path) -> Iterator[str]:
 
 def _own_module_says(task: Task) -> bool:
     """Whether the project's own module of a task returns what it manages, or manages nothing."""
-    for place in ("playbooks/library", *(f"roles/{path.name}/library" for path in ROOT.glob("roles/*"))):
+    shared = ("playbooks/library", "playbooks/action_plugins")
+    for place in (*shared, *(f"roles/{path.name}/library" for path in ROOT.glob("roles/*"))):
         for word in task.words:
             path = ROOT / place / f"{word}.py"
             if path.exists():

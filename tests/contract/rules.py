@@ -26,6 +26,9 @@ _ALLOWED_ANSIBLE = _CONNECTION | {
 _CONDITIONS = ("when", "that", "until", "failed_when", "changed_when")
 _EXPRESSION = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
 _KINDS: Mapping[str, type] = {"int": int, "bool": bool, "str": str, "list": list, "dict": dict}
+_INSTALL = frozenset(
+    f"ansible.builtin.{name}" for name in ("apt", "apt_repository", "deb822_repository", "dnf", "package")
+)
 _SHOW_DIFFERENCES = frozenset(
     f"ansible.builtin.{name}" for name in ("copy", "template", "lineinfile", "blockinfile")
 )
@@ -140,6 +143,13 @@ def tags_its_tasks(role: Path) -> Iterator[str]:
             yield f"{task.place}: has no tag"
 
 
+def installs_packages_in_one_way(role: Path) -> Iterator[str]:
+    """Packages come by the action plugin ``packages``, which knows what is there and has no daemon start."""
+    for task in tasks(role):
+        if task.module in _INSTALL:
+            yield f"{task.place}: {task.module} instead of packages"
+
+
 def mirrors_targets_in_template_paths(role: Path) -> Iterator[str]:
     """The template of /etc/x/y lies at templates/etc/x/y.j2."""
     known = {
@@ -221,6 +231,7 @@ RULES: tuple[Rule, ...] = (
     reads_nothing_of_other_hosts,
     explains_its_exceptions,
     tags_its_tasks,
+    installs_packages_in_one_way,
     mirrors_targets_in_template_paths,
     keeps_secrets_quiet,
 )

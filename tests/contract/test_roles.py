@@ -47,6 +47,10 @@ argument_specs:
   ansible.builtin.command: "true"
   changed_when: false
   tags: [service]
+- name: Starts a daemon as it comes
+  ansible.builtin.apt:
+    name: daemon
+  tags: [install]
 - name: Lies elsewhere
   ansible.builtin.template:
     src: elsewhere.conf.j2
@@ -64,6 +68,7 @@ EXPECTED = {
     "reads_nothing_of_other_hosts": {"reads other hosts'", "ansible_hostname"},
     "explains_its_exceptions": {"not ignored", "no comment"},
     "tags_its_tasks": {"main.yml:2: has no tag"},
+    "installs_packages_in_one_way": {"ansible.builtin.apt instead of packages"},
     "mirrors_targets_in_template_paths": {"elsewhere.conf.j2 does not mirror"},
     "keeps_secrets_quiet": {"without no_log", "without diff"},
 }
