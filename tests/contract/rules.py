@@ -7,6 +7,7 @@ from typing import Any
 
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
+from deploy.plan.requirements import SYSTEMS
 from tests.contract.content import Task, options, read_yaml, strings, tasks
 
 Rule = Callable[[Path], Iterator[str]]
@@ -29,6 +30,11 @@ _KINDS: Mapping[str, type] = {"int": int, "bool": bool, "str": str, "list": list
 _INSTALL = frozenset(
     f"ansible.builtin.{name}" for name in ("apt", "apt_repository", "deb822_repository", "dnf", "package")
 )
+_RELEASES = frozenset(
+    f"{system}-{version.partition('.')[0]}" for system, versions in SYSTEMS.items() for version in versions
+)
+_OF_SYSTEM = re.compile(rf"ansible_facts\W+(?:distribution|os_family|lsb)|['\"](?:{'|'.join(SYSTEMS)})\b")
+_THIS_RELEASE = "\"{{ ansible_facts['distribution'] }}-{{ ansible_facts['distribution_major_version'] }}\""
 _SHOW_DIFFERENCES = frozenset(
     f"ansible.builtin.{name}" for name in ("copy", "template", "lineinfile", "blockinfile")
 )
@@ -150,6 +156,20 @@ def installs_packages_in_one_way(role: Path) -> Iterator[str]:
             yield f"{task.place}: {task.module} instead of packages"
 
 
+def tells_releases_apart_in_one_place(role: Path) -> Iterator[str]:
+    """What differs between releases is ``__<role>_by_release`` in vars/main.yml, which has all of them."""
+    place = role / "vars" / "main.yml"
+    this = f"__{role.name}_release: {_THIS_RELEASE}"
+    for path in _files(role, "tasks", "handlers", "templates", "vars", "defaults"):
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            if _OF_SYSTEM.search(line) and not (path == place and line == this):
+                yield f"{path}:{number}: tells systems apart outside of __{role.name}_by_release"
+    table = (read_yaml(place) or {}).get(f"__{role.name}_by_release")
+    if table is not None and set(table) != _RELEASES:
+        differing = ", ".join(sorted(set(table) ^ _RELEASES))
+        yield f"{place}: __{role.name}_by_release and deploy/plan/requirements.py differ: {differing}"
+
+
 def mirrors_targets_in_template_paths(role: Path) -> Iterator[str]:
     """The template of /etc/x/y lies at templates/etc/x/y.j2."""
     known = {
@@ -232,6 +252,7 @@ RULES: tuple[Rule, ...] = (
     explains_its_exceptions,
     tags_its_tasks,
     installs_packages_in_one_way,
+    tells_releases_apart_in_one_place,
     mirrors_targets_in_template_paths,
     keeps_secrets_quiet,
 )

@@ -33,7 +33,7 @@ argument_specs:
       broken_secret: {type: str, required: true, no_log: true, description: A secret.}
 """,
     "defaults/main.yml": "{broken_number: one, broken_differs: 2, broken_silent: [], broken_unknown: 3}",
-    "vars/main.yml": "{broken_private: 1}",
+    "vars/main.yml": "{broken_private: 1, __broken_by_release: {Debian-1: 1}}",
     "templates/etc/secret.conf.j2": "password = {{ broken_secret }}\n",
     "templates/elsewhere.conf.j2": "{{ hostvars['other'].x }} {{ ansible_hostname }}\n",
     "tasks/main.yml": """
@@ -50,6 +50,7 @@ argument_specs:
 - name: Starts a daemon as it comes
   ansible.builtin.apt:
     name: daemon
+  when: ansible_facts['distribution'] == 'Debian'
   tags: [install]
 - name: Lies elsewhere
   ansible.builtin.template:
@@ -69,6 +70,7 @@ EXPECTED = {
     "explains_its_exceptions": {"not ignored", "no comment"},
     "tags_its_tasks": {"main.yml:2: has no tag"},
     "installs_packages_in_one_way": {"ansible.builtin.apt instead of packages"},
+    "tells_releases_apart_in_one_place": {"main.yml:15: tells systems apart", "Debian-1, Debian-12,"},
     "mirrors_targets_in_template_paths": {"elsewhere.conf.j2 does not mirror"},
     "keeps_secrets_quiet": {"without no_log", "without diff"},
 }
