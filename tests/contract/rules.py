@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import yaml
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 from deploy.plan.requirements import SYSTEMS
@@ -170,6 +171,27 @@ def tells_releases_apart_in_one_place(role: Path) -> Iterator[str]:
         yield f"{place}: __{role.name}_by_release and deploy/plan/requirements.py differ: {differing}"
 
 
+def has_no_key_twice(role: Path) -> Iterator[str]:
+    """A run refuses a file with a key that is there twice, be it by a merge (``<<``)."""
+    for path in _files(role, "tasks", "handlers", "vars", "defaults", "meta"):
+        if path.suffix == ".yml":
+            for node in _mappings(yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)):
+                yaml.SafeLoader("").flatten_mapping(node)
+                keys = [key.value for key, _ in node.value]
+                for name in sorted({name for name in keys if keys.count(name) > 1}):
+                    yield f"{path}:{node.start_mark.line + 1}: {name} is there twice"
+
+
+def _mappings(node: yaml.Node | None) -> Iterator[yaml.MappingNode]:
+    if isinstance(node, yaml.MappingNode):
+        yield node
+        parts = [part for pair in node.value for part in pair]
+    else:
+        parts = node.value if isinstance(node, yaml.SequenceNode) else []
+    for part in parts:
+        yield from _mappings(part)
+
+
 def mirrors_targets_in_template_paths(role: Path) -> Iterator[str]:
     """The template of /etc/x/y lies at templates/etc/x/y.j2."""
     known = {
@@ -253,6 +275,7 @@ RULES: tuple[Rule, ...] = (
     tags_its_tasks,
     installs_packages_in_one_way,
     tells_releases_apart_in_one_place,
+    has_no_key_twice,
     mirrors_targets_in_template_paths,
     keeps_secrets_quiet,
 )

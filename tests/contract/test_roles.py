@@ -33,7 +33,11 @@ argument_specs:
       broken_secret: {type: str, required: true, no_log: true, description: A secret.}
 """,
     "defaults/main.yml": "{broken_number: one, broken_differs: 2, broken_silent: [], broken_unknown: 3}",
-    "vars/main.yml": "{broken_private: 1, __broken_by_release: {Debian-1: 1}}",
+    "vars/main.yml": """
+broken_private: &one {a: 1}
+__broken_by_release: {Debian-1: 1}
+__broken_twice: {<<: *one, a: 2}
+""",
     "templates/etc/secret.conf.j2": "password = {{ broken_secret }}\n",
     "templates/elsewhere.conf.j2": "{{ hostvars['other'].x }} {{ ansible_hostname }}\n",
     "tasks/main.yml": """
@@ -71,6 +75,7 @@ EXPECTED = {
     "tags_its_tasks": {"main.yml:2: has no tag"},
     "installs_packages_in_one_way": {"ansible.builtin.apt instead of packages"},
     "tells_releases_apart_in_one_place": {"main.yml:15: tells systems apart", "Debian-1, Debian-12,"},
+    "has_no_key_twice": {"main.yml:4: a is there twice"},
     "mirrors_targets_in_template_paths": {"elsewhere.conf.j2 does not mirror"},
     "keeps_secrets_quiet": {"without no_log", "without diff"},
 }
