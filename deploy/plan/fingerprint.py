@@ -25,7 +25,7 @@ from deploy.site.hardware import Hardware
 from deploy.site.inventory import Host, Site
 from deploy.site.reading import Resolution
 
-_SHARED = ("library", "module_utils", "action_plugins")
+_SHARED = ("library", "module_utils", "action_plugins", "filter_plugins")
 _LEFT_OUT = frozenset({"__pycache__", "README.md"})
 _PLAY = re.compile(r"^(?=- )", re.MULTILINE)
 _HOSTS = re.compile(r"^  hosts: (phase_\w+)$", re.MULTILINE)

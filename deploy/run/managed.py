@@ -20,19 +20,19 @@ hardware.
 
 _FILES = frozenset(
     {
-        *("assemble", "authorized_key", "blockinfile", "copy", "file", "get_url", "ini_file"),
-        *("lineinfile", "pam_limits", "replace", "template"),
+        *("assemble", "blockinfile", "copy", "deb822_repository", "file", "get_url", "known_hosts"),
+        *("lineinfile", "replace", "template"),
     }
 )
 _PACKAGES = frozenset({"apt", "dnf", "package"})
 _SERVICES = frozenset({"service", "systemd", "systemd_service"})
-_NAMED = {"user": "users", "group": "groups", "modprobe": "modules"}
+_NAMED = {"user": "users", "group": "groups"}
 _WHOLE = frozenset({"copy", "template"})
 """Those of them that say the checksum of the whole file that they left behind."""
 _TYPES = {"file": "file", "hard": "file", "directory": "directory"}
 _UNKNOWN: State = {}
-RECORDED = _FILES | _PACKAGES | _SERVICES | _NAMED.keys() | {"mount", "sysctl"}
-"""Modules whose results are understood, by their short names."""
+RECORDED = _FILES | _PACKAGES | _SERVICES | _NAMED.keys()
+"""Modules of ansible-core whose results are understood, by their short names."""
 
 
 def managed(action: str, result: Mapping[str, Any]) -> dict[str, dict[str, State]]:
@@ -75,12 +75,6 @@ def _of(module: str, result: Mapping[str, Any]) -> Iterator[tuple[str, str, Stat
         yield from _named("services", told.get("name") or told.get("service") or told.get("unit"))
     elif module in _NAMED:
         yield from _named(_NAMED[module], told.get("name"))
-    elif module == "mount":
-        yield from _named("mounts", told.get("path"))
-        yield "files", "/etc/fstab", {}
-    elif module == "sysctl":
-        yield from _named("sysctls", told.get("name"))
-        yield from _named("files", told.get("sysctl_file") or "/etc/sysctl.conf")
 
 
 def _file(module: str, result: Mapping[str, Any]) -> State:

@@ -1,5 +1,8 @@
 #!/usr/bin/python
-"""Ansible module: the packages in some .deb files are installed, in the versions that the files have."""
+"""Ansible module: the packages in some .deb files are installed, in the versions that the files have.
+
+The module apt judges each file by itself: one that needs another of them, as enroot+caps does, it refuses.
+"""
 
 from __future__ import annotations
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import time
 from collections.abc import Sequence
@@ -12,6 +11,8 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.node_hardware import read_hardware, shortfalls
+from ansible.module_utils.slurm_nodes import parse_nodes
+from ansible.module_utils.systemd_units import parse_units
 
 DOCUMENTATION = r"""
 module: node_status
@@ -46,8 +47,6 @@ deploy_answer:
 
 _SECONDS = 4.0
 _PROPERTIES = "LoadState,ActiveState,Result,StateChangeTimestampMonotonic"
-_NODE = re.compile(r"^NodeName=(\S+) .*?\bState=(\S+)")
-_REASON = re.compile(r" Reason=(.*?)(?: \[([^\s\[\]@]+)@(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\].*)?$")
 # The order of the fields in `chronyc -c tracking`.
 _SLOWNESS, _LEAP_STATUS = 4, 13
 
@@ -85,8 +84,7 @@ def ask(command: Sequence[str]) -> str:
 def parse_services(names: Sequence[str], text: str, monotonic: float) -> list[dict[str, Any]]:
     """`systemctl show NAME...`, a block per name in their order; ``seconds`` is for how long it is so."""
     services = []
-    for name, block in zip(names, text.split("\n\n")):  # noqa: B905 - strict= came with Python 3.10
-        properties = dict(line.split("=", 1) for line in block.splitlines() if "=" in line)
+    for name, properties in zip(names, parse_units(text)):  # noqa: B905 - strict= came with Python 3.10
         since = int(properties.get("StateChangeTimestampMonotonic") or 0) / 1e6
         services.append(
             {
@@ -113,21 +111,15 @@ def parse_tracking(text: str) -> dict[str, Any]:
     return {"synchronized": fields[_LEAP_STATUS] != "Not synchronised", "ahead": -float(fields[_SLOWNESS])}
 
 
-def parse_nodes(text: str) -> dict[str, dict[str, Any]]:
+def nodes_of(text: str) -> dict[str, dict[str, Any]]:
     """`scontrol --oneliner show nodes`, which unlike sinfo also lists nodes without a partition."""
-    nodes = {}
-    for line in text.splitlines():
-        found = _NODE.match(line)
-        if not found:
-            continue
-        name, state = found.groups()
-        reason = _REASON.search(line)
-        why, by, at = reason.groups() if reason else ("", None, None)
-        nodes[name] = {"state": state, "reason": why, "by": by or "", "since": _epoch(at)}
-    return nodes
+    return {
+        node.name: {"state": node.state, "reason": node.reason, "by": node.by, "since": _epoch(node.since)}
+        for node in parse_nodes(text)
+    }
 
 
-def _epoch(local: str | None) -> float | None:
+def _epoch(local: str) -> float | None:
     """Slurm writes times as the clock on this host's wall shows them."""
     return time.mktime(time.strptime(local, "%Y-%m-%dT%H:%M:%S")) if local else None
 
@@ -161,7 +153,7 @@ def ask_slurm(services: Sequence[dict[str, Any]]) -> dict[str, Any]:
         if service["name"] in {"munge", "slurmctld"} and service["active"] != "active":
             return {"error": f"{service['name']} does not run"}  # scontrol would wait for it
     try:
-        return {"nodes": parse_nodes(ask(["scontrol", "--oneliner", "--all", "show", "nodes"]))}
+        return {"nodes": nodes_of(ask(["scontrol", "--oneliner", "--all", "show", "nodes"]))}
     except NoAnswerError as problem:
         return {"error": str(problem)}
 

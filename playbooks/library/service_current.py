@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.systemd_units import parse_units
 
 DOCUMENTATION = r"""
 module: service_current
@@ -102,11 +103,6 @@ _ENABLED = frozenset({"enabled", "static", "indirect", "generated", "alias", "en
 _SEEN = Path("/run/deploy/services")
 """What was there when a service was last seen to; until the next boot, which reads everything anew."""
 _PATIENCE, _PAUSE = 60.0, 0.2  # seconds
-
-
-def parse_properties(text: str) -> dict[str, str]:
-    """The output of `systemctl show` as a dict."""
-    return dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
 
 
 def moment(properties: dict[str, str], name: str, wall: float, monotonic: float) -> float:
@@ -213,7 +209,7 @@ def main() -> None:
     }
     module = AnsibleModule(argument_spec=arguments, supports_check_mode=True)
     name, inputs, reload_inputs = (module.params[key] for key in ("name", "inputs", "reload_inputs"))
-    properties = parse_properties(systemctl(module, "show", name, "--property", _PROPERTIES))
+    properties = parse_units(systemctl(module, "show", name, "--property", _PROPERTIES))[0]
     state = properties.get("LoadState")
     if state == "not-found" and not module.check_mode:
         module.fail_json(msg=f"the unit {name} is {state}")

@@ -24,12 +24,17 @@ def unrecorded(role: Path) -> Iterator[str]:
         return
     found = list(tasks(role))
     inputs = " ".join(str(task.words["service_current"]) for task in found if "service_current" in task.words)
+    written = {
+        task.words[task.module].get("dest") for task in found if task.module.endswith((".copy", ".template"))
+    }
     for task in found:
         module = task.module.rpartition(".")[2]
         if not module:
             if not _own_module_says(task):
                 yield f"{task.place}: its module returns no deploy_manages, and there is no probes.yml"
-        elif module == "command" and task.words.get("changed_when") is not False:
+        elif module == "command" and not (
+            task.words.get("changed_when") is False or task.words[task.module].get("creates") in written
+        ):
             yield f"{task.place}: what a command changes has to be asked: declare it in meta/probes.yml"
         elif module not in RECORDED | _MANAGE_NOTHING:
             yield f"{task.place}: no recorder understands {task.module}: declare a probe in meta/probes.yml"
@@ -41,7 +46,8 @@ def unrecorded(role: Path) -> Iterator[str]:
 
 def _own_module_says(task: Task) -> bool:
     """Whether the project's own module of a task returns what it manages, or manages nothing."""
-    for place in ("playbooks/library", *(f"roles/{path.name}/library" for path in ROOT.glob("roles/*"))):
+    shared = ("playbooks/library", "playbooks/action_plugins")
+    for place in (*shared, *(f"roles/{path.name}/library" for path in ROOT.glob("roles/*"))):
         for word in task.words:
             path = ROOT / place / f"{word}.py"
             if path.exists():

@@ -5,8 +5,10 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import yaml
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
+from deploy.plan.requirements import SYSTEMS
 from tests.contract.content import Task, options, read_yaml, strings, tasks
 
 Rule = Callable[[Path], Iterator[str]]
@@ -26,6 +28,14 @@ _ALLOWED_ANSIBLE = _CONNECTION | {
 _CONDITIONS = ("when", "that", "until", "failed_when", "changed_when")
 _EXPRESSION = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
 _KINDS: Mapping[str, type] = {"int": int, "bool": bool, "str": str, "list": list, "dict": dict}
+_INSTALL = frozenset(
+    f"ansible.builtin.{name}" for name in ("apt", "apt_repository", "deb822_repository", "dnf", "package")
+)
+_RELEASES = frozenset(
+    f"{system}-{version.partition('.')[0]}" for system, versions in SYSTEMS.items() for version in versions
+)
+_OF_SYSTEM = re.compile(rf"ansible_facts\W+(?:distribution|os_family|lsb)|['\"](?:{'|'.join(SYSTEMS)})\b")
+_THIS_RELEASE = "\"{{ ansible_facts['distribution'] }}-{{ ansible_facts['distribution_major_version'] }}\""
 _SHOW_DIFFERENCES = frozenset(
     f"ansible.builtin.{name}" for name in ("copy", "template", "lineinfile", "blockinfile")
 )
@@ -141,6 +151,48 @@ def tags_its_tasks(role: Path) -> Iterator[str]:
             yield f"{task.place}: has no tag"
 
 
+def installs_packages_in_one_way(role: Path) -> Iterator[str]:
+    """Packages come by the action plugin ``packages``, which knows what is there and has no daemon start."""
+    for task in tasks(role):
+        if task.module in _INSTALL:
+            yield f"{task.place}: {task.module} instead of packages"
+
+
+def tells_releases_apart_in_one_place(role: Path) -> Iterator[str]:
+    """What differs between releases is ``__<role>_by_release`` in vars/main.yml, which has all of them."""
+    place = role / "vars" / "main.yml"
+    this = f"__{role.name}_release: {_THIS_RELEASE}"
+    for path in _files(role, "tasks", "handlers", "templates", "vars", "defaults"):
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            if _OF_SYSTEM.search(line) and not (path == place and line == this):
+                yield f"{path}:{number}: tells systems apart outside of __{role.name}_by_release"
+    table = (read_yaml(place) or {}).get(f"__{role.name}_by_release")
+    if table is not None and set(table) != _RELEASES:
+        differing = ", ".join(sorted(set(table) ^ _RELEASES))
+        yield f"{place}: __{role.name}_by_release and deploy/plan/requirements.py differ: {differing}"
+
+
+def has_no_key_twice(role: Path) -> Iterator[str]:
+    """A run refuses a file with a key that is there twice, be it by a merge (``<<``)."""
+    for path in _files(role, "tasks", "handlers", "vars", "defaults", "meta"):
+        if path.suffix == ".yml":
+            for node in _mappings(yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)):
+                yaml.SafeLoader("").flatten_mapping(node)
+                keys = [key.value for key, _ in node.value]
+                for name in sorted({name for name in keys if keys.count(name) > 1}):
+                    yield f"{path}:{node.start_mark.line + 1}: {name} is there twice"
+
+
+def _mappings(node: yaml.Node | None) -> Iterator[yaml.MappingNode]:
+    if isinstance(node, yaml.MappingNode):
+        yield node
+        parts = [part for pair in node.value for part in pair]
+    else:
+        parts = node.value if isinstance(node, yaml.SequenceNode) else []
+    for part in parts:
+        yield from _mappings(part)
+
+
 def mirrors_targets_in_template_paths(role: Path) -> Iterator[str]:
     """The template of /etc/x/y lies at templates/etc/x/y.j2."""
     known = {
@@ -237,6 +289,9 @@ RULES: tuple[Rule, ...] = (
     reads_nothing_of_other_hosts,
     explains_its_exceptions,
     tags_its_tasks,
+    installs_packages_in_one_way,
+    tells_releases_apart_in_one_place,
+    has_no_key_twice,
     mirrors_targets_in_template_paths,
     keeps_secrets_quiet,
     keeps_owner_and_mode_of_what_it_leaves,

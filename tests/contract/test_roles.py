@@ -33,7 +33,11 @@ argument_specs:
       broken_secret: {type: str, required: true, no_log: true, description: A secret.}
 """,
     "defaults/main.yml": "{broken_number: one, broken_differs: 2, broken_silent: [], broken_unknown: 3}",
-    "vars/main.yml": "{broken_private: 1}",
+    "vars/main.yml": """
+broken_private: &one {a: 1}
+__broken_by_release: {Debian-1: 1}
+__broken_twice: {<<: *one, a: 2}
+""",
     "templates/etc/secret.conf.j2": "password = {{ broken_secret }}\n",
     "templates/elsewhere.conf.j2": "{{ hostvars['other'].x }} {{ ansible_hostname }}\n",
     "tasks/main.yml": """
@@ -47,6 +51,11 @@ argument_specs:
   ansible.builtin.command: "true"
   changed_when: false
   tags: [service]
+- name: Starts a daemon as it comes
+  ansible.builtin.apt:
+    name: daemon
+  when: ansible_facts['distribution'] == 'Debian'
+  tags: [install]
 - name: Lies elsewhere
   ansible.builtin.template:
     src: elsewhere.conf.j2
@@ -76,6 +85,9 @@ EXPECTED = {
     "reads_nothing_of_other_hosts": {"reads other hosts'", "ansible_hostname"},
     "explains_its_exceptions": {"not ignored", "no comment"},
     "tags_its_tasks": {"main.yml:2: has no tag"},
+    "installs_packages_in_one_way": {"ansible.builtin.apt instead of packages"},
+    "tells_releases_apart_in_one_place": {"main.yml:15: tells systems apart", "Debian-1, Debian-12,"},
+    "has_no_key_twice": {"main.yml:4: a is there twice"},
     "mirrors_targets_in_template_paths": {"elsewhere.conf.j2 does not mirror"},
     "keeps_owner_and_mode_of_what_it_leaves": {"keeps the mode of /etc/once", "half an archive"},
     "keeps_secrets_quiet": {"without no_log", "without diff"},

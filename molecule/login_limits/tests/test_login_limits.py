@@ -4,7 +4,7 @@ from subprocess import CompletedProcess
 
 import pytest
 
-from molecule.conftest import On
+from molecule.conftest import MACHINES, Converge, On
 
 KILLED = 128 + 9
 HOG = "python3 -c 'print(len(bytearray({megabytes} << 20)))'"
@@ -75,3 +75,15 @@ def test_who_was_logged_in_before_is_limited_too(on: On, machine: str) -> None:
     answer = on(machine, "sh", "-c", f"cat {limit} 2>/dev/null || cat {unified}")
     assert answer.stdout == f"{192 << 20}\n"
     assert on(machine, "systemctl", "is-active", "early").stdout == "active\n"
+
+
+def test_who_is_exempt_no_more_is_limited(on: On, converge: Converge) -> None:
+    answer = converge(exempt=["nobody-of-this-name"])
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    for machine in MACHINES:
+        killed = login(on, machine, "admin", f"{HOG.format(megabytes=400)}; echo ended with $?")
+        assert killed.stdout == f"ended with {KILLED}\n"
+        assert login(on, machine, "root", HOG.format(megabytes=400)).stdout == f"{400 << 20}\n"
+    assert converge().returncode == 0
+    for machine in MACHINES:
+        assert login(on, machine, "admin", HOG.format(megabytes=400)).stdout == f"{400 << 20}\n"

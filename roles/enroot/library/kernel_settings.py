@@ -1,5 +1,8 @@
 #!/usr/bin/python
-"""Ansible module: settings of the kernel, now and after every boot."""
+"""Ansible module: settings of the kernel, now and after every boot.
+
+ansible-core has none for sysctl; and what a setting had before comes back when it is declared no more.
+"""
 
 from __future__ import annotations
 

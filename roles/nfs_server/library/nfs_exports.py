@@ -1,5 +1,9 @@
 #!/usr/bin/python
-"""Ansible module: directories that the kernel's NFS server exports, and that it knows of."""
+"""Ansible module: directories that the kernel's NFS server exports, and that it knows of.
+
+A template and a reload would not do: nfs-server's reload hides what exportfs complains of, and a run that
+was cut off between both would leave clients without the new file.
+"""
 
 from __future__ import annotations
 

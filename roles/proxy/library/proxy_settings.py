@@ -1,5 +1,9 @@
 #!/usr/bin/python
-"""Ansible module: apt and everybody's environment know the proxy."""
+"""Ansible module: apt and everybody's environment know the proxy.
+
+blockinfile would not do: of two lines for a variable the last one counts, so the block goes behind lines
+that somebody adds; and it takes away all that it wrote, in one round trip, before apt is used.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
 #!/usr/bin/python
-"""Ansible module: why this machine should reboot."""
+"""Ansible module: why this machine should reboot.
+
+find and slurp would not do: a plan has to say that the host reboots, and why (deploy_impact).
+"""
 
 from __future__ import annotations
 

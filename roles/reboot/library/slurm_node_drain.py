@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import fcntl
 import json
-import re
 from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.durable import replace_file
+from ansible.module_utils.slurm_nodes import SlurmNode, parse_nodes
 
 DOCUMENTATION = r"""
 module: slurm_node_drain
@@ -66,15 +66,11 @@ LEDGER = Path("/var/lib/deploy/drains.json")
 """The drains of `deploy node drain`, kept by deploy/run/drains.py."""
 _SECONDS = "15"
 _SERVING = frozenset({"IDLE", "ALLOCATED", "MIXED", "COMPLETING"})
+_LEFT_AS_IS = (
+    "the node is left as it is, because nobody can say which jobs run there. See on the controller: "
+    "systemctl status slurmctld"
+)
 _ON_A_NODE = "running,suspended,completing,configuring,stopped"
-
-
-def parse_node(text: str) -> tuple[frozenset[str], str]:
-    """The states and the reason, without who gave it when, from `scontrol --oneliner show node`."""
-    state = re.search(r"(?:^| )State=(\S+)", text)
-    reason = re.search(r" Reason=(.*?)(?: \[\S+@\S+\])?(?: Comment=| Extra=|\s*$)", text, re.MULTILINE)
-    words = re.split(r"[+*]", state.group(1).rstrip("*~#$!%@^-")) if state else []
-    return frozenset(word for word in words if word), reason.group(1).strip() if reason else ""
 
 
 def parse_jobs(text: str) -> list[str]:
@@ -133,18 +129,21 @@ class Controller:
         """The output of a command that has to succeed."""
         code, said = self.ask(*command)
         if code != 0:
-            self._module.fail_json(
-                msg=f"{' '.join(command)}: {said.strip() or 'no answer'}; the node is left as it is, because "
-                "nobody can say which jobs run there. See on the controller: systemctl status slurmctld"
-            )
+            self._module.fail_json(msg=f"{' '.join(command)}: {said.strip() or 'no answer'}; {_LEFT_AS_IS}")
         return said
 
-    def node(self, name: str) -> str | None:
+    def node(self, name: str) -> SlurmNode | None:
         """What Slurm says of a node; None when it does not know it."""
-        code, said = self.ask("scontrol", "--oneliner", "show", "node", name)
+        question = ("scontrol", "--oneliner", "show", "node", name)
+        code, said = self.ask(*question)
         if code != 0 and "not found" in said:
             return None
-        return said if code == 0 else self.must("scontrol", "--oneliner", "show", "node", name)
+        found = parse_nodes(said if code == 0 else self.must(*question))
+        if not found:
+            self._module.fail_json(
+                msg=f"{' '.join(question)}: it does not say the node's state; {_LEFT_AS_IS}"
+            )
+        return found[0]
 
     def jobs(self, name: str) -> list[str]:
         """The jobs that are on a node."""
@@ -182,7 +181,7 @@ def main() -> None:
     shown = controller.node(name) if has_slurm else None
     if shown is None:
         module.exit_json(changed=False, jobs=[], is_ours=False, is_in_service=False)
-    states, reason = parse_node(shown)
+    states, reason = shown.flags, shown.reason
     jobs = controller.jobs(name)
     in_service = bool(jobs) or is_serving(states)
     changed = False

@@ -1,5 +1,9 @@
 #!/usr/bin/python
-"""Ansible module: the directory on local disk below which Slurm keeps the private directories of jobs."""
+"""Ansible module: the directory on local disk below which Slurm keeps the private directories of jobs.
+
+The module file would not do: it makes the directory on a network file system, too. Which one is mounted
+there is known only now, after the role network_mounts.
+"""
 
 from __future__ import annotations
 

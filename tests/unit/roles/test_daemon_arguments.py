@@ -2,7 +2,7 @@ import pytest
 
 from tests.unit.roles.loading import load_module
 
-module = load_module("playbooks/library/daemon_arguments.py")
+module = load_module("playbooks/filter_plugins/daemon_arguments.py")
 
 
 @pytest.mark.parametrize(
@@ -16,4 +16,9 @@ module = load_module("playbooks/library/daemon_arguments.py")
     ],
 )
 def test_what_is_written(arguments: list[str], line: str) -> None:
-    assert module.arguments_line(arguments) == line
+    assert module.daemon_arguments(arguments).splitlines(keepends=True)[1:] == [line]
+
+
+def test_variables_of_its_environment_come_beside() -> None:
+    text = module.daemon_arguments(["--a"], {"NAME": "user@unix(/run/x.sock)/"})
+    assert text.endswith('ARGS="--a"\nNAME="user@unix(/run/x.sock)/"\n')

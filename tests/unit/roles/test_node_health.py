@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.unit.roles.loading import ROOT, load_module
 
@@ -281,13 +282,12 @@ def test_slurm_is_told_once_that_all_is_well(program: Any, calls: Path, tmp_path
 
 def test_the_program_runs_as_it_lies_on_a_node(tmp_path: Path) -> None:
     """Its files in one directory, by itself: nothing of Ansible or of this project is there."""
-    shared = ROOT / "playbooks/module_utils"
-    files = {file.relative_to(PROGRAM): file for file in PROGRAM.rglob("*.py")}
-    files[Path("node_hardware.py")] = shared / "node_hardware.py"
-    files[Path("ansible/module_utils/nvidia_devices.py")] = shared / "nvidia_devices.py"
-    (tmp_path / "ansible/module_utils").mkdir(parents=True)
-    for name, file in files.items():
-        (tmp_path / name).write_text(file.read_text())
+    role = yaml.safe_load((ROOT / "roles/node_health/vars/main.yml").read_text())
+    for name in role["__node_health_own"]:
+        (tmp_path / name).write_text((PROGRAM / name).read_text())
+    for name in role["__node_health_of_all"]:
+        text = (ROOT / "playbooks/module_utils" / name).read_text()
+        (tmp_path / name).write_text(text.replace("from ansible.module_utils.", "from "))
     settings: dict[str, Any] = {"node": "node1", "contract": {"cpus": 1 << 20}, "clock_seconds": 0}
     lists = ("mounts", "disks", "services", "gpu_fields", "infiniband", "programs")
     settings |= {name: [] for name in lists}

@@ -43,7 +43,7 @@ def test_nodes_as_scontrol_lists_them(release: str, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("TZ", "UTC")
     time.tzset()
     try:
-        nodes = module.parse_nodes((RECORDINGS / f"{release}.txt").read_text(encoding="utf-8"))
+        nodes = module.nodes_of((RECORDINGS / f"{release}.txt").read_text(encoding="utf-8"))
     finally:
         monkeypatch.undo()
         time.tzset()
@@ -73,12 +73,12 @@ def test_nodes_as_scontrol_lists_them(release: str, monkeypatch: pytest.MonkeyPa
     ],
 )
 def test_reasons(end: str, reason: str, by: str) -> None:
-    node = module.parse_nodes(f"NodeName=n1 OS=Linux x State=DOWN* ThreadsPerCore=1 {end}\n")["n1"]
+    node = module.nodes_of(f"NodeName=n1 OS=Linux x State=DOWN* ThreadsPerCore=1 {end}\n")["n1"]
     assert (node["state"], node["reason"], node["by"]) == ("DOWN*", reason, by)
 
 
 def test_other_lines_of_scontrol_are_no_nodes() -> None:
-    assert module.parse_nodes("No nodes in the system\n") == {}
+    assert module.nodes_of("No nodes in the system\n") == {}
 
 
 def test_services_as_systemctl_shows_them() -> None:

@@ -8,29 +8,6 @@ from tests.unit.roles.loading import load_module
 drain = load_module("roles/reboot/library/slurm_node_drain.py")
 wanted = load_module("roles/reboot/library/reboot_wanted.py")
 
-NODE = "NodeName=node1 Arch=x86_64 CPUAlloc=0 State={state} ThreadsPerCore=1 {rest}"
-
-
-@pytest.mark.parametrize(
-    ("state", "rest", "expected"),
-    [
-        ("IDLE", "Weight=1", (frozenset({"IDLE"}), "")),
-        (
-            "IDLE+DRAIN",
-            "Reason=deploy: maintenance [root@2026-11-21T12:00:00]",
-            (frozenset({"IDLE", "DRAIN"}), "deploy: maintenance"),
-        ),
-        (
-            "DOWN*+DRAIN",
-            "Reason=fan 3 is broken [alice@2026-11-21T12:00:00] Comment=x",
-            (frozenset({"DOWN", "DRAIN"}), "fan 3 is broken"),
-        ),
-        ("MIXED+DRAIN+NOT_RESPONDING", "", (frozenset({"MIXED", "DRAIN", "NOT_RESPONDING"}), "")),
-    ],
-)
-def test_node(state: str, rest: str, expected: tuple[frozenset[str], str]) -> None:
-    assert drain.parse_node(NODE.format(state=state, rest=rest)) == expected
-
 
 def test_jobs() -> None:
     assert drain.parse_jobs("17 alice\n18_2 bob\n\n") == ["17 (alice)", "18_2 (bob)"]

@@ -9,15 +9,6 @@ from tests.unit.roles.loading import load_module
 service = load_module("playbooks/library/service_current.py")
 
 
-def test_properties() -> None:
-    text = "LoadState=loaded\nActiveState=active\nEnvironment=A=b\n"
-    assert service.parse_properties(text) == {
-        "LoadState": "loaded",
-        "ActiveState": "active",
-        "Environment": "A=b",
-    }
-
-
 def test_start_time_follows_the_present_clock() -> None:
     properties = {"InactiveExitTimestampMonotonic": "40000000"}
     assert service.moment(properties, "InactiveExitTimestampMonotonic", wall=1000.0, monotonic=100.0) == 940.0

@@ -1,8 +1,10 @@
+from pathlib import Path
 from typing import Any
 
+import ansible.modules
 import pytest
 
-from deploy.run.managed import later, managed
+from deploy.run.managed import RECORDED, later, managed
 
 
 def given(**arguments: object) -> dict[str, Any]:
@@ -20,13 +22,16 @@ def named(**names: tuple[str, ...]) -> dict[str, dict[str, Any]]:
         ("ansible.builtin.copy", {"dest": "/etc/x"}, named(files=("/etc/x",))),
         ("ansible.builtin.copy", {"dest": "/etc/d/x", **given(dest="/etc/d/")}, named(files=("/etc/d/x",))),
         ("ansible.builtin.lineinfile", given(path="/etc/y"), named(files=("/etc/y",))),
+        ("ansible.builtin.known_hosts", given(path="/etc/z", name="x"), named(files=("/etc/z",))),
+        (
+            "ansible.builtin.deb822_repository",
+            {"dest": "/etc/r", **given(name="r")},
+            named(files=("/etc/r",)),
+        ),
         ("ansible.builtin.apt", given(name=["a=1.2", "b"]), named(packages=("a", "b"))),
         ("ansible.builtin.package", given(name="a, b"), named(packages=("a", "b"))),
         ("ansible.builtin.systemd_service", given(name="x"), named(services=("x",))),
         ("ansible.builtin.user", given(name="x"), named(users=("x",))),
-        ("community.general.modprobe", given(name="x"), named(modules=("x",))),
-        ("ansible.posix.mount", given(path="/x"), named(mounts=("/x",), files=("/etc/fstab",))),
-        ("ansible.posix.sysctl", given(name="a.b"), named(sysctls=("a.b",), files=("/etc/sysctl.conf",))),
         ("own", {"deploy_manages": {"services": ["a", "b"]}}, named(services=("a", "b"))),
         ("ansible.builtin.command", given(argv=["x"]), {}),
         ("ansible.builtin.copy", {"censored": "hidden"}, {}),
@@ -37,6 +42,11 @@ def test_a_result_says_what_is_managed(
     action: str, result: dict[str, Any], expected: dict[str, dict[str, Any]]
 ) -> None:
     assert managed(action, result) == expected
+
+
+def test_only_modules_that_ansible_has_are_understood() -> None:
+    there = {path.stem for path in Path(ansible.modules.__file__).parent.glob("*.py")}
+    assert there >= RECORDED
 
 
 def test_a_loop_manages_what_its_items_do() -> None:

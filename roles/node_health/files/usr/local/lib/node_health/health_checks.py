@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from node_hardware import read_hardware, shortfalls
+from systemd_units import parse_units
 
 _PROC, _SYS = Path("/proc"), Path("/sys")
 _SECONDS_TO_ANSWER = 10.0
@@ -138,8 +139,7 @@ def disk_faults(wanted: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 def service_faults(names: Sequence[str], text: str) -> Iterator[str]:
     """`systemctl show` with a block per name: services that neither run nor are about to."""
-    for name, block in zip(names, text.split("\n\n")):  # noqa: B905 - strict= came with Python 3.10
-        properties = dict(line.split("=", 1) for line in block.splitlines() if "=" in line)
+    for name, properties in zip(names, parse_units(text)):  # noqa: B905 - strict= came with Python 3.10
         state = properties.get("ActiveState", "unknown")
         if state not in _RUNS and properties.get("Job", "0") in {"", "0"}:
             yield f"{name} is {state}"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+
+from slurm_nodes import parse_nodes
 
 PREFIX = "node_health: "
 """How every reason begins that this program gives, and nobody else should give."""
@@ -14,9 +15,8 @@ _LONGEST_REASON = 400
 _SECONDS = 15.0
 _OUT_OF_SERVICE = frozenset(
     {"DRAIN", "DOWN", "FAIL", "FUTURE", "MAINT", "MAINTENANCE", "POWER_DOWN", "POWERED_DOWN", "POWERING_DOWN"}
-    | {"REBOOT", "REBOOT_REQUESTED", "REBOOT_ISSUED", "REBOOT^"}
+    | {"REBOOT", "REBOOT_REQUESTED", "REBOOT_ISSUED"}
 )
-_SIGNATURE = re.compile(r" \[[^\s\[\]@]+@\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\].*$")
 
 
 class SlurmError(Exception):
@@ -51,15 +51,10 @@ class NodeState:
 
 def parse_node(text: str) -> NodeState:
     """`scontrol --oneliner show node NAME`."""
-    state = re.search(r"\bState=(\S+)", text)
-    if state is None:
-        message = "scontrol does not say the node's state"
-        raise SlurmError(message)
-    reason = re.search(r" Reason=(.*)$", text.strip())
-    return NodeState(
-        frozenset(re.split(r"[+*]+", state.group(1))) - {""},
-        _SIGNATURE.sub("", reason.group(1)).strip() if reason else "",
-    )
+    for node in parse_nodes(text):
+        return NodeState(node.flags, node.reason)
+    message = "scontrol does not say the node's state"
+    raise SlurmError(message)
 
 
 def reason_for(faults: Sequence[str]) -> str:

@@ -1,1 +1,0 @@
-"""Stands in for Ansible, which is not on the nodes, so that modules of its roles find each other here."""

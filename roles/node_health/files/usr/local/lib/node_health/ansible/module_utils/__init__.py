@@ -1,1 +1,0 @@
-"""What the program shares with the modules of roles."""
