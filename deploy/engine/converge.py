@@ -36,12 +36,12 @@ def converge(run: Run, display: Display, agrees: Agrees) -> Summary:
     with _under_way(run, "cluster", display) as meanwhile:
         began, asked = time.monotonic(), meanwhile.submit(verify, run, meanwhile)
         with alone(run, story.tell, is_needed=not run.options.check) as idle:
-            # What hosts said while another run was at work there is not so any more.
-            is_outdated = idle <= time.monotonic() - began
+            if idle <= time.monotonic() - began:
+                # What hosts said while another run was at work there is not so any more.
+                asked = meanwhile.submit(verify, run, meanwhile)
             machines = discover(run, story.tell)
             refuse_skew(story.events, run.controllers)
-            looked = verify(run, meanwhile) if is_outdated else asked.result()
-            work = work_of(run, machines, looked, story.tell)
+            work = work_of(run, machines, asked, story.tell)
             is_to_run = bool(work.plan.steps) and not (story.is_refused or story.is_broken)
             changes = is_to_run and not run.options.check
             # Where nothing is yet, there are no jobs that could be lost, and no secrets that hosts go by.
@@ -68,7 +68,7 @@ def look_ahead(run: Run, display: Display) -> PlanOutcome:
     with _under_way(run, "plan", display) as meanwhile:
         asked = meanwhile.submit(verify, run, meanwhile)
         machines = discover(run, story.tell)
-        work = work_of(run, machines, asked.result(), story.tell)
+        work = work_of(run, machines, asked, story.tell)
         before = preview = preview_of(story.events)
         if work.plan.steps and not story.is_broken:
             seen = previewed(run, work, run.options, display.progress)

@@ -2,7 +2,7 @@
 
 import time
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,10 +43,13 @@ class Records:
         return {name: [phase for phase in members if name in members[phase]] for name in names}
 
     def states(
-        self, contract: Mapping[str, Hardware], answers: Mapping[str, Any]
+        self, contract: Mapping[str, Hardware], verified: Callable[[], Mapping[str, Any]]
     ) -> tuple[dict[str, HostState], list[Event]]:
-        """What the hosts answered to ``verify``, compared with the site, and the events that report it."""
-        expected = self.expected(contract)
+        """What the hosts answered to ``verify``, compared with the site, and the events that report it.
+
+        ``verified`` gives the answers; it is called when it is known what to expect.
+        """
+        expected, answers = self.expected(contract), verified()
         states = {
             name: host_state(answer, expected[name])
             if isinstance(answer, Unanswered)

@@ -1,6 +1,5 @@
 """A site that was read and found right, and what every step of a run on it goes by."""
 
-import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -24,7 +23,6 @@ from deploy.site.checks import check_site
 from deploy.site.hardware import read_contract
 from deploy.site.inventory import Site, existing_inventory, read_site
 from deploy.site.node_lists import unfold
-from deploy.site.schema import options as options_of_roles
 from deploy.site.variables import read_extra_variables
 
 
@@ -147,8 +145,6 @@ def opened(
         is_served=not settings.plain,
     )
     with early as ansible, private_place() as place:
-        # While Ansible reads the inventory there is time for the roles' variables.
-        threading.Thread(target=options_of_roles, daemon=True).start()
         vault = options.vault_password_file
         site = read_site(inventory, vault_password_file=vault, extra_variables=variables)
         warnings = tuple(check_site(site, vault))

@@ -29,7 +29,7 @@ def status_of(inventory: Path, options: Options) -> SiteStatus:
         write_questions(questions, site, asked, contract)
         with ThreadPoolExecutor(3) as meanwhile:
             looks = meanwhile.submit(records.verify, asked)
-            states = meanwhile.submit(lambda: records.states(contract, looks.result()))
+            states = meanwhile.submit(records.states, contract, looks.result)
             departed = meanwhile.submit(lambda: members.departed(members.known(looks.result())))
             results = run.answers(run.request("status", questions), asked)
         return site_status(

@@ -1,6 +1,7 @@
 """Step: what is to be done: everything, but for what hosts were found to be converged to."""
 
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,12 +46,12 @@ class Work:
         return {name: state.left for name, state in self.states.items() if not state.why}
 
 
-def work_of(run: Run, machines: Machines, looked: Looked, tell: Callable[[Event], None]) -> Work:
+def work_of(run: Run, machines: Machines, asked: Future[Looked], tell: Callable[[Event], None]) -> Work:
     """Compares what hosts said with the site, and writes the inventory source of what is left to do."""
     contract = machines.contract
     states: Mapping[str, HostState] = {}
     if goes_by_records(run) and not run.cancellation.is_asked:
-        states, events = run.records.states(contract, looked.said)
+        states, events = run.records.states(contract, lambda: asked.result().said)
         for event in events:
             tell(event)
     done = {name: state.converged for name, state in states.items()}
@@ -59,7 +60,7 @@ def work_of(run: Run, machines: Machines, looked: Looked, tell: Callable[[Event]
     repairs = _repairs(run, contract, states)
     generated = run.place / "generated.json"
     write_inventory(generated, run.site, plan, contract, repairs)
-    return Work(plan, contract, generated, repairs, states, looked)
+    return Work(plan, contract, generated, repairs, states, asked.result())
 
 
 def _repairs(run: Run, contract: Contract, states: Mapping[str, HostState]) -> dict[str, dict[str, Any]]:

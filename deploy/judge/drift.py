@@ -141,6 +141,8 @@ class HostState:
     @property
     def _told_otherwise(self) -> list[str]:
         """Variables by which roles have daemons read again what they were told otherwise."""
+        if not self.drift:
+            return []
         asked = {
             probe["name"]: probe["mended_by"]
             for phase in PHASES

@@ -27,11 +27,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-import yaml
-
-from deploy.content import roles
-
-_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+from deploy.content import read_data, roles
 
 
 @dataclass(frozen=True)
@@ -136,7 +132,4 @@ def _tuples(said: Mapping[str, Any], *names: str) -> dict[str, tuple[str, ...]]:
 @cache
 def _declarations() -> Mapping[str, dict[str, Any]]:
     """By role what it declares."""
-    return {
-        path.parents[1].name: yaml.load(path.read_bytes(), Loader=_Loader)  # noqa: S506 - a SafeLoader
-        for path in sorted(roles().glob("*/meta/deploy.yml"))
-    }
+    return {path.parents[1].name: read_data(path) for path in sorted(roles().glob("*/meta/deploy.yml"))}

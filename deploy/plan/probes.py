@@ -5,9 +5,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from deploy.content import content_root, roles
+from deploy.content import content_root, read_data, roles
 
 _PYTHON = ("python3", "-IS", "-c")
 
@@ -35,7 +33,7 @@ def declared(role: str) -> tuple[dict[str, Any], ...]:
     path = roles() / role / "meta" / "probes.yml"
     if not path.exists():
         return ()
-    return tuple(yaml.safe_load(path.read_text(encoding="utf-8")))
+    return tuple(read_data(path))
 
 
 def _asked(role: str, entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -70,8 +70,13 @@ _ENVIRONMENT = {
 
 def _said(*command: str) -> tuple[str, bool]:
     """Standard output of a command, and whether it succeeded; whatever happens is an answer."""
+    return _ended(_begun(*command))
+
+
+def _begun(*command: str) -> subprocess.Popen[str] | OSError:
+    """A command that runs; of one that cannot run, why."""
     try:
-        done = subprocess.run(
+        return subprocess.Popen(
             command,
             env=_ENVIRONMENT,
             stdin=subprocess.DEVNULL,
@@ -79,12 +84,22 @@ def _said(*command: str) -> tuple[str, bool]:
             stderr=subprocess.DEVNULL,
             encoding="utf-8",
             errors="replace",
-            timeout=_PROBE_SECONDS,
-            check=False,
         )
-    except (OSError, subprocess.TimeoutExpired) as problem:
-        return type(problem).__name__, False
-    return done.stdout, done.returncode == 0
+    except OSError as problem:
+        return problem
+
+
+def _ended(begun: subprocess.Popen[str] | OSError) -> tuple[str, bool]:
+    """What a command that was begun said, and whether it succeeded."""
+    if isinstance(begun, OSError):
+        return type(begun).__name__, False
+    with begun:
+        try:
+            text, _ = begun.communicate(timeout=_PROBE_SECONDS)
+        except subprocess.TimeoutExpired as problem:
+            begun.kill()
+            return type(problem).__name__, False
+    return text, begun.returncode == 0
 
 
 def files(paths: Iterable[str]) -> dict[str, Any]:
@@ -408,13 +423,13 @@ LOOKS: dict[str, Callable[[Any], dict[str, Any]]] = {
 
 def probed(probe: dict[str, Any]) -> str:
     """A hash of what a role's own question is answered."""
-    lines = _answered(probe)
+    lines = _answered(probe, _said(*probe["argv"]))
     return _UNANSWERED if lines is None else _hashed("\n".join(lines))
 
 
-def _answered(probe: dict[str, Any]) -> list[str] | None:
+def _answered(probe: dict[str, Any], said: tuple[str, bool]) -> list[str] | None:
     """The lines of the answer, without those that change by themselves; None where there is no answer."""
-    text, succeeded = _said(*probe["argv"])
+    text, succeeded = said
     if not succeeded:
         return None
     ignored = [re.compile(pattern) for pattern in probe.get("ignore", ())]
@@ -484,10 +499,12 @@ def _looked_at(managed: Iterable[dict[str, Iterable[str]]]) -> dict[str, dict[st
 
 
 class _Probes:
-    """The answers of probes; phases that ask the same get the same answer."""
+    """The answers of probes, which are all asked at once; phases that ask the same get the same answer."""
 
-    def __init__(self) -> None:
-        self._answers: dict[str, list[str] | None] = {}
+    def __init__(self, probes: Iterable[dict[str, Any]]) -> None:
+        asked = {json.dumps(probe["argv"]): probe["argv"] for probe in probes}
+        self._begun = {key: _begun(*argv) for key, argv in asked.items()}
+        self._said: dict[str, tuple[str, bool]] = {}
 
     def state(self, probe: dict[str, Any]) -> str:
         lines = self._lines(probe)
@@ -507,19 +524,19 @@ class _Probes:
         )
 
     def _lines(self, probe: dict[str, Any]) -> list[str] | None:
-        key = json.dumps([probe["argv"], probe.get("ignore")])
-        if key not in self._answers:
-            self._answers[key] = _answered(probe)
-        return self._answers[key]
+        key = json.dumps(probe["argv"])
+        if key not in self._said:
+            self._said[key] = _ended(self._begun.pop(key))
+        return _answered(probe, self._said[key])
 
 
 def verify() -> dict[str, Any]:
     """For each recorded phase its fingerprint and where the host differs from the record."""
     records = _records()
+    probes = _Probes(probe for record in records.values() for probe in record["probes"])
     now = _looked_at(record["managed"] for record in records.values())
     here = system()
     answers: dict[str, Any] = {}
-    probes = _Probes()
     appeared = _appeared(records)
     for phase, record in records.items():
         drift = []
@@ -660,7 +677,7 @@ def record(
     before = _ever_managed()
     here = system()
     now = _looked_at(told["managed"] for told in phases.values())
-    probes = _Probes()
+    probes = _Probes(probe for told in phases.values() for probe in told["probes"])
     kept = [{"files": of["managed"].get("files", {})} for phase, of in _records().items() if phase in only]
     known = _known([told["managed"] for told in phases.values()] + kept) | set(before.get("files", ()))
     others = {phase: lying_beside(told["managed"]) - known for phase, told in phases.items()}

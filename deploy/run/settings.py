@@ -41,9 +41,13 @@ class Settings:
     """What of a run's settings can be chosen; ``None`` means the best for this machine."""
 
     hosts: int | None = None
+    """How many hosts take part; forks follow from it."""
     forks: int | None = None
+    """Hosts at once (``--forks``)."""
     mitogen: bool | None = None
+    """Whether hosts are reached by mitogen; else by ssh."""
     connection_seconds: int = _CONNECTION_SECONDS
+    """How long a host may take to answer."""
     plain: bool = field(default_factory=is_plain_wanted)
     """Whether Ansible is left as it is: ansible-playbook itself, its own strategy, no mitogen."""
 

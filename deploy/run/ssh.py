@@ -156,6 +156,7 @@ def _words(
 
 
 def _ask(words: list[str], text: str) -> Any:  # noqa: ANN401
+    """Sends a program and reads its answer: the line that begins with the mark."""
     try:
         done = subprocess.run(
             words,

@@ -3,7 +3,6 @@
 The roles' own code judges, so that nothing is refused here that they would take, and the other way round.
 """
 
-import importlib.util
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from typing import Any
 
 import ansible.module_utils
 
-from deploy.content import ansible_config, roles
+from deploy.content import roles
 from deploy.errors import Finding, Severity
 from deploy.site.inventory import Host, Site
 from deploy.site.partitions import VARIABLE as PARTITIONS
@@ -196,13 +195,6 @@ def _taken_by_slurm(host: Host, accounts: Iterable[Entry], groups: Iterable[Entr
 
 @cache
 def _users_judge() -> ModuleType:
-    """The module of the role users, whose judgement of the declarations needs no host."""
-    _offer(ansible_config().parent / "module_utils")
+    """The part of the role users that needs no host."""
     _offer(roles() / "users" / "module_utils")
-    path = roles() / "users" / "library" / "accounts.py"
-    spec = importlib.util.spec_from_file_location("deploy_users_accounts", path)
-    if spec is None or spec.loader is None:
-        raise ImportError(path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return import_module("ansible.module_utils.account_declarations")

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -199,7 +199,7 @@ def read_site(
     aliases = check_aliases(inventory, site_directory(inventory), SECRETS_FILE)
     if excesses := sorted([*aliases, *check_ranges(inventory)]):
         raise DeployError(*excesses)
-    context = None if limit else _context(inventory, extra_variables or {})
+    context = None if limit else partial(_context, inventory, extra_variables or {})
     reading = read_with_ansible(inventory, limit, vault_password_file, context)
     groups = {name: tuple(hosts) for name, hosts in reading.groups.items()}
     if not reading.hosts:

@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -102,14 +102,14 @@ def read_with_ansible(
     inventory: Path,
     limit: str | None,
     vault_password_file: Path | None,
-    context: Mapping[str, Any] | None,
+    context: Callable[[], Mapping[str, Any]] | None,
 ) -> Reading:
     """What Ansible makes of an inventory; with a ``context`` (see resolution.py) templates are resolved.
 
-    Raises DeployError ``inventory-invalid``.
+    The context is asked for while Ansible starts. Raises DeployError ``inventory-invalid``.
     """
     arguments = [str(inventory), str(ansible_config().parent), limit or "", str(vault_password_file or "")]
-    answer, stderr, notices = _asked(arguments, json.dumps(context, default=str) if context else "")
+    answer, stderr, notices = _asked(arguments, context)
     if "error" in answer:
         raise DeployError(_unreadable(inventory, answer["error"], answer["where"], stderr))
     return Reading(
@@ -123,13 +123,15 @@ def read_with_ansible(
     )
 
 
-def _asked(arguments: list[str], context: str) -> tuple[dict[str, Any], str, list[Finding]]:
+def _asked(
+    arguments: list[str], context: Callable[[], Mapping[str, Any]] | None
+) -> tuple[dict[str, Any], str, list[Finding]]:
     """What listing.py answers, or ansible-inventory where it cannot; Ansible's warnings, and ours."""
-    result = _answer(arguments, context)
+    text, complaints = _answer(arguments, context)
     try:
-        answer: dict[str, Any] = json.loads(result.stdout)
+        answer: dict[str, Any] = json.loads(text)
     except ValueError:
-        answer = {"error": (result.stderr.strip().splitlines() or ["no answer"])[-1], "fits": False}
+        answer = {"error": (complaints.strip().splitlines() or ["no answer"])[-1], "fits": False}
     if not answer.get("fits", True):
         notice = _misfit("deploy's own reading of inventories", answer["error"], _BY_ANSIBLE_INVENTORY)
         with private_place() as place:
@@ -137,8 +139,8 @@ def _asked(arguments: list[str], context: str) -> tuple[dict[str, Any], str, lis
             answer, stderr = plain_listing(environment, *arguments)
         return answer, stderr, [notice]
     if why := answer.get("unresolved"):
-        return answer, result.stderr, [_misfit("the resolution of templates", why, _UNRESOLVED)]
-    return answer, result.stderr, []
+        return answer, complaints, [_misfit("the resolution of templates", why, _UNRESOLVED)]
+    return answer, complaints, []
 
 
 def _misfit(what: str, why: str, instead: str) -> Finding:
@@ -180,19 +182,27 @@ def listing_environment() -> dict[str, str]:
     }
 
 
-def _answer(arguments: list[str], context: str) -> subprocess.CompletedProcess[str]:
-    """What listing.py prints."""
-    with private_place() as place:
-        return subprocess.run(
+def _answer(arguments: list[str], context: Callable[[], Mapping[str, Any]] | None) -> tuple[str, str]:
+    """What listing.py prints, and what Ansible says beside."""
+    with (
+        private_place() as place,
+        subprocess.Popen(
             [sys.executable, "-I", str(LISTING), *arguments],
             # A lookup of an encrypted file is decrypted there.
             env=listing_environment() | {"ANSIBLE_LOCAL_TEMP": str(place)},
-            input=context,
-            capture_output=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
             errors="replace",
-            check=False,
-        )
+        ) as program,
+    ):
+        return program.communicate(as_input(context))
+
+
+def as_input(context: Callable[[], Mapping[str, Any]] | None) -> str:
+    """The standard input of listing.py."""
+    return json.dumps(context(), default=str) if context else ""
 
 
 def _unreadable(inventory: Path, error: str, place: str, stderr: str) -> Finding:

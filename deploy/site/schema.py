@@ -5,12 +5,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
 
-import yaml
-
-from deploy.content import roles
-
-# The parser in C takes a tenth of the time; every command that reads a site waits for it.
-_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+from deploy.content import read_data, roles
 
 OWN_PREFIX = "site_"
 """Variables with this prefix are the admin's own helpers and are never checked."""
@@ -40,8 +35,7 @@ def entry_points() -> Mapping[str, Mapping[str, Any]]:
     """Every role's entry point ``main`` of its argument_specs, by role name in order."""
     found: dict[str, Mapping[str, Any]] = {}
     for path in sorted(roles().glob("*/meta/argument_specs.yml")):
-        specs = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)["argument_specs"]  # noqa: S506
-        found[path.parent.parent.name] = specs["main"]
+        found[path.parent.parent.name] = read_data(path)["argument_specs"]["main"]
     return found
 
 

@@ -6,8 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from deploy.content import read_data
 from deploy.site.inventory import Host
 from deploy.site.schema import options
 
@@ -21,7 +20,7 @@ _ADDRESS = re.compile(r"(https?|ftp)://(?P<rest>[^\s/]+/\S*)")
 @cache
 def catalogue() -> Mapping[str, Any]:
     """Variable of a role -> its value."""
-    loaded: Mapping[str, Any] = yaml.safe_load(CATALOGUE.read_text(encoding="utf-8"))
+    loaded: Mapping[str, Any] = read_data(CATALOGUE)
     return loaded
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from tests.bench import machine
 from tests.bench.campaign import Campaign, Sizes
 from tests.bench.commands import BenchError
-from tests.bench.figures import Measured, Part, by_part, table, table_without
+from tests.bench.figures import Measured, Part, by_part, seconds_of, table, table_against, table_without
 
 _INTERRUPTED = 130
 _FIRST_DEPLOYMENT_NODES = 3
@@ -33,7 +33,10 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="bench-") as place:
         campaign = Campaign(sizes, options.rounds, f"bench-{os.getpid()}", Path(place), _say)
         try:
-            campaign.run(options.only or tuple(Part))
+            if options.against:
+                campaign.against(options.against)
+            else:
+                campaign.run(options.only or tuple(Part))
         except BenchError as problem:
             _say(f"bench: {problem}")
             return 1
@@ -43,12 +46,15 @@ def main() -> int:
     figures = {measured: campaign.seconds[measured] for measured in Measured if measured in campaign.seconds}
     lines = [f"{name:<10}{text}" for name, text in description.items()]
     tables = [table(figures)] * bool(figures) + [table_without(campaign.without)] * bool(campaign.without)
+    tables += [table_against(campaign.costs)] * bool(campaign.costs)
     sys.stdout.write("\n".join([*lines, "", *tables, ""]))
     if options.json:
         when = datetime.now(UTC).isoformat(timespec="seconds")
         parts: dict[str, Mapping[str, Any]] = dict(by_part(figures))
         if campaign.without:
             parts[Part.ABLATION] = campaign.without
+        if campaign.costs:
+            parts["against"] = {what: seconds_of(costs) for what, costs in campaign.costs.items()}
         _update(options.json, parts, {"measured": when, **description})
     return 0
 
@@ -66,6 +72,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--nodes", type=_positive, default=10, help="compute nodes of the reruns (10)")
     only = "measure this part only; can be given several times"
     parser.add_argument("--only", action="append", type=Part, choices=[*Part], help=only)
+    against = "measure this version beside that of another commit, and nothing else"
+    parser.add_argument("--against", metavar="COMMIT", help=against)
     parser.add_argument("--release", default="trixie", help="the machines' Debian release (trixie)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="keep the figures here, too, by part")
     return parser.parse_args()

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.bench.ablation import first_deployments_without, reruns_without
+from tests.bench.against import compare, installed
 from tests.bench.exporter import cpu_seconds_of_a_round, seconds_between_rounds
-from tests.bench.figures import Measured, Part, Without
+from tests.bench.figures import Costs, Measured, Part, Without
 from tests.bench.floor import Recording, prepared, put_in_place, record
 from tests.bench.lab import BenchLab, Wish, fresh_lab
 from tests.bench.large import cpu_seconds_of_rerun, seconds_to_check, seconds_to_plan
@@ -42,6 +43,8 @@ class Campaign:
     seconds: dict[Measured, list[float]] = field(default_factory=lambda: defaultdict(list))
     without: Without = field(default_factory=dict)
     """What runs take without one patch or another."""
+    costs: Costs = field(default_factory=dict)
+    """What runs take of this version and of another."""
 
     def run(self, parts: Collection[Part] = tuple(Part)) -> None:
         """Those parts, the short ones first."""
@@ -143,10 +146,16 @@ class Campaign:
             deploy_cluster(lab)
             self.without = reruns_without(lab, self.rounds, self.say)
 
-        def fresh(which: str) -> AbstractContextManager[BenchLab]:
-            return fresh_lab(f"{self.prefix}-{which}", self.place / which, wish)
+        self.without = {**self.without, **first_deployments_without(self.without, self._fresh, self.say)}
 
-        self.without = {**self.without, **first_deployments_without(self.without, fresh, self.say)}
+    def against(self, commit: str) -> None:
+        """This version beside that of another commit."""
+        other = installed(commit, self.say)
+        self.costs = compare(other, self.rounds, self._fresh, self.say)
+
+    def _fresh(self, which: str) -> AbstractContextManager[BenchLab]:
+        wish = Wish(self.sizes.first, self.sizes.release)
+        return fresh_lab(f"{self.prefix}-{which}", self.place / which, wish)
 
     def _note(self, number: int, measured: Measured, seconds: float) -> None:
         self.seconds[measured].append(seconds)

@@ -1,5 +1,6 @@
 """Commands, timed; one that does not work ends the benchmark with what it said."""
 
+import resource
 import subprocess
 import time
 from collections.abc import Mapping
@@ -19,10 +20,11 @@ class BenchError(Exception):
 
 @dataclass(frozen=True)
 class Finished:
-    """What a command said, and its seconds on the clock."""
+    """What a command said, its seconds on the clock, and those of CPU, with all of its children."""
 
     output: bytes
     seconds: float
+    cpu: float
 
     @property
     def text(self) -> str:
@@ -37,7 +39,7 @@ def run(
     data: bytes = b"",
 ) -> Finished:
     """Run a command to its end, with ``data`` as its input."""
-    started = time.monotonic()
+    started, used = time.monotonic(), _cpu_of_children()
     try:
         done = subprocess.run(
             command,
@@ -50,11 +52,16 @@ def run(
         )
     except subprocess.TimeoutExpired:
         raise BenchError(_shown(command), f"still runs after {_LONGEST_SECONDS:.0f} s") from None
-    seconds = time.monotonic() - started
+    seconds, cpu = time.monotonic() - started, _cpu_of_children() - used
     if done.returncode != 0:
         said = (done.stdout + b"\n" + done.stderr).decode(errors="replace").strip()
         raise BenchError(_shown(command), f"exit code {done.returncode}\n{said[-_LAST_CHARACTERS:]}")
-    return Finished(done.stdout, seconds)
+    return Finished(done.stdout, seconds, cpu)
+
+
+def _cpu_of_children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _shown(command: list[str]) -> str:

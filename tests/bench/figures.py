@@ -4,7 +4,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, Protocol
 
 
 class Part(StrEnum):
@@ -16,6 +16,15 @@ class Part(StrEnum):
     RERUN = "rerun"
     FIRST = "first"
     ABLATION = "ablation"
+
+
+class Compared(StrEnum):
+    """What two versions are compared by."""
+
+    FIRST = "first deployment"
+    RERUN = "rerun: nothing to change"
+    FULL = "rerun: --full"
+    ONE_MORE = "one node more"
 
 
 class Measured(StrEnum):
@@ -148,3 +157,48 @@ def table_without(found: Without) -> str:
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in lines
     )
+
+
+THIS = "this"
+"""What the version that measures is called beside another."""
+NOT_SLOWER = 1.03
+"""How many times as much as the other version this one may take."""
+
+
+class Cost(Protocol):
+    """What a run took."""
+
+    @property
+    def seconds(self) -> float:
+        """On the clock."""
+        ...
+
+    @property
+    def cpu(self) -> float:
+        """Of CPU, by the command and its children, in seconds."""
+        ...
+
+
+Costs = Mapping[Compared, Mapping[str, Sequence[Cost]]]
+"""By what was run and by the version, each time that it was."""
+
+
+def table_against(costs: Costs) -> str:
+    """Medians of both versions, on the clock and of CPU, and how many times as much this one takes."""
+    other = next(name for by_version in costs.values() for name in by_version if name != THIS)
+    lines = [f"{'':<25}{'seconds':<9}{'times':>6}{other:>10}{THIS:>10}{'ratio':>8}   target"]
+    for what, by_version in costs.items():
+        for unit, values in seconds_of(by_version).items():
+            before, now = (statistics.median(values[version]) for version in (other, THIS))
+            verdict = "met" if now / before <= NOT_SLOWER else "MISSED"
+            figures = f"{len(values[THIS]):>6}{before:>10.2f}{now:>10.2f}{now / before:>8.3f}"
+            lines.append(f"{what:<25}{unit:<9}{figures}  <= {NOT_SLOWER:.2f}  {verdict}")
+    return "\n".join(lines)
+
+
+def seconds_of(by_version: Mapping[str, Sequence[Cost]]) -> dict[str, dict[str, list[float]]]:
+    """The same as numbers: by the kind of seconds, and by the version."""
+    return {
+        "clock": {name: [round(cost.seconds, 2) for cost in costs] for name, costs in by_version.items()},
+        "CPU": {name: [round(cost.cpu, 2) for cost in costs] for name, costs in by_version.items()},
+    }

@@ -7,7 +7,7 @@ import signal
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from deploy.lab.access import KeyDirectory
@@ -38,6 +38,10 @@ class BenchLab:
     nodes: int
     without: str = ""
     """The patch that `deploy` is to leave out."""
+    deploy: tuple[str, ...] = DEPLOY
+    """The command that deploys it; the lab itself is always of this version."""
+    places: Mapping[str, str] = field(default_factory=dict)
+    """Variables that say where its runs put what they need for themselves."""
 
     @property
     def site(self) -> Path:
@@ -50,7 +54,19 @@ class BenchLab:
     @property
     def environment(self) -> dict[str, str]:
         """For `deploy`: its runs do not become the last run of the person who measures."""
-        return {**os.environ, "XDG_STATE_HOME": str(self.place / "state"), WITHOUT: self.without}
+        state = str(self.place / "state")
+        return {**os.environ, **self.places, "XDG_STATE_HOME": state, WITHOUT: self.without}
+
+    def more_nodes(self, nodes: int) -> "BenchLab":
+        """The same lab with that many nodes, which are in its inventory and not deployed yet."""
+        size = ("--nodes", str(nodes), "--write-inventory")
+        run([*DEPLOY, "lab", "up", "--name", self.name, "--dir", str(self.site), *size])
+        return replace(self, nodes=nodes)
+
+    def wait_for(self, node: str) -> None:
+        """Until Slurm would give the node a job."""
+        is_idle = f"until sinfo -hN -n {node} -o %t | grep -qx idle; do sleep 0.2; done"
+        self.on(CONTROLLER, f"timeout 30 sh -c '{is_idle}'")
 
     def on(self, host: str, script: str, data: bytes = b"") -> Finished:
         """Run a shell script as root on a host, by plain ssh."""

@@ -13,7 +13,7 @@ from deploy.content import playbook, roles
 from deploy.run.settings import Settings, ansible_environment
 from tests.bench.commands import BenchError, Finished, run
 from tests.bench.figures import Measured
-from tests.bench.lab import DEPLOY, BenchLab
+from tests.bench.lab import BenchLab
 
 Way = Callable[[], float]
 """Runs something once and returns its seconds."""
@@ -75,13 +75,13 @@ class Rerun:
 
 def deploy_cluster(lab: BenchLab, *options: str) -> Finished:
     """`deploy cluster` on the lab."""
-    command = [*DEPLOY, "cluster", str(lab.inventory), "--output", "plain", "--no-validate", *options]
+    command = [*lab.deploy, "cluster", str(lab.inventory), "--output", "plain", "--no-validate", *options]
     return run(command, environment=lab.environment)
 
 
 def report(lab: BenchLab) -> dict[str, Any]:
     """`deploy report --json` of the last run."""
-    said = run([*DEPLOY, "report", str(lab.inventory), "--json"], environment=lab.environment)
+    said = run([*lab.deploy, "report", str(lab.inventory), "--json"], environment=lab.environment)
     answer: dict[str, Any] = json.loads(said.text)
     return answer
 

@@ -9,7 +9,6 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
 
 JOB_SESSION = "deploy-job-session"
 """The PAM service that sessions of jobs run instead of common-session."""
@@ -117,13 +116,12 @@ def _lines(*lines: str) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-class _Line(NamedTuple):
+class _Line:
     """A line of accounts with its place; ``is_ours`` in deploy's block."""
 
-    place: str
-    control: str
-    module: str
-    is_ours: bool
+    # Importing typing or dataclasses would take longer than all the rest.
+    def __init__(self, place: str, control: str, module: str, *, is_ours: bool) -> None:
+        self.place, self.control, self.module, self.is_ours = place, control, module, is_ours
 
 
 def objections(read: Callable[[str], str], name: str = "sshd") -> Iterator[str]:
@@ -158,7 +156,7 @@ def _accounts(read: Callable[[str], str], name: str, depth: int = 0) -> Iterator
             yield from _accounts(read, included["textual"] or included["include"], depth + 1)
         elif found := _ACCOUNT.match(words):
             control = re.sub(r"\s*=\s*", "=", found["control"].lower())
-            yield _Line(f"/etc/pam.d/{name}:{number}", control, found["module"], is_ours)
+            yield _Line(f"/etc/pam.d/{name}:{number}", control, found["module"], is_ours=is_ours)
 
 
 def _of_this_machine(name: str) -> str:

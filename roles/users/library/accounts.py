@@ -8,7 +8,6 @@ import pwd
 import re
 import shutil
 import stat
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from ansible.module_utils.account_declarations import SLURM, problems
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.given import given as given_before
 from ansible.module_utils.given import remember
@@ -83,19 +83,7 @@ deploy_manages:
 BEGIN = "# BEGIN keys kept by deploy"
 END = "# END keys kept by deploy"
 
-_LOWEST_ID = 1000
-_FIRST_RESERVED_ID = 60000
-_LAST_RESERVED_ID = 65535
-_NAME = re.compile(r"[a-z_][a-z0-9_-]{0,31}")
-_KEY = re.compile(r"[^\r\n]+")
 _BLOCK = re.compile(rf"^{re.escape(BEGIN)}\n.*?^{re.escape(END)}\n", re.MULTILINE | re.DOTALL)
-_SLURM = "slurm"
-_NOBODYS = frozenset(
-    {"root", _SLURM, "adm", "backup", "bin", "daemon", "games", "grafana", "mail", "man", "munge", "mysql"}
-    | {"news", "nobody", "nogroup", "prometheus", "proxy", "shadow", "sshd", "staff", "sudo", "sync", "sys"}
-    | {"systemd-network", "tty", "utmp", "uucp", "www-data", "_chrony"}
-)
-"""Accounts and groups of the system (base-passwd) and of the packages that deploy installs."""
 _NO_SHELL = "/usr/sbin/nologin"
 _CLOSED = ("--expiredate", "1", "--shell", _NO_SHELL)
 _IN_USE = 8
@@ -128,41 +116,6 @@ class Present:
             except KeyError:
                 continue
         return cls(known_groups, known_users)
-
-
-def problems(groups: Sequence[Mapping[str, Any]], accounts: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What is wrong with the declarations themselves."""
-    found = [*_twice(groups, "gid"), *_twice(accounts, "uid")]
-    for entry, identity in [*((group, "gid") for group in groups), *((user, "uid") for user in accounts)]:
-        name, number = entry["name"], entry[identity]
-        if not _NAME.fullmatch(name):
-            found.append(f"{name!r} is not a name: lower case letters, digits, - and _, at most 32")
-        if name in _NOBODYS:
-            found.append(f"{name} is not an account of a person")
-        if number < _LOWEST_ID or _FIRST_RESERVED_ID <= number <= _LAST_RESERVED_ID:
-            found.append(f"{name}: {identity} {number} belongs to the distribution; use 1000 to 59999")
-    homes = {account["name"]: account.get("home") or f"/home/{account['name']}" for account in accounts}
-    found += [
-        f"{name}: its home {home} is another's, too"
-        for name, home in homes.items()
-        if list(homes.values()).count(home) > 1
-    ]
-    for account in accounts:
-        texts = [account["comment"], account["shell"], account.get("home") or "/"]
-        if any(character in text for text in texts for character in ":\n"):
-            found.append(f"{account['name']}: comment, shell and home must not have a colon or a line break")
-        if any(not _KEY.fullmatch(key) for key in account["ssh_keys"]):
-            found.append(f"{account['name']}: an ssh key is empty or has a line break")
-    return found
-
-
-def _twice(entries: Sequence[Mapping[str, Any]], identity: str) -> list[str]:
-    names = Counter(entry["name"] for entry in entries)
-    numbers = Counter(entry[identity] for entry in entries if entry["state"] == "present")
-    return [
-        *(f"{name} is declared {count} times" for name, count in names.items() if count > 1),
-        *(f"{identity} {number} is declared {count} times" for number, count in numbers.items() if count > 1),
-    ]
 
 
 def with_own_groups(
@@ -278,12 +231,12 @@ def _change(user: Mapping[str, Any], entry: pwd.struct_passwd, present: Present)
 def slurm_commands(uid: int, gid: int, present: Present) -> list[list[str]]:
     """The commands that create the slurm group and user."""
     commands = []
-    if _SLURM not in present.groups:
-        commands.append(["groupadd", "--system", "--gid", str(gid), _SLURM])
-    if _SLURM not in present.users:
-        options = ["--system", "--uid", str(uid), "--gid", _SLURM, "--no-create-home"]
+    if SLURM not in present.groups:
+        commands.append(["groupadd", "--system", "--gid", str(gid), SLURM])
+    if SLURM not in present.users:
+        options = ["--system", "--uid", str(uid), "--gid", SLURM, "--no-create-home"]
         options += ["--home-dir", "/nonexistent", "--shell", _NO_SHELL]
-        commands.append(["useradd", *options, _SLURM])
+        commands.append(["useradd", *options, SLURM])
     return commands
 
 
@@ -446,11 +399,11 @@ def main() -> None:
         module.fail_json(msg="; ".join(found))
     present = Present.read([group["name"] for group in groups], [user["name"] for user in accounts])
     found = clashes(
-        {_SLURM: given["slurm_gid"]} | {g["name"]: g["gid"] for g in groups if g["state"] == "present"},
+        {SLURM: given["slurm_gid"]} | {g["name"]: g["gid"] for g in groups if g["state"] == "present"},
         {name: entry.gr_gid for name, entry in present.groups.items()},
         "gid",
     ) + clashes(
-        {_SLURM: given["slurm_uid"]} | {u["name"]: u["uid"] for u in accounts if u["state"] == "present"},
+        {SLURM: given["slurm_uid"]} | {u["name"]: u["uid"] for u in accounts if u["state"] == "present"},
         {name: entry.pw_uid for name, entry in present.users.items()},
         "uid",
     )
@@ -501,8 +454,8 @@ def main() -> None:
         actions=actions,
         diff={"before": "", "after": "".join(f"{action}\n" for action in actions)},
         deploy_manages={
-            "users": [_SLURM, *(user["name"] for user in accounts)],
-            "groups": [_SLURM, *(group["name"] for group in groups)],
+            "users": [SLURM, *(user["name"] for user in accounts)],
+            "groups": [SLURM, *(group["name"] for group in groups)],
             "files": keys,
         },
         deploy_pending=pending,

@@ -1,15 +1,20 @@
 """The verdict on the figures is honest, and nothing that changed counts as converged."""
 
+from tests.bench.commands import Finished
 from tests.bench.figures import (
     GOALS,
     NOTHING,
+    THIS,
+    Compared,
     Measured,
     by_part,
     goals_of,
     of_parts,
     ratio,
     rows_without,
+    seconds_of,
     table,
+    table_against,
     table_without,
 )
 from tests.bench.rerun import changes_in_recap, in_turn
@@ -33,6 +38,8 @@ FIGURES = {
     Measured.EXPORTER: [0.3, 0.3, 0.9],
     Measured.EXPORTER_PAUSE: [60.0, 60.0, 60.0],
 }
+
+_MISSED = ("<=", "1.03", "MISSED")
 
 
 def test_ratios_of_medians_are_held_against_their_targets() -> None:
@@ -69,6 +76,33 @@ def test_what_a_patch_is_worth_is_told_beside_runs_that_have_all() -> None:
     assert rows_without(found) == [("a", "2.00", "1.25", ""), ("b", "1.00", "0.95", "1.10")]
     assert table_without(found).splitlines()[1].split() == ["a", "2.00", "1.25"]
     assert of_parts({**by_part(FIGURES), "ablation": found}) == FIGURES
+
+
+def test_a_version_is_slower_or_not_on_the_clock_and_of_cpu() -> None:
+    def runs(*costs: tuple[float, float]) -> list[Finished]:
+        return [Finished(b"", seconds, cpu) for seconds, cpu in costs]
+
+    found = {
+        Compared.RERUN: {
+            THIS: runs((1.5, 0.7), (9.0, 0.72), (1.6, 0.71)),
+            "23f6881": runs((1.5, 0.7), (1.5, 0.7)),
+        }
+    }
+    clock, cpu = table_against(found).splitlines()[1:]
+    assert clock.split() == [
+        "rerun:",
+        "nothing",
+        "to",
+        "change",
+        "clock",
+        "3",
+        "1.50",
+        "1.60",
+        "1.067",
+        *_MISSED,
+    ]
+    assert cpu.split()[-6:] == ["0.70", "0.71", "1.014", "<=", "1.03", "met"]
+    assert seconds_of(found[Compared.RERUN])["CPU"] == {THIS: [0.7, 0.72, 0.71], "23f6881": [0.7, 0.7]}
 
 
 def test_the_recap_of_ansible_playbook() -> None:

@@ -162,6 +162,16 @@ def test_a_probe_is_compared_without_the_lines_that_change_by_themselves(tmp_pat
     assert [entry["found"] for entry in drift()] == ["failed"]
 
 
+def test_probes_are_asked_at_once(tmp_path: Path) -> None:
+    come = tmp_path / "come"
+    waits = {"name": "waits", "argv": ["sh", "-c", f"until [ -e {come} ]; do sleep 0.05; done; echo come"]}
+    comes = {"name": "comes", "argv": ["touch", str(come)]}
+    recorded(probes=(waits, comes))
+    assert [probe["state"] == "failed" for probe in host_records._records()["base"]["probes"]] == [False] * 2
+    come.unlink()
+    assert drift() == []
+
+
 def test_a_probe_that_always_fails_is_never_unchanged() -> None:
     probe = {"name": "p", "argv": ["false"]}
     told = {"fingerprint": "f", "managed": {}, "probes": [probe]}

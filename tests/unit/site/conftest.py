@@ -3,14 +3,16 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from deploy.site.reading import LISTING, listing_environment
+from deploy.site.reading import LISTING, as_input, listing_environment
 
-Answer = Callable[[list[str], str], subprocess.CompletedProcess[str]]
+Context = Callable[[], Mapping[str, Any]] | None
+Answer = Callable[[list[str], Context], tuple[str, str]]
 
 
 @pytest.fixture(scope="session")
@@ -32,13 +34,14 @@ def ansible_reader() -> Iterator[subprocess.Popen[str]]:
 def quick_answer(ansible_reader: subprocess.Popen[str]) -> Answer:
     """Spares the start of a process per inventory; the program that reads it is the same."""
 
-    def answer(arguments: list[str], context: str) -> subprocess.CompletedProcess[str]:
+    def answer(arguments: list[str], context: Context) -> tuple[str, str]:
         assert ansible_reader.stdin
         assert ansible_reader.stdout
-        ansible_reader.stdin.write(json.dumps([context, *arguments]) + "\n")
+        text = as_input(context)
+        ansible_reader.stdin.write(json.dumps([text, *arguments]) + "\n")
         ansible_reader.stdin.flush()
         said = json.loads(ansible_reader.stdout.readline())
-        return subprocess.CompletedProcess(arguments, said["code"], said["stdout"], said["stderr"])
+        return said["stdout"], said["stderr"]
 
     return answer
 

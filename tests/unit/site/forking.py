@@ -1,7 +1,7 @@
 """Answers what listing.py answers, many times: Ansible is imported once, and every answer is a fork.
 
 forking.py LISTING      a JSON list per line in, its input and its arguments,
-                         {"code", "stdout", "stderr"} per line out
+                         {"stdout", "stderr"} per line out
 """
 
 import importlib.util
@@ -35,12 +35,12 @@ def main() -> None:
                 context, *arguments = json.loads(line)
                 sys.stdin, sys.argv = io.StringIO(context), ["listing.py", *arguments]
                 listing.main()
-            code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            os.waitpid(child, 0)
             texts = []
             for file in (stdout, stderr):
                 file.seek(0)
                 texts.append(file.read().decode("utf-8", "replace"))
-        answer = {"code": code, "stdout": texts[0], "stderr": texts[1]}
+        answer = {"stdout": texts[0], "stderr": texts[1]}
         sys.stdout.write(json.dumps(answer) + "\n")
         sys.stdout.flush()
 
