@@ -71,7 +71,8 @@ class Node:
     @property
     def held_by_others(self) -> str:
         """Slurm's reason, where it is none of the ledger's; empty where it is, or the node is in service."""
-        return self.reason if self.is_drained and self.reason not in {it.shown for it in self.drains} else ""
+        is_ours = any(drains.is_shown(it.shown, self.reason) for it in self.drains)
+        return self.reason if self.is_drained and not is_ours else ""
 
 
 @dataclass(frozen=True)

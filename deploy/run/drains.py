@@ -28,7 +28,7 @@ LEDGER = Path("/var/lib/deploy/drains.json")
 _SECONDS = 15
 _ON_A_NODE = "running,suspended,completing,configuring,stopped"
 # Whoever gave these reasons takes them back by himself: a reboot of deploy's, and node_health.
-_BY_ITSELF = re.compile(r"deploy: maintenance$|node_health: ")
+_BY_ITSELF = re.compile(r"deploy: maintenance(?= : |$)|node_health: .*")
 _FIELDS = re.compile(r" Reason=(?P<reason>.*?) \[(?P<by>[^\]@]+)@(?P<since>\S+)\]\s*(?= Comment=| Extra=|$)")
 
 
@@ -99,6 +99,14 @@ def _jobs() -> list[list[str]]:
 def words(entry: dict[str, Any]) -> str:
     """The reason that Slurm shows for an entry."""
     return str(entry["why"]) if entry.get("is_foreign") else f"deploy: {entry['why']} ({entry['who']})"
+
+
+def is_shown(entry_words: str, reason: str) -> bool:
+    """Whether Slurm's reason of a node is an entry's: to one that it has Slurm adds what it finds itself.
+
+    As in "fan (alice) : Not responding" of a node that is drained and then reboots.
+    """
+    return reason == entry_words or reason.startswith(f"{entry_words} : ")
 
 
 class UnknownError(Exception):
@@ -188,10 +196,11 @@ def drain(names: list[str], who: str, why: str) -> dict[str, Any]:
             if any((e["node"], e["who"], e["why"]) == (name, who, why) for e in entries):
                 continue
             known = [words(e) for e in entries if e["node"] == name]
-            is_foreign = "DRAIN" in node["states"] and node["reason"] not in known
-            comes_back = is_foreign and bool(_BY_ITSELF.match(node["reason"]))
+            is_ours = any(is_shown(each, node["reason"]) for each in known)
+            is_foreign = "DRAIN" in node["states"] and not is_ours
+            comes_back = _BY_ITSELF.match(node["reason"]) if is_foreign else None
             if comes_back:
-                kept = {"who": node["by"], "why": node["reason"], "since": _seconds(node["since"])}
+                kept = {"who": node["by"], "why": comes_back.group(), "since": _seconds(node["since"])}
                 entries.append({"node": name, **kept, "is_foreign": True})
             entries.append(entry)
             if comes_back or not is_foreign:
@@ -222,7 +231,7 @@ def resume(names: list[str], who: str, why: str | None = None) -> dict[str, Any]
             others = [e for e in entries if e["node"] == name and e not in mine]
             if not mine:
                 continue
-            if nodes[name]["reason"] in map(words, mine):
+            if any(is_shown(words(entry), nodes[name]["reason"]) for entry in mine):
                 if others:
                     _set(name, "DRAIN", words(others[-1]))
                 else:

@@ -139,3 +139,24 @@ def test_the_partitions_of_nodes_are_told(slurm: Slurm) -> None:
         ["all"],
         [],
     ]
+
+
+@pytest.mark.parametrize("added", [" : Not responding", " : Low RealMemory : Not responding"])
+def test_what_slurm_adds_to_a_reason_changes_nothing_of_whose_it_is(slurm: Slurm, added: str) -> None:
+    drains.drain(["node1"], "alice", "fan")
+    slurm.reasons["node1"] += added
+    drains.drain(["node1"], "alice", "reboot")
+    assert (_held(drains.listed()), slurm.reasons["node1"]) == (
+        [("node1", "alice", "fan"), ("node1", "alice", "reboot")],
+        "deploy: reboot (alice)",
+    )
+    slurm.reasons["node1"] += added
+    assert drains.resume(["node1"], "alice")["resumed"] == ["node1"]
+
+
+def test_a_reboot_of_deploys_waits_as_it_was_without_what_slurm_added(slurm: Slurm) -> None:
+    slurm.reasons["node1"] = f"{MAINTENANCE} : Not responding"
+    drains.drain(["node1"], "alice", "fan")
+    assert _held(drains.listed()) == [("node1", "root", MAINTENANCE), ("node1", "alice", "fan")]
+    drains.resume(["node1"], "alice")
+    assert slurm.reasons["node1"] == MAINTENANCE
