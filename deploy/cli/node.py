@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from deploy.cli.consent import ask_to_go_on, go_on
 from deploy.cli.parameters import (
     AsData,
     AskPass,
@@ -22,8 +23,9 @@ from deploy.cli.verbs import plain_typer
 from deploy.engine import departure, drains
 from deploy.engine import reboot as rebooting
 from deploy.engine.batches import share
+from deploy.engine.drains import Way, seconds
 from deploy.engine.options import Options
-from deploy.errors import ExitCode, shown_path
+from deploy.errors import ExitCode, error, shown_path
 from deploy.show.drains import as_json, back_lines, drained_lines, node_lines, released_lines
 
 node_app = plain_typer(no_args_is_help=True, help="Nodes out of service and back; machines that leave.")
@@ -38,6 +40,17 @@ Batch = Annotated[
     ),
 ]
 
+Within = Annotated[
+    str | None,
+    typer.Option(metavar="TIME", help="Drain in 90m, 2h, 1d; until then only jobs start that end by then."),
+]
+WhenIdle = Annotated[
+    bool,
+    typer.Option("--when-idle", help="Drain when the jobs that are there end; shorter ones still start."),
+]
+Force = Annotated[bool, typer.Option("--force", help="Name the jobs there, ask, and requeue or cancel them.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="With --force: ask nothing.")]
+
 _STAYS = "accounts, files and packages stay there: install the machine anew where it shall serve others"
 
 
@@ -47,7 +60,13 @@ def drain(
     nodes: Nodes,
     *,
     reason: Annotated[str, typer.Option("--reason", "-r", help="Why, for whoever finds the node drained.")],
-    wait: Annotated[bool, typer.Option("--wait", help="Return when no job runs there any more.")] = False,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Return when they are drained and no job runs there.")
+    ] = False,
+    within: Within = None,
+    when_idle: WhenIdle = False,
+    force: Force = False,
+    yes: Yes = False,
     user: User = None,
     private_key: PrivateKey = None,
     extra: ExtraVariables = None,
@@ -58,18 +77,24 @@ def drain(
     The controller keeps who drained a node, why and since when. Several drains of one node are kept apart,
     also from those of its health check and of a reboot: it is in service again when all are released.
 
+    With --within and --when-idle a reservation of Slurm's comes first: until it begins, jobs start there that
+    end before. With --wait the drain takes over when its time has come; without, the reservation alone keeps
+    jobs away from then on. `deploy node resume` takes back either.
+
+    With --force the jobs that would be lost are named, and after a typed yes requeued, or cancelled where
+    they cannot be.
+
     Examples:
       deploy node drain inventory.ini node3 --reason 'replace DIMM A3'
-      deploy node drain inventory.ini 'node[1-4]' --reason 'firmware' --wait
+      deploy node drain inventory.ini 'node[1-4]' --reason 'firmware' --within 2h --wait
+      deploy node drain inventory.ini node3 --reason 'smoke' --force
 
     """
-    options = _options(user, private_key, extra, vault_password_file)
-
-    def tell(waiting: tuple[drains.Node, ...]) -> None:
-        jobs = sum(len(node.jobs) for node in waiting)
-        say(f"{jobs} job{'s' * (jobs != 1)} on {sum(bool(node.jobs) for node in waiting)} of the nodes")
-
-    drained = drains.drain(inventory, nodes, reason, options, tell=tell if wait else None)
+    options, way = (
+        _options(user, private_key, extra, vault_password_file),
+        _way(within, force, yes, when_idle),
+    )
+    drained = drains.drain(inventory, nodes, reason, options, way=way, say=say, waits=wait)
     typer.echo("\n".join(drained_lines(drained)))
 
 
@@ -108,6 +133,10 @@ def reboot(
     *,
     reason: Annotated[str, typer.Option("--reason", "-r", help="Why, for whoever finds a node drained.")],
     batch: Batch = "1",
+    within: Within = None,
+    when_idle: WhenIdle = False,
+    force: Force = False,
+    yes: Yes = False,
     user: User = None,
     private_key: PrivateKey = None,
     extra: ExtraVariables = None,
@@ -127,7 +156,8 @@ def reboot(
 
     """
     options = _options(user, private_key, extra, vault_password_file)
-    came = rebooting.reboot(inventory, nodes, reason, options, most=share(batch), say=say)
+    way = _way(within, force, yes, when_idle)
+    came = rebooting.reboot(inventory, nodes, reason, options, most=share(batch), way=way, say=say)
     typer.echo("\n".join(back_lines(came, "rebooted")))
 
 
@@ -150,6 +180,18 @@ def list_nodes(
     """
     nodes = drains.listed(inventory, _options(user, private_key, extra, vault_password_file))
     typer.echo(json.dumps(as_json(nodes), indent=1) if as_data else "\n".join(node_lines(nodes, time.time())))
+
+
+def _way(within: str | None, force: bool, yes: bool, when_idle: bool) -> Way:  # noqa: FBT001 - as typed
+    if (within is not None) + when_idle + force > 1 or (yes and not force):
+        raise error(
+            "invalid-option",
+            "of --within, --when-idle and --force only one says when; --yes belongs to --force",
+            where="--yes" if yes and not force else "--within",
+            hint="deploy node drain --help",
+        )
+    agrees = go_on if yes else ask_to_go_on
+    return Way(seconds(within) if within else None, is_when_idle=when_idle, agrees=agrees if force else None)
 
 
 def _options(

@@ -5,11 +5,11 @@ partitions in service, halts at the first batch that is not good, and says how t
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from deploy.engine.drains import Ledger, Node, reason
+from deploy.engine.drains import Ledger, Node, Way, reason
 from deploy.errors import DeployError, ExitCode, Finding, error, shown_path
 from deploy.site.node_lists import fold
 
@@ -95,6 +95,7 @@ class Work:
 
     ``act`` and ``check`` give the nodes that came out bad; with a DeployError from them all of the batch is.
     ``why`` is the reason of the drains. ``again`` is the command that goes on with some nodes.
+    ``way`` is how they lose their jobs.
     """
 
     what: str
@@ -102,6 +103,7 @@ class Work:
     act: Callable[[tuple[str, ...]], Bad]
     check: Callable[[tuple[str, ...]], Bad]
     again: Callable[[str], str]
+    way: Way = field(default_factory=Way)
 
 
 @dataclass(frozen=True)
@@ -189,9 +191,8 @@ def _next(
 
 def _go_through(ledger: Ledger, batch: tuple[str, ...], work: Work, say: Callable[[str], None]) -> Bad:
     """Drains a batch, waits, acts, checks, releases what is good; gives what is bad and stays drained."""
-    drained = ledger.drain(batch, work.why)
     try:
-        ledger.without_jobs(drained, lambda nodes: say(f"waiting for {_jobs(nodes)}"))
+        ledger.emptied(batch, work.why, work.way, say)
     except BaseException:
         # Nothing was done with them yet: they are as they were.
         with suppress(DeployError):
@@ -218,9 +219,3 @@ def _hold(ledger: Ledger, bad: Bad, work: Work) -> None:
     for node, why in bad.items():
         ledger.drain([node], reason(f"{work.why}: {why}"))
         ledger.release([node], work.why)
-
-
-def _jobs(nodes: Iterable[Node]) -> str:
-    jobs = dict.fromkeys(job for node in nodes for job in node.jobs)
-    on = fold(node.name for node in nodes if node.jobs)
-    return f"{len(jobs)} job{'s' * (len(jobs) != 1)} on {on}: {', '.join(jobs)}"

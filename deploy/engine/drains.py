@@ -2,9 +2,11 @@
 
 import getpass
 import os
+import re
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,8 @@ from deploy.site.inventory import Site
 from deploy.site.node_lists import fold
 
 _LONGEST_REASON = 200
+_UNITS = {"m": 60, "h": 3600, "d": 86400}
+_PERIOD = re.compile(r"(?P<number>[1-9]\d{0,4})(?P<unit>[mhd])")
 _POLL_SECONDS = 5.0
 _MOST_SILENCES = 60
 """How often in a row a controller may leave a question unanswered while jobs are waited for."""
@@ -57,6 +61,8 @@ class Node:
     partitions: tuple[str, ...] = ()
     started: str = ""
     """When its slurmd was started, as Slurm writes it."""
+    planned: tuple[Drain, ...] = ()
+    """Drains that are to come, each ``since`` its start: reservations keep jobs away that would not end."""
 
     @property
     def is_in_service(self) -> bool:
@@ -84,15 +90,39 @@ class Released:
     resumed: frozenset[str]
 
 
+Agrees = Callable[[], bool]
+"""Whether whoever may decide wants to go on although jobs would be lost."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """How nodes lose their jobs: at once no new one starts; those that run end, unless ``agrees`` is there.
+
+    ``within``: in so many seconds, and until then jobs start that end by then. ``is_when_idle``: the same,
+    from the end of the jobs that are there. ``agrees`` is asked whether jobs may be requeued or cancelled.
+    """
+
+    within: int | None = None
+    is_when_idle: bool = False
+    agrees: Agrees | None = None
+
+    @property
+    def is_planned(self) -> bool:
+        """Whether a reservation comes before the drain."""
+        return self.is_when_idle or self.within is not None
+
+
 def drain(
     inventory: Path,
     nodes: str,
     why: str,
     options: Options,
     *,
-    tell: Callable[[tuple[Node, ...]], None] | None,
+    way: Way,
+    say: Callable[[str], None],
+    waits: bool,
 ) -> tuple[Node, ...]:
-    """The nodes, drained. With ``tell``, waits for their jobs, and reports the nodes while they have some.
+    """The nodes, drained, or reserved for it; where it ``waits``, drained and without jobs.
 
     Raises DeployError, and then no node was drained, unless the controller fell silent in between.
     """
@@ -100,8 +130,9 @@ def drain(
     with opened(inventory, options, needs_ansible=False) as run:
         ledger = Ledger(run.site, options)
         names = ledger.names(nodes)
-        drained = ledger.drain(names, why)
-        return ledger.without_jobs(drained, tell) if tell else drained
+        if waits:
+            return ledger.emptied(names, why, way, say)
+        return ledger.plan(names, why, way.within) if way.is_planned else ledger.drain(names, why, way, say)
 
 
 def resume(inventory: Path, nodes: str, options: Options, who: str | None = None) -> Released:
@@ -143,9 +174,91 @@ class Ledger:
             raise self._unknown(unknown, names or ())
         return _nodes(found, found["nodes"] if names is None else names)
 
-    def drain(self, names: Collection[str], why: str) -> tuple[Node, ...]:
-        """Drains nodes for whoever types this; one that was drained so before stays as it is."""
-        return _nodes(self.ask("drain", names, {"names": [*names], "who": _who(), "why": why}), names)
+    def drain(
+        self,
+        names: Collection[str],
+        why: str,
+        way: Way | None = None,
+        say: Callable[[str], None] = lambda _: None,
+    ) -> tuple[Node, ...]:
+        """Drains nodes for whoever types this; one that was drained so before stays as it is.
+
+        Jobs are ended where the way agrees to that. Raises DeployError ``would-lose-jobs`` where it does not.
+        """
+        ending = self._agreed(names, way.agrees, say) if way and way.agrees else []
+        drained = _nodes(self.ask("drain", names, {"names": [*names], "who": _who(), "why": why}), names)
+        if ending:
+            done = self.ask("end", names, {"names": [*names], "jobs": ending})
+            for what in ("requeued", "cancelled"):
+                if done[what]:
+                    say(f"{what}: {', '.join(done[what])}")
+            return self.nodes(names)
+        return drained
+
+    def plan(self, names: Collection[str], why: str, seconds: int | None) -> tuple[Node, ...]:
+        """Reserves nodes for a drain in so many seconds, or at the end of their jobs.
+
+        Raises DeployError ``job-without-end``.
+        """
+        asked = {"names": [*names], "who": _who(), "why": why, "seconds": seconds}
+        found = self.ask("plan", names, asked)
+        nodes = _nodes(found, names)
+        if found.get("endless"):
+            jobs = ", ".join(dict.fromkeys(job for node in nodes for job in node.jobs))
+            raise error(
+                "job-without-end",
+                f"nothing was reserved, because a job there has no time limit: {jobs}",
+                where=fold(names),
+                hint="say when instead: --within 2h; or drain at once, without --when-idle",
+            )
+        return nodes
+
+    def emptied(
+        self, names: Collection[str], why: str, way: Way, say: Callable[[str], None]
+    ) -> tuple[Node, ...]:
+        """The nodes, drained and without jobs, in the way that is wanted; ``say`` hears what is waited for.
+
+        Raises DeployError ``reservation-gone`` where what was planned was released meanwhile.
+        """
+        if way.is_planned:
+            nodes, told = self.plan(names, why, way.within), False
+            while not self._is_time(nodes, why, way):
+                if not told:
+                    say(f"{fold(names)}: reserved; no job starts there that would end after {_starts(nodes)}")
+                    told = True
+                time.sleep(_POLL_SECONDS)
+                nodes = self.nodes(names)
+        return self.without_jobs(self.drain(names, why, way, say), lambda nodes: say(waiting_for(nodes)))
+
+    def _is_time(self, nodes: tuple[Node, ...], why: str, way: Way) -> bool:
+        """Whether nodes are to be drained now: they are idle, or their time has come."""
+        starts = [each.since for node in nodes for each in node.planned if each.why == why]
+        if not starts:
+            raise error(
+                "reservation-gone",
+                "the reservation that keeps jobs away was taken back meanwhile, so nothing was drained",
+                where=fold(node.name for node in nodes),
+                hint=f"deploy node list {shown_path(self.site.inventory)}; the same again plans anew",
+                exit_code=ExitCode.FAILED,
+            )
+        is_idle = way.is_when_idle and not any(node.jobs for node in nodes)
+        return is_idle or min(starts) <= time.time()
+
+    def _agreed(self, names: Collection[str], agrees: Agrees, say: Callable[[str], None]) -> list[str]:
+        """The jobs on nodes, when whoever decides has seen them and agreed to their end."""
+        jobs = list(dict.fromkeys(job for node in self.nodes(names) for job in node.jobs))
+        if not jobs:
+            return []
+        say(f"would be requeued, or cancelled where that cannot be: {', '.join(jobs)}")
+        if not agrees():
+            raise error(
+                "would-lose-jobs",
+                f"nothing was done with {fold(names)}: jobs run there: {', '.join(jobs)}",
+                where=fold(names),
+                hint="without --force they run to their end; with --force --yes nothing is asked",
+                exit_code=ExitCode.CHANGES_PENDING,
+            )
+        return [job.partition(" ")[0] for job in jobs]
 
     def release(self, names: Collection[str], why: str) -> Released:
         """Releases the drains that ``drain`` made for this reason, and no other."""
@@ -199,6 +312,31 @@ class Ledger:
         )
 
 
+def waiting_for(nodes: tuple[Node, ...]) -> str:
+    """What is waited for, in words."""
+    jobs = dict.fromkeys(job for node in nodes for job in node.jobs)
+    on = fold(node.name for node in nodes if node.jobs)
+    return f"waiting for {len(jobs)} job{'s' * (len(jobs) != 1)} on {on}: {', '.join(jobs)}"
+
+
+def _starts(nodes: tuple[Node, ...]) -> str:
+    starts = [each.since for node in nodes for each in node.planned]
+    return f"{datetime.fromtimestamp(min(starts)).astimezone():%Y-%m-%d %H:%M}"
+
+
+def seconds(text: str) -> int:
+    """``90m``, ``2h``, ``1d`` in seconds. Raises DeployError ``invalid-option``."""
+    match = _PERIOD.fullmatch(text.strip())
+    if match is None:
+        raise error(
+            "invalid-option",
+            f"{text!r} is no time from now",
+            where="--within",
+            hint="minutes, hours or days: --within 90m, --within 2h, --within 1d",
+        )
+    return int(match["number"]) * _UNITS[match["unit"]]
+
+
 def reason(text: str) -> str:
     """A text as the reason of a drain: one line, not too long."""
     line = "".join(letter if letter.isprintable() else " " for letter in " ".join(text.split()))
@@ -234,6 +372,13 @@ def _nodes(found: Mapping[str, Any], names: Iterable[str]) -> tuple[Node, ...]:
     held: dict[str, list[Drain]] = {}
     for entry in found["held"]:
         held.setdefault(entry["node"], []).append(_drain(entry))
+    planned: dict[str, list[Drain]] = {}
+    for entry in found["planned"]:
+        for node in entry["nodes"]:
+            # By the clock of this machine, as all that is compared with it.
+            start = int(time.time()) + int(entry["left"])
+            each = Drain(node, entry["who"], entry["why"], start, entry["name"])
+            planned.setdefault(node, []).append(each)
     return tuple(
         Node(
             name,
@@ -244,6 +389,7 @@ def _nodes(found: Mapping[str, Any], names: Iterable[str]) -> tuple[Node, ...]:
             tuple(jobs.get(name, ())),
             tuple(said["partitions"]),
             said["started"],
+            tuple(planned.get(name, ())),
         )
         for name in names
         if (said := found["nodes"].get(name))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from deploy.engine.alone import alone
 from deploy.engine.batches import Bad, Share, Work, in_batches
-from deploy.engine.drains import Ledger, Node, reason
+from deploy.engine.drains import Ledger, Node, Way, reason
 from deploy.engine.fit import Nodes
 from deploy.engine.options import Options
 from deploy.engine.run import opened
@@ -14,7 +14,14 @@ from deploy.run.ssh import Unanswered
 
 
 def reboot(
-    inventory: Path, nodes: str, why: str, options: Options, *, most: Share, say: Callable[[str], None]
+    inventory: Path,
+    nodes: str,
+    why: str,
+    options: Options,
+    *,
+    most: Share,
+    way: Way,
+    say: Callable[[str], None],
 ) -> tuple[Node, ...]:
     """The nodes as they are after their reboot; some may be held by others.
 
@@ -34,6 +41,7 @@ def reboot(
             turn.act,
             turn.check,
             lambda rest: f"deploy node reboot {shown_path(inventory)} {rest!r} --reason {why!r}",
+            way,
         )
         return in_batches(ledger, names, most, work, say)
 

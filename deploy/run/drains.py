@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 LEDGER = Path("/var/lib/deploy/drains.json")
+RESERVATIONS = "reservations.json"
+"""Beside the ledger: by the name of a reservation who made it and why, which Slurm 22.05 has no place for."""
 _SECONDS = 15
 _ON_A_NODE = "running,suspended,completing,configuring,stopped"
 # Whoever gave these reasons takes them back by himself: a reboot of deploy's, and node_health.
@@ -139,15 +141,16 @@ def _entries() -> list[dict[str, Any]]:
         return []
 
 
-def _write(entries: list[dict[str, Any]]) -> None:
+def _write(entries: Any, path: Path | None = None) -> None:  # noqa: ANN401 - it is JSON
     """On disk before it takes the old one's place: a power cut leaves the one or the other."""
-    new = LEDGER.with_suffix(".new")
+    path = path or LEDGER
+    new = path.with_suffix(".new")
     with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:  # noqa: PTH123
         json.dump(entries, file, indent=1)
         file.flush()
         os.fsync(file.fileno())
-    new.replace(LEDGER)
-    directory = os.open(LEDGER.parent, os.O_RDONLY)
+    new.replace(path)
+    directory = os.open(path.parent, os.O_RDONLY)
     try:
         os.fsync(directory)
     finally:
@@ -175,12 +178,125 @@ def _set(node: str, state: str, reason: str = "") -> None:
 def _listed(entries: list[dict[str, Any]]) -> dict[str, Any]:
     nodes = _nodes()
     held = [{**entry, "shown": words(entry)} for entry in _in_force(entries, nodes)]
-    return {"nodes": nodes, "jobs": _jobs(), "held": held}
+    return {"nodes": nodes, "jobs": _jobs(), "held": held, "planned": _planned()}
 
 
 def listed() -> dict[str, Any]:
-    """Nodes, jobs, and the entries in force (``held``, each with the ``shown`` reason); changes nothing."""
+    """Nodes, jobs, the entries in force (``held``, each with the ``shown`` reason), and what is ``planned``.
+
+    That are deploy's reservations: ``name``, ``who``, ``why``, ``nodes``, ``start`` and the seconds ``left``
+    until then. Changes nothing.
+    """
     return _listed(_entries())
+
+
+def _planned() -> list[dict[str, Any]]:
+    """The reservations that ``plan`` made and Slurm still has."""
+    try:
+        known = json.loads((LEDGER.parent / RESERVATIONS).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return []
+    found = []
+    for line in _must("scontrol", "--oneliner", "show", "reservation").splitlines() if known else ():
+        said = dict(word.partition("=")[::2] for word in line.split())
+        name = said.get("ReservationName", "")
+        if name in known:
+            start = _seconds(said["StartTime"])
+            nodes = _must("scontrol", "show", "hostnames", said["Nodes"]).split()
+            left = start - int(time.time())
+            found.append({"name": name, **known[name], "nodes": nodes, "start": start, "left": left})
+    return found
+
+
+def _unplan(names: list[str], who: str, why: str | None) -> list[dict[str, Any]]:
+    """Takes nodes out of the reservations that ``who`` made (for that reason); what was taken away."""
+    gone = []
+    for each in _planned():
+        taken = [node for node in each["nodes"] if node in names]
+        if each["who"] != who or why not in {None, each["why"]} or not taken:
+            continue
+        # Slurm keeps no reservation of nothing.
+        if len(taken) == len(each["nodes"]):
+            _must("scontrol", "delete", f"ReservationName={each['name']}")
+        else:
+            left = ",".join(node for node in each["nodes"] if node not in taken)
+            _must("scontrol", "update", f"ReservationName={each['name']}", f"Nodes={left}")
+        gone.append({**each, "nodes": taken})
+    return gone
+
+
+def _seconds_of_jobs(names: list[str]) -> int | None:
+    """How many seconds the jobs on nodes may still run, by their limits; None where one has no limit."""
+    words = (
+        "--noheader",
+        "--all",
+        "--states",
+        _ON_A_NODE,
+        "--nodelist",
+        ",".join(names),
+        "--format",
+        "%l|%L",
+    )
+    longest = 0
+    for line in _must("squeue", *words).splitlines():
+        limit, _, left = line.strip().partition("|")
+        days, _, clock = left.rpartition("-")
+        parts = clock.split(":")
+        if limit in {"UNLIMITED", "INVALID", "NOT_SET"} or not all(part.isdigit() for part in parts):
+            return None
+        seconds = sum(int(part) * 60**place for place, part in enumerate(reversed(parts)))
+        longest = max(longest, int(days or 0) * 86400 + seconds)
+    return longest
+
+
+def plan(names: list[str], who: str, why: str, seconds: int | None) -> dict[str, Any]:
+    """Reserves nodes for maintenance from so many ``seconds`` on, or from the end of the jobs that are there.
+
+    Slurm starts no job there that would not end by then. The same again changes nothing. ``endless`` where
+    the end of a job is not known. Raises UnknownError.
+    """
+    with _ledger(names):
+        planned = [node for it in _planned() if (it["who"], it["why"]) == (who, why) for node in it["nodes"]]
+        missing = [name for name in names if name not in planned]
+        if missing:
+            wait = _seconds_of_jobs(missing) if seconds is None else seconds
+            if wait is None:
+                return {**_listed(_entries()), "endless": True}
+            _reserve(missing, who, why, wait)
+    return listed()
+
+
+def _reserve(names: list[str], who: str, why: str, seconds: int) -> None:
+    path = LEDGER.parent / RESERVATIONS
+    known = {each["name"]: {"who": each["who"], "why": each["why"]} for each in _planned()}
+    name = f"deploy_{time.time_ns()}"
+    # Known before it is there: a reservation that is not known would be nobody's.
+    _write({**known, name: {"who": who, "why": why}}, path)
+    _must(
+        "scontrol",
+        "create",
+        f"ReservationName={name}",
+        "Users=root",
+        "Flags=MAINT,IGNORE_JOBS",
+        f"StartTime=now+{seconds}seconds" if seconds else "StartTime=now",
+        "Duration=infinite",
+        f"Nodes={','.join(names)}",
+    )
+
+
+def end(names: list[str], jobs: list[str]) -> dict[str, list[str]]:
+    """Requeues those of the jobs that still are on nodes; those that cannot be requeued are cancelled."""
+    words = ("--noheader", "--all", "--states", _ON_A_NODE, "--nodelist", ",".join(names), "--format", "%i")
+    done: dict[str, list[str]] = {"requeued": [], "cancelled": []}
+    for job in _must("squeue", *words).split():
+        if job not in jobs:
+            continue
+        if _run("scontrol", "requeue", job)[1]:
+            done["requeued"].append(job)
+        else:
+            _must("scancel", job)
+            done["cancelled"].append(job)
+    return done
 
 
 def drain(names: list[str], who: str, why: str) -> dict[str, Any]:
@@ -209,6 +325,8 @@ def drain(names: list[str], who: str, why: str) -> dict[str, Any]:
         _write(entries)
         for name, reason in reasons.items():
             _set(name, "DRAIN", reason)
+        # The drain takes over from the reservation that prepared it.
+        _unplan(names, who, why)
         return _listed(entries)
 
 
@@ -242,12 +360,21 @@ def resume(names: list[str], who: str, why: str | None = None) -> dict[str, Any]
             if others and all(e.get("is_foreign") for e in others):
                 entries[:] = [e for e in entries if e not in others]
             released += mine
+        for each in _unplan(names, who, why):
+            of = {"who": each["who"], "why": each["why"], "since": each["start"]}
+            released += [{"node": node, **of} for node in each["nodes"]]
         return {**_listed(entries), "released": released, "resumed": resumed}
 
 
 def main(verb: str, arguments: dict[str, Any]) -> None:
     """Does what it is asked for and prints the answer as one line."""
-    verbs: dict[str, Callable[..., Any]] = {"listed": listed, "drain": drain, "resume": resume}
+    verbs: dict[str, Callable[..., Any]] = {
+        "listed": listed,
+        "plan": plan,
+        "drain": drain,
+        "end": end,
+        "resume": resume,
+    }
     try:
         answer = verbs[verb](**arguments)
     except UnknownError as problem:

@@ -109,6 +109,32 @@ def test_drains_of_a_node_are_kept_apart(cluster: Cluster) -> None:
     wait_for_job(cluster, job, "COMPLETED")
 
 
+def test_a_planned_drain_lets_short_jobs_start_and_no_long_ones(cluster: Cluster) -> None:
+    said = _node(cluster, "drain", "node2", "--reason", "firmware", "--within", "2h")
+    assert said.startswith("reserved from ")
+    long = submit(cluster, "-w node2 -t 180", "true")
+    short = submit(cluster, "-w node2 -t 5", "true")
+    wait_for_job(cluster, short, "COMPLETED")
+    assert job_state(cluster, long) == "PENDING"
+    assert "node2: your reservation is released" in _node(cluster, "resume", "node2")
+    assert "ReservationName" not in cluster.on("ctl1", "scontrol", "show", "reservation")
+    wait_for_job(cluster, long, "COMPLETED")
+
+
+def test_jobs_that_stand_in_the_way_are_named_and_requeued(cluster: Cluster) -> None:
+    job = submit(cluster, "-w node1 --requeue", UNTIL_TOLD)
+    wait_for_job(cluster, job, "RUNNING")
+    words = ("node", "drain", str(cluster.inventory), "node1", "--reason", "smoke", "--force")
+    assert f"{job} (alice) [would-lose-jobs]" in run(*DEPLOY, *words, expect=3).stderr
+    assert (job_state(cluster, job), cluster.node_states()["node1"]) == ("RUNNING", "mix")
+    said = run(*DEPLOY, *words, "--yes", "--wait")
+    assert f"requeued: {job}" in said.stderr
+    assert job_state(cluster, job) == "PENDING"
+    cluster.as_user("touch stop")
+    _node(cluster, "resume", "node1")
+    wait_for_job(cluster, job, "COMPLETED")
+
+
 def test_nodes_reboot_in_turn_and_stop_at_one_that_stays_away(cluster: Cluster) -> None:
     words = ("node", "reboot", str(cluster.inventory), "node[1-2]", "--reason", "kernel")
     job = submit(cluster, "-w node1", UNTIL_TOLD)

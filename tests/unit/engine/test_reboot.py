@@ -10,6 +10,7 @@ import pytest
 from deploy.engine import drains, fit
 from deploy.engine import reboot as module
 from deploy.engine.batches import Share, StoppedError
+from deploy.engine.drains import Way
 from deploy.engine.options import Options
 from deploy.errors import DeployError
 from deploy.run import drains as on_controller
@@ -91,7 +92,7 @@ def machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machines:
 
 def rebooted(tmp_path: Path, nodes: str = "node[1-2]") -> list[str]:
     inventory = write_site(tmp_path, SITE)
-    came = module.reboot(inventory, nodes, "kernel", Options(), most=Share(1), say=print)
+    came = module.reboot(inventory, nodes, "kernel", Options(), most=Share(1), way=Way(), say=print)
     return [node.name for node in came if not node.is_drained]
 
 
@@ -161,5 +162,5 @@ def test_the_controller_and_this_machine_are_not_rebooted(machines: Machines, tm
     )
     for node in ("ctl1", "here"):
         with pytest.raises(DeployError, match="node-not-alone"):
-            module.reboot(inventory, node, "kernel", Options(), most=Share(1), say=print)
+            module.reboot(inventory, node, "kernel", Options(), most=Share(1), way=Way(), say=print)
     assert machines.boots == {"node1": 1, "node2": 1}

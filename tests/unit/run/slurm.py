@@ -1,5 +1,10 @@
 """A Slurm that keeps one reason for each node, for the ledger of drains."""
 
+import re
+import time
+
+from ClusterShell.NodeSet import NodeSet
+
 
 class Slurm:
     """Nodes with states and reasons; a command of any other form than those few is an error."""
@@ -8,6 +13,9 @@ class Slurm:
         self.reasons = {"node1": "", "node2": "", "node3": ""}
         self.partitions: dict[str, str] = {}
         self.started: dict[str, str] = {}
+        self.reservations: dict[str, dict[str, str]] = {}
+        self.requeueable = True
+        self.ended: list[tuple[str, ...]] = []
         self.jobs = ""
         self.fails_at = ""
 
@@ -17,13 +25,38 @@ class Slurm:
                 return "".join(map(self._line, self.reasons)), True
             case ("squeue", *_):
                 return self.jobs, True
-            case ("scontrol", "update", name, state, *more):
+            case ("scontrol", "requeue", _) | ("scancel", _):
+                is_done = command[0] == "scancel" or self.requeueable
+                self.ended += [command] * is_done
+                return "", is_done
+            case ("scontrol", "show", "hostnames", folded):
+                return "\n".join(NodeSet(folded)), True
+            case ("scontrol", "update", name, state, *more) if name.startswith("NodeName="):
                 node = name.removeprefix("NodeName=")
                 if node == self.fails_at:
                     return "slurm_update error: Unable to contact slurm controller", False
                 self.reasons[node] = "".join(more).removeprefix("Reason=") if state == "State=DRAIN" else ""
                 return "", True
-        raise AssertionError(command)
+        return self._reservation(*command), True
+
+    def _reservation(self, *command: str) -> str:
+        match command:
+            case ("scontrol", "--oneliner", "show", "reservation"):
+                lines = [" ".join(f"{k}={v}" for k, v in it.items()) for it in self.reservations.values()]
+                return "\n".join(lines) or "No reservations in the system"
+            case ("scontrol", "create" | "update", name, *words):
+                made = self.reservations.setdefault(name.partition("=")[2], {})
+                made |= dict(word.split("=", 1) for word in (name, *words))
+                made["Nodes"] = str(NodeSet(made["Nodes"]))
+                seconds = re.fullmatch(r"now(?:\+(\d+)seconds)?", made["StartTime"])
+                if seconds:
+                    start = time.localtime(time.time() + int(seconds[1] or 0))
+                    made["StartTime"] = time.strftime("%Y-%m-%dT%H:%M:%S", start)
+            case ("scontrol", "delete", name):
+                del self.reservations[name.partition("=")[2]]
+            case _:
+                raise AssertionError(command)
+        return ""
 
     def _line(self, node: str) -> str:
         reason = self.reasons[node]

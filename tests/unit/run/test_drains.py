@@ -160,3 +160,62 @@ def test_a_reboot_of_deploys_waits_as_it_was_without_what_slurm_added(slurm: Slu
     assert _held(drains.listed()) == [("node1", "root", MAINTENANCE), ("node1", "alice", "fan")]
     drains.resume(["node1"], "alice")
     assert slurm.reasons["node1"] == MAINTENANCE
+
+
+def _reserved(slurm: Slurm) -> list[str]:
+    return [made["Nodes"] for made in slurm.reservations.values()]
+
+
+def test_a_plan_reserves_and_its_drain_takes_over(slurm: Slurm) -> None:
+    said = drains.plan(["node1", "node2"], "alice", "firmware", 7200)
+    (planned,) = said["planned"]
+    assert (planned["who"], planned["why"], planned["nodes"]) == ("alice", "firmware", ["node1", "node2"])
+    assert 7100 < planned["left"] <= 7200
+    assert ("Flags", "MAINT,IGNORE_JOBS") in slurm.reservations[planned["name"]].items()
+    drains.plan(["node1", "node2"], "alice", "firmware", 60)
+    assert (len(slurm.reservations), _held(drains.listed())) == (1, [])
+    drains.drain(["node1"], "alice", "firmware")
+    assert _reserved(slurm) == ["node2"]
+    drains.drain(["node2"], "alice", "firmware")
+    assert (_reserved(slurm), len(_held(drains.listed()))) == ([], 2)
+
+
+def test_a_resume_releases_ones_own_reservations(slurm: Slurm) -> None:
+    drains.plan(["node1", "node2"], "alice", "firmware", 7200)
+    drains.plan(["node1"], "bob", "cables", 7200)
+    slurm.reservations["course"] = {"ReservationName": "course", "Nodes": "node1", "StartTime": "x"}
+    said = drains.resume(["node1", "node3"], "alice")
+    assert [(entry["node"], entry["why"]) for entry in said["released"]] == [("node1", "firmware")]
+    assert _reserved(slurm) == ["node2", "node1", "node1"]
+    assert drains.resume(["node2"], "alice", "something else")["released"] == []
+    assert drains.resume(["node2"], "alice")["resumed"] == []
+    assert _reserved(slurm) == ["node1", "node1"]
+
+
+@pytest.mark.parametrize(
+    ("jobs", "seconds"),
+    [
+        ("", 0),
+        ("10:00|5:30\n1:00:00|0:10\n", 330),
+        ("1-00:00:00|1-02:00:01\n", 93601),
+        ("UNLIMITED|UNLIMITED\n", None),
+        ("10:00|INVALID\n", None),
+    ],
+)
+def test_a_node_is_idle_when_the_last_of_its_jobs_must_end(
+    slurm: Slurm, jobs: str, seconds: int | None
+) -> None:
+    slurm.jobs = jobs
+    said = drains.plan(["node1"], "alice", "firmware", None)
+    if seconds is None:
+        assert (said.get("endless"), slurm.reservations) == (True, {})
+    else:
+        assert seconds - 5 <= said["planned"][0]["left"] <= seconds
+
+
+def test_only_jobs_that_were_agreed_on_end(slurm: Slurm) -> None:
+    slurm.jobs = "17\n18_3\n19\n"
+    assert drains.end(["node1"], ["17", "18_3", "20"]) == {"requeued": ["17", "18_3"], "cancelled": []}
+    slurm.requeueable = False
+    assert drains.end(["node1"], ["19"]) == {"requeued": [], "cancelled": ["19"]}
+    assert slurm.ended[-1] == ("scancel", "19")
