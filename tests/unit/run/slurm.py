@@ -32,12 +32,14 @@ class Slurm:
             case ("scontrol", "show", "hostnames", folded):
                 return "\n".join(NodeSet(folded)), True
             case ("scontrol", "update", name, state, *more) if name.startswith("NodeName="):
-                node = name.removeprefix("NodeName=")
-                if node == self.fails_at:
-                    return "slurm_update error: Unable to contact slurm controller", False
-                self.reasons[node] = "".join(more).removeprefix("Reason=") if state == "State=DRAIN" else ""
-                return "", True
+                return self._update(name.removeprefix("NodeName="), state, "".join(more))
         return self._reservation(*command), True
+
+    def _update(self, node: str, state: str, reason: str) -> tuple[str, bool]:
+        if node == self.fails_at:
+            return "slurm_update error: Unable to contact slurm controller", False
+        self.reasons[node] = reason.removeprefix("Reason=") if state == "State=DRAIN" else ""
+        return "", True
 
     def _reservation(self, *command: str) -> str:
         match command:
