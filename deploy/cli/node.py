@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from deploy.cli.consent import ask_to_go_on, go_on
+from deploy.cli.consent import ask_to_go_on, confirm_host_key, go_on
+from deploy.cli.displays import Output, choose_display
 from deploy.cli.parameters import (
     AsData,
     AskPass,
@@ -25,6 +26,7 @@ from deploy.engine import reboot as rebooting
 from deploy.engine.batches import share
 from deploy.engine.drains import Way, seconds
 from deploy.engine.options import Options
+from deploy.engine.replace import Asked, refuse_rename, replace_node
 from deploy.errors import ExitCode, error, shown_path
 from deploy.show.drains import as_json, back_lines, drained_lines, node_lines, released_lines
 
@@ -159,6 +161,63 @@ def reboot(
     way = _way(within, force, yes, when_idle)
     came = rebooting.reboot(inventory, nodes, reason, options, most=share(batch), way=way, say=say)
     typer.echo("\n".join(back_lines(came, "rebooted")))
+
+
+@node_app.command()
+def replace(
+    inventory: Inventory,
+    node: Annotated[str, typer.Argument(metavar="NODE", help="Its name in the inventory, which stays.")],
+    *,
+    fingerprint: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SHA256:...", help="Of its new host key, read at its console; else you are asked."
+        ),
+    ] = None,
+    reason: Annotated[str, typer.Option("--reason", "-r", help="Why, for whoever finds it drained.")] = "new",
+    within: Within = None,
+    when_idle: WhenIdle = False,
+    force: Force = False,
+    yes: Yes = False,
+    user: User = None,
+    private_key: PrivateKey = None,
+    extra: ExtraVariables = None,
+    vault_password_file: VaultPasswordFile = None,
+    output: Annotated[
+        Output | None, typer.Option(help="live on a terminal, else plain; jsonl for programs.")
+    ] = None,
+) -> None:
+    """Take a new machine, or one that was installed anew, into service under a node's name.
+
+    It is drained first, if it is not. Its host key is accepted when it is the one of --fingerprint or the one
+    that you confirm; its entry in hardware.yml is read anew; then it is converged, as by `deploy cluster
+    --limit`, registers with Slurm, passes its health check, and is in service again. Where one of this fails
+    it stays drained with the reason, and the same command goes on.
+
+    Examples:
+      deploy node replace inventory.ini node3
+      deploy node replace inventory.ini node3 --fingerprint SHA256:qwGuXR5C1x6eGTaHs7nxTRv+hR1Zi0sMDI5YBkQyBWk
+
+    """
+    options = _options(user, private_key, extra, vault_password_file)
+    asked = Asked(reason, _way(within, force, yes, when_idle), fingerprint, confirm_host_key, ask_to_go_on)
+    came = replace_node(inventory, node, asked, options, display=choose_display(output, options), say=say)
+    typer.echo("\n".join(back_lines([came], "replaced")))
+
+
+@node_app.command()
+def rename(
+    inventory: Inventory,
+    node: Annotated[str, typer.Argument(metavar="NODE", help="Its name.")],
+    new: Annotated[str, typer.Argument(metavar="NEW", help="The name that it shall have.")],
+) -> None:
+    """Say why no node is renamed, and what to do instead. Changes nothing.
+
+    Examples:
+      deploy node rename inventory.ini node3 gpu3
+
+    """
+    raise refuse_rename(inventory, node, new)
 
 
 @node_app.command("list")

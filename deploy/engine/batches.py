@@ -155,13 +155,13 @@ def in_batches(
         batch = _next(ledger, left, done, most, work)
         left = tuple(node for node in left if node not in batch)
         try:
-            bad = _go_through(ledger, batch, work, say)
+            bad, found = _go_through(ledger, batch, work, say)
         except DeployError as problem:
             course = Course(done, {}, (*batch, *left))
             raise StoppedError(course, work, *problem.findings, exit_code=problem.exit_code) from None
         done += tuple(node for node in batch if node not in bad)
         if bad:
-            raise StoppedError(Course(done, bad, left), work, exit_code=ExitCode.FAILED)
+            raise StoppedError(Course(done, bad, left), work, *found, exit_code=ExitCode.FAILED)
     return ledger.nodes(done)
 
 
@@ -189,8 +189,14 @@ def _next(
     raise StoppedError(Course(done, {}, left), work, short, exit_code=ExitCode.FAILED)
 
 
-def _go_through(ledger: Ledger, batch: tuple[str, ...], work: Work, say: Callable[[str], None]) -> Bad:
-    """Drains a batch, waits, acts, checks, releases what is good; gives what is bad and stays drained."""
+def _go_through(
+    ledger: Ledger, batch: tuple[str, ...], work: Work, say: Callable[[str], None]
+) -> tuple[Bad, tuple[Finding, ...]]:
+    """Drains a batch, waits, acts, checks, releases what is good; gives what is bad and stays drained.
+
+    Findings are those with which the work itself ended.
+    """
+    found: tuple[Finding, ...] = ()
     try:
         ledger.emptied(batch, work.why, work.way, say)
     except BaseException:
@@ -203,7 +209,7 @@ def _go_through(ledger: Ledger, batch: tuple[str, ...], work: Work, say: Callabl
         bad = dict(work.act(batch))
         bad |= work.check(tuple(node for node in batch if node not in bad))
     except DeployError as problem:
-        bad = dict.fromkeys(batch, problem.findings[0].message)
+        bad, found = dict.fromkeys(batch, problem.findings[0].message), problem.findings
     except BaseException:
         _hold(ledger, dict.fromkeys(batch, f"{work.what} was interrupted"), work)
         raise
@@ -211,11 +217,10 @@ def _go_through(ledger: Ledger, batch: tuple[str, ...], work: Work, say: Callabl
     good = [node for node in batch if node not in bad]
     if good:
         ledger.release(good, work.why)
-    return bad
+    return bad, found
 
 
 def _hold(ledger: Ledger, bad: Bad, work: Work) -> None:
     """Bad nodes are drained for what is wrong with them, no more for the work."""
     for node, why in bad.items():
-        ledger.drain([node], reason(f"{work.why}: {why}"))
-        ledger.release([node], work.why)
+        ledger.hold(node, work.why, reason(f"{work.why}: {why}"))

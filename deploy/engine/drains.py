@@ -260,6 +260,10 @@ class Ledger:
             )
         return [job.partition(" ")[0] for job in jobs]
 
+    def hold(self, name: str, why: str, instead: str) -> None:
+        """A node that ``drain`` drained for a reason stays so for another, until the first is released."""
+        self.ask("hold", [name], {"names": [name], "who": _who(), "why": why, "instead": instead})
+
     def release(self, names: Collection[str], why: str) -> Released:
         """Releases the drains that ``drain`` made for this reason, and no other."""
         return _released(self.ask("resume", names, {"names": [*names], "who": _who(), "why": why}), names)

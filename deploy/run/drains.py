@@ -330,22 +330,47 @@ def drain(names: list[str], who: str, why: str) -> dict[str, Any]:
         return _listed(entries)
 
 
+def _own(entries: list[dict[str, Any]], name: str, who: str, why: str | None) -> list[dict[str, Any]]:
+    """The entries of a node that ``who`` made, for that reason or, without one, for any."""
+    return [
+        e
+        for e in entries
+        if (e["node"], e["who"]) == (name, who)
+        and not e.get("is_foreign")
+        and why in {None, e["why"], e.get("of")}
+    ]
+
+
+def hold(names: list[str], who: str, why: str, instead: str) -> dict[str, Any]:
+    """Nodes that were drained for a reason stay so for another: what went wrong with it.
+
+    The new one is released where ``why`` is. Raises UnknownError.
+    """
+    with _ledger(names) as (entries, nodes):
+        shown = {}
+        for name in names:
+            mine = _own(entries, name, who, why)
+            entry = {"node": name, "who": who, "why": instead, "of": why, "since": int(time.time())}
+            entries[:] = [e for e in entries if e not in mine] + [entry]
+            is_ours = any(is_shown(words(each), nodes[name]["reason"]) for each in mine)
+            if is_ours or "DRAIN" not in nodes[name]["states"]:
+                shown[name] = words(entry)
+        _write(entries)
+        for name, reason in shown.items():
+            _set(name, "DRAIN", reason)
+        return _listed(entries)
+
+
 def resume(names: list[str], who: str, why: str | None = None) -> dict[str, Any]:
     """Releases the drains that ``who`` made of nodes; a node that nothing else holds is resumed.
 
-    With ``why`` only those for that reason. ``released`` are the entries, ``resumed`` the nodes. Raises
-    UnknownError, and then none was.
+    With ``why`` only those for that reason, and what ``hold`` made of them. ``released`` are the entries,
+    ``resumed`` the nodes. Raises UnknownError, and then none was.
     """
     with _ledger(names) as (entries, nodes):
         released, resumed = [], []
         for name in names:
-            mine = [
-                e
-                for e in entries
-                if (e["node"], e["who"]) == (name, who)
-                and not e.get("is_foreign")
-                and why in {None, e["why"]}
-            ]
+            mine = _own(entries, name, who, why)
             others = [e for e in entries if e["node"] == name and e not in mine]
             if not mine:
                 continue
@@ -373,6 +398,7 @@ def main(verb: str, arguments: dict[str, Any]) -> None:
         "plan": plan,
         "drain": drain,
         "end": end,
+        "hold": hold,
         "resume": resume,
     }
     try:

@@ -162,6 +162,32 @@ def test_nodes_reboot_in_turn_and_stop_at_one_that_stays_away(cluster: Cluster) 
     wait_until("all nodes are idle", lambda: set(cluster.node_states().values()) == {"idle"}, seconds=120)
 
 
+def test_a_node_that_was_installed_anew_is_taken_by_its_fingerprint(cluster: Cluster) -> None:
+    contract = cluster.directory / "hardware.yml"
+    before = contract.read_text()
+    contract.write_text(re.sub(r"(node2:\n(?:  .*\n)*?  cpus: )\d+", r"\g<1>1", before))
+    assert contract.read_text() != before
+    key = "/etc/ssh/ssh_host_ed25519_key"
+    new = f"rm {key}*; ssh-keygen -q -t ed25519 -N '' -f {key}; systemctl restart ssh"
+    cluster.on("node2", "sh", "-c", f"{new}; rm -r /var/lib/deploy /etc/munge/munge.key")
+    words = ("node", "replace", str(cluster.inventory), "node2")
+    said = run(*DEPLOY, *words, "--fingerprint", f"SHA256:{'A' * 43}", expect=1).stderr
+    assert "node2: it has other host keys than SHA256:AAAA" in said
+    assert (contract.read_text() == before, _states(cluster, "node2")) == (False, {"drain"})
+    fingerprint = cluster.on("node2", "ssh-keygen", "-lf", f"{key}.pub").split()[1]
+    came = run(*DEPLOY, *words, "--fingerprint", fingerprint, "--output", "plain", seconds=900).stdout
+    assert came.splitlines()[-1] == "replaced: node2"
+    assert contract.read_text() == before
+    assert _states(cluster, "node2") == {"idle"}
+    assert cluster.as_user("srun --quiet -w node2 hostname").strip() == "node2"
+    said = run(*DEPLOY, "node", "rename", str(cluster.inventory), "node2", "node9", expect=2).stderr
+    assert "node-not-renamed" in said
+
+
+def _states(cluster: Cluster, node: str) -> set[str]:
+    return {cluster.node_states()[node]}
+
+
 def _node(cluster: Cluster, verb: str, *words: str, expect: int = 0) -> str:
     """`deploy node`."""
     return run(*DEPLOY, "node", verb, str(cluster.inventory), *words, expect=expect).stdout

@@ -120,6 +120,7 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cluster:
         "listed": on_controller.listed,
         "drain": on_controller.drain,
         "resume": on_controller.resume,
+        "hold": on_controller.hold,
     }
 
     def ask(questions: Mapping[str, Any], *_: object, **__: object) -> dict[str, Any]:
@@ -174,6 +175,20 @@ def test_the_first_bad_batch_stops_it(cluster: Cluster, is_found_by_check: bool)
         "not begun, and as they were: node3 [batch-stopped]\n"
         "  -> put node2 right, then: again node[2-3]"
     )
+
+
+def test_the_same_again_releases_what_went_wrong_before(cluster: Cluster) -> None:
+    on_controller.drain(["node3"], "alice", "reboot: kernel: by hand")
+    cluster.bad = {"node2": "it did not come back"}
+    for _ in range(2):
+        with pytest.raises(StoppedError):
+            cluster.go()
+    assert [why for node, _, why in cluster.held if node == "node2"] == [
+        "reboot: kernel: it did not come back"
+    ]
+    cluster.bad = {}
+    assert cluster.go() == ["node3"]
+    assert cluster.held == [("node3", "alice", "reboot: kernel: by hand")]
 
 
 def test_good_nodes_of_a_bad_batch_are_released(cluster: Cluster) -> None:

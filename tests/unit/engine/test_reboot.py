@@ -80,6 +80,7 @@ def machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machines:
         "listed": on_controller.listed,
         "drain": on_controller.drain,
         "resume": on_controller.resume,
+        "hold": on_controller.hold,
     }
 
     def ask(questions: Mapping[str, Any], *_: object, **__: object) -> dict[str, Any]:

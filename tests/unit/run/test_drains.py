@@ -219,3 +219,18 @@ def test_only_jobs_that_were_agreed_on_end(slurm: Slurm) -> None:
     slurm.requeueable = False
     assert drains.end(["node1"], ["19"]) == {"requeued": [], "cancelled": ["19"]}
     assert slurm.ended[-1] == ("scancel", "19")
+
+
+def test_what_is_held_instead_is_shown_where_the_first_reason_was(slurm: Slurm) -> None:
+    drains.drain(["node1", "node2"], "alice", "reboot")
+    drains.drain(["node2"], "bob", "fan")
+    slurm.reasons["node3"] = "bad disk"
+    drains.drain(["node3"], "alice", "reboot")
+    drains.hold(["node1", "node2", "node3"], "alice", "reboot", "reboot: no answer")
+    assert slurm.reasons == {
+        "node1": "deploy: reboot: no answer (alice)",
+        "node2": "deploy: fan (bob)",
+        "node3": "bad disk",
+    }
+    said = drains.resume(["node1", "node2", "node3"], "alice", "reboot")
+    assert (said["resumed"], _held(said)) == (["node1"], [("node2", "bob", "fan")])
