@@ -24,6 +24,7 @@ from deploy.cli.verbs import plain_typer
 from deploy.engine import departure, drains
 from deploy.engine import reboot as rebooting
 from deploy.engine.batches import share
+from deploy.engine.departure import Wanted
 from deploy.engine.drains import Way, seconds
 from deploy.engine.options import Options
 from deploy.engine.replace import Asked, refuse_rename, replace_node
@@ -277,6 +278,11 @@ def remove(
     gone: Annotated[
         bool, typer.Option("--gone", help="Only forget it: the machine is no more, or was installed anew.")
     ] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait for the jobs that run there.")] = False,
+    within: Within = None,
+    when_idle: WhenIdle = False,
+    force: Force = False,
+    yes: Yes = False,
     user: User = None,
     private_key: PrivateKey = None,
     ask_pass: AskPass = False,
@@ -285,21 +291,29 @@ def remove(
 ) -> None:
     """Take from a machine what makes it a member of the cluster, and forget it.
 
-    First delete its line in the inventory, then type `deploy cluster`, which takes it from Slurm and names it
-    until this was done. This stops and disables Slurm's daemons and munge there, and removes the cluster's
-    munge key, slurmdbd's password and deploy's records. A machine on which jobs run is left as it is. Whoever
-    may have copied the key is shut out by `deploy cluster --new-secrets`.
+    A compute node is drained first; with --wait, --within, --when-idle and --force its jobs are waited for or
+    ended, else it is left as it is while it has any. Then Slurm's daemons and munge are stopped and disabled
+    there, and the cluster's munge key, slurmdbd's password and deploy's records removed. The lines of the
+    inventory that name it are told, for you to delete; the `deploy cluster` after that takes it from Slurm,
+    the hosts files and monitoring. Of a host whose lines are deleted already, the same is taken.
+    Whoever may have copied the key is shut out by `deploy cluster --new-secrets`.
 
     Examples:
-      deploy node remove inventory.ini node3
+      deploy node remove inventory.ini node3 --wait
       deploy node remove inventory.ini node3 --gone
 
     """
     password = ask_password("SSH", is_wanted=ask_pass)
     options = _options(user, private_key, extra, vault_password_file, password)
-    done = departure.remove(inventory, node, options, say, is_gone=gone)
-    for what in done:
+    way = _way(within, force, yes, when_idle)
+    wanted = Wanted(is_gone=gone, waits=wait or way != Way(), way=way)
+    removed = departure.remove(inventory, node, options, say, wanted)
+    for what in removed.done:
         typer.echo(f"{node}: no more {what}")
+    if removed.lines:
+        typer.echo(f"{node}: drained. Delete it from {', '.join(removed.lines)}")
+        typer.echo(f"  -> then: deploy cluster {shown_path(inventory)}")
     again = f"deploy cluster {shown_path(inventory)} --new-secrets"
-    has_key = f"forgotten. Whoever has its disk has the cluster's munge key; to replace it: {again}"
-    typer.echo(f"{node}: {has_key if gone else f'forgotten; {_STAYS}'}")
+    has_key = f"Whoever has its disk has the cluster's munge key; to replace it: {again}"
+    what = "out of the cluster" if removed.lines else "forgotten"
+    typer.echo(f"{node}: {what}. {has_key}" if gone else f"{node}: {what}; {_STAYS}")

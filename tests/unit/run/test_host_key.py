@@ -1,6 +1,5 @@
 """Host keys of machines: what one offers, what is known, what is accepted."""
 
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -9,8 +8,6 @@ import pytest
 from deploy.run import host_key
 from deploy.run.host_key import HostKey
 from deploy.run.ssh import Unanswered
-
-pytestmark = pytest.mark.skipif(not shutil.which("ssh-keygen"), reason="no OpenSSH here")
 
 
 def _key(place: Path, name: str) -> tuple[HostKey, str]:
