@@ -1,4 +1,4 @@
-"""Asks before jobs are lost."""
+"""Asks before jobs are lost, and before a new host key is believed."""
 
 import signal
 import sys
@@ -10,12 +10,21 @@ _WORD = "yes"
 
 def ask_to_go_on() -> bool:
     """Whether the admin types yes; where there is no terminal, nobody does."""
+    return _is_yes("Jobs would be lost")
+
+
+def confirm_host_key(node: str, fingerprint: str) -> bool:
+    """Whether the admin knows the new host key of a node."""
+    return _is_yes(f"{node} has a new host key, {fingerprint}. Compare it with its console's")
+
+
+def _is_yes(question: str) -> bool:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return False
     # A run turns Ctrl-C into an order to Ansible; here it means no.
     order = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        answer = typer.prompt(f"Jobs would be lost. Type {_WORD} to go on", default="no", show_default=False)
+        answer = typer.prompt(f"{question}. Type {_WORD} to go on", default="no", show_default=False)
     finally:
         signal.signal(signal.SIGINT, order)
     return str(answer).strip().lower() == _WORD

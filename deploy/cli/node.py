@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from deploy.cli.consent import ask_to_go_on, confirm_host_key, go_on
+from deploy.cli.displays import Output, choose_display
 from deploy.cli.parameters import (
     AsData,
     AskPass,
@@ -20,13 +22,37 @@ from deploy.cli.parameters import (
 )
 from deploy.cli.verbs import plain_typer
 from deploy.engine import departure, drains
+from deploy.engine import reboot as rebooting
+from deploy.engine.batches import share
+from deploy.engine.departure import Wanted
+from deploy.engine.drains import Way, seconds
 from deploy.engine.options import Options
-from deploy.errors import ExitCode, shown_path
-from deploy.show.drains import as_json, drained_lines, node_lines, released_lines
+from deploy.engine.replace import Asked, refuse_rename, replace_node
+from deploy.errors import ExitCode, error, shown_path
+from deploy.show.drains import as_json, back_lines, drained_lines, node_lines, released_lines
 
 node_app = plain_typer(no_args_is_help=True, help="Nodes out of service and back; machines that leave.")
 
 Nodes = Annotated[str, typer.Argument(metavar="NODES", help="As Slurm writes them: node1, 'node[1-4,7]'.")]
+
+Batch = Annotated[
+    str,
+    typer.Option(
+        metavar="SHARE",
+        help="How much at once: nodes (2), or of each partition (10%), what else is out counted.",
+    ),
+]
+
+Within = Annotated[
+    str | None,
+    typer.Option(metavar="TIME", help="Drain in 90m, 2h, 1d; until then only jobs start that end by then."),
+]
+WhenIdle = Annotated[
+    bool,
+    typer.Option("--when-idle", help="Drain when the jobs that are there end; shorter ones still start."),
+]
+Force = Annotated[bool, typer.Option("--force", help="Name the jobs there, ask, and requeue or cancel them.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="With --force: ask nothing.")]
 
 _STAYS = "accounts, files and packages stay there: install the machine anew where it shall serve others"
 
@@ -37,7 +63,13 @@ def drain(
     nodes: Nodes,
     *,
     reason: Annotated[str, typer.Option("--reason", "-r", help="Why, for whoever finds the node drained.")],
-    wait: Annotated[bool, typer.Option("--wait", help="Return when no job runs there any more.")] = False,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Return when they are drained and no job runs there.")
+    ] = False,
+    within: Within = None,
+    when_idle: WhenIdle = False,
+    force: Force = False,
+    yes: Yes = False,
     user: User = None,
     private_key: PrivateKey = None,
     extra: ExtraVariables = None,
@@ -48,18 +80,24 @@ def drain(
     The controller keeps who drained a node, why and since when. Several drains of one node are kept apart,
     also from those of its health check and of a reboot: it is in service again when all are released.
 
+    With --within and --when-idle a reservation of Slurm's comes first: until it begins, jobs start there that
+    end before. With --wait the drain takes over when its time has come; without, the reservation alone keeps
+    jobs away from then on. `deploy node resume` takes back either.
+
+    With --force the jobs that would be lost are named, and after a typed yes requeued, or cancelled where
+    they cannot be.
+
     Examples:
       deploy node drain inventory.ini node3 --reason 'replace DIMM A3'
-      deploy node drain inventory.ini 'node[1-4]' --reason 'firmware' --wait
+      deploy node drain inventory.ini 'node[1-4]' --reason 'firmware' --within 2h --wait
+      deploy node drain inventory.ini node3 --reason 'smoke' --force
 
     """
-    options = _options(user, private_key, extra, vault_password_file)
-
-    def tell(waiting: tuple[drains.Node, ...]) -> None:
-        jobs = sum(len(node.jobs) for node in waiting)
-        say(f"{jobs} job{'s' * (jobs != 1)} on {sum(bool(node.jobs) for node in waiting)} of the nodes")
-
-    drained = drains.drain(inventory, nodes, reason, options, tell=tell if wait else None)
+    options, way = (
+        _options(user, private_key, extra, vault_password_file),
+        _way(within, force, yes, when_idle),
+    )
+    drained = drains.drain(inventory, nodes, reason, options, way=way, say=say, waits=wait)
     typer.echo("\n".join(drained_lines(drained)))
 
 
@@ -91,6 +129,98 @@ def resume(
         raise typer.Exit(ExitCode.FAILED)
 
 
+@node_app.command()
+def reboot(
+    inventory: Inventory,
+    nodes: Nodes,
+    *,
+    reason: Annotated[str, typer.Option("--reason", "-r", help="Why, for whoever finds a node drained.")],
+    batch: Batch = "1",
+    within: Within = None,
+    when_idle: WhenIdle = False,
+    force: Force = False,
+    yes: Yes = False,
+    user: User = None,
+    private_key: PrivateKey = None,
+    extra: ExtraVariables = None,
+    vault_password_file: VaultPasswordFile = None,
+) -> None:
+    """Reboot nodes in batches, each drained first, and back in service when it is well.
+
+    A batch is drained, waits for its jobs, reboots, boots anew, registers with Slurm and passes its health
+    check; then its nodes are released and the next batch begins. A node that does not come back within its
+    reboot_timeout_minutes stays drained with the reason, and nothing more is begun.
+
+    Exit code 1: a batch was not good. Nodes that others drained are rebooted, and stay drained.
+
+    Examples:
+      deploy node reboot inventory.ini node3 --reason 'new kernel'
+      deploy node reboot inventory.ini 'node[1-64]' --batch 10% --reason 'new kernel'
+
+    """
+    options = _options(user, private_key, extra, vault_password_file)
+    way = _way(within, force, yes, when_idle)
+    came = rebooting.reboot(inventory, nodes, reason, options, most=share(batch), way=way, say=say)
+    typer.echo("\n".join(back_lines(came, "rebooted")))
+
+
+@node_app.command()
+def replace(
+    inventory: Inventory,
+    node: Annotated[str, typer.Argument(metavar="NODE", help="Its name in the inventory, which stays.")],
+    *,
+    fingerprint: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SHA256:...", help="Of its new host key, read at its console; else you are asked."
+        ),
+    ] = None,
+    reason: Annotated[str, typer.Option("--reason", "-r", help="Why, for whoever finds it drained.")] = "new",
+    within: Within = None,
+    when_idle: WhenIdle = False,
+    force: Force = False,
+    yes: Yes = False,
+    user: User = None,
+    private_key: PrivateKey = None,
+    extra: ExtraVariables = None,
+    vault_password_file: VaultPasswordFile = None,
+    output: Annotated[
+        Output | None, typer.Option(help="live on a terminal, else plain; jsonl for programs.")
+    ] = None,
+) -> None:
+    """Take a new machine, or one that was installed anew, into service under a node's name.
+
+    It is drained first, if it is not. Its host key is accepted when it is the one of --fingerprint or the one
+    that you confirm; its entry in hardware.yml is read anew; then it is converged, as by `deploy cluster
+    --limit`, registers with Slurm, passes its health check, and is in service again. Where one of this fails
+    it stays drained with the reason, and the same command goes on.
+
+    Examples:
+      deploy node replace inventory.ini node3
+      deploy node replace inventory.ini node3 --fingerprint SHA256:qwGuXR5C1x6eGTaHs7nxTRv+hR1Zi0sMDI5YBkQyBWk
+
+    """
+    options = _options(user, private_key, extra, vault_password_file)
+    asked = Asked(reason, _way(within, force, yes, when_idle), fingerprint, confirm_host_key, ask_to_go_on)
+    came = replace_node(inventory, node, asked, options, display=choose_display(output, options), say=say)
+    typer.echo("\n".join(back_lines([came], "replaced")))
+
+
+@node_app.command()
+def rename(
+    inventory: Inventory,
+    node: Annotated[str, typer.Argument(metavar="NODE", help="Its name.")],
+    new: Annotated[str, typer.Argument(metavar="NEW", help="The name that it shall have.")],
+) -> None:
+    """Say why no node is renamed, and what to do instead. Changes nothing.
+
+    Examples:
+      deploy node rename inventory.ini node3 gpu3
+
+    """
+    raise refuse_rename(inventory, node, new)
+
+
 @node_app.command("list")
 def list_nodes(
     inventory: Inventory,
@@ -110,6 +240,18 @@ def list_nodes(
     """
     nodes = drains.listed(inventory, _options(user, private_key, extra, vault_password_file))
     typer.echo(json.dumps(as_json(nodes), indent=1) if as_data else "\n".join(node_lines(nodes, time.time())))
+
+
+def _way(within: str | None, force: bool, yes: bool, when_idle: bool) -> Way:  # noqa: FBT001 - as typed
+    if (within is not None) + when_idle + force > 1 or (yes and not force):
+        raise error(
+            "invalid-option",
+            "of --within, --when-idle and --force only one says when; --yes belongs to --force",
+            where="--yes" if yes and not force else "--within",
+            hint="deploy node drain --help",
+        )
+    agrees = go_on if yes else ask_to_go_on
+    return Way(seconds(within) if within else None, is_when_idle=when_idle, agrees=agrees if force else None)
 
 
 def _options(
@@ -136,6 +278,11 @@ def remove(
     gone: Annotated[
         bool, typer.Option("--gone", help="Only forget it: the machine is no more, or was installed anew.")
     ] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait for the jobs that run there.")] = False,
+    within: Within = None,
+    when_idle: WhenIdle = False,
+    force: Force = False,
+    yes: Yes = False,
     user: User = None,
     private_key: PrivateKey = None,
     ask_pass: AskPass = False,
@@ -144,21 +291,29 @@ def remove(
 ) -> None:
     """Take from a machine what makes it a member of the cluster, and forget it.
 
-    First delete its line in the inventory, then type `deploy cluster`, which takes it from Slurm and names it
-    until this was done. This stops and disables Slurm's daemons and munge there, and removes the cluster's
-    munge key, slurmdbd's password and deploy's records. A machine on which jobs run is left as it is. Whoever
-    may have copied the key is shut out by `deploy cluster --new-secrets`.
+    A compute node is drained first; with --wait, --within, --when-idle and --force its jobs are waited for or
+    ended, else it is left as it is while it has any. Then Slurm's daemons and munge are stopped and disabled
+    there, and the cluster's munge key, slurmdbd's password and deploy's records removed. The lines of the
+    inventory that name it are told, for you to delete; the `deploy cluster` after that takes it from Slurm,
+    the hosts files and monitoring. Of a host whose lines are deleted already, the same is taken.
+    Whoever may have copied the key is shut out by `deploy cluster --new-secrets`.
 
     Examples:
-      deploy node remove inventory.ini node3
+      deploy node remove inventory.ini node3 --wait
       deploy node remove inventory.ini node3 --gone
 
     """
     password = ask_password("SSH", is_wanted=ask_pass)
     options = _options(user, private_key, extra, vault_password_file, password)
-    done = departure.remove(inventory, node, options, say, is_gone=gone)
-    for what in done:
+    way = _way(within, force, yes, when_idle)
+    wanted = Wanted(is_gone=gone, waits=wait or way != Way(), way=way)
+    removed = departure.remove(inventory, node, options, say, wanted)
+    for what in removed.done:
         typer.echo(f"{node}: no more {what}")
+    if removed.lines:
+        typer.echo(f"{node}: drained. Delete it from {', '.join(removed.lines)}")
+        typer.echo(f"  -> then: deploy cluster {shown_path(inventory)}")
     again = f"deploy cluster {shown_path(inventory)} --new-secrets"
-    has_key = f"forgotten. Whoever has its disk has the cluster's munge key; to replace it: {again}"
-    typer.echo(f"{node}: {has_key if gone else f'forgotten; {_STAYS}'}")
+    has_key = f"Whoever has its disk has the cluster's munge key; to replace it: {again}"
+    what = "out of the cluster" if removed.lines else "forgotten"
+    typer.echo(f"{node}: {what}. {has_key}" if gone else f"{node}: {what}; {_STAYS}")

@@ -1,35 +1,90 @@
 """What ``deploy node remove`` does: a host that left the inventory leaves the cluster, too."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from deploy.engine.alone import alone
+from deploy.engine.drains import Ledger, Way
+from deploy.engine.fit import Nodes
 from deploy.engine.members import Members
 from deploy.engine.options import Options
 from deploy.engine.run import Run, opened
-from deploy.errors import ExitCode, error, shown_path
+from deploy.errors import DeployError, ExitCode, error, shown_path
 from deploy.run.journal import state_directory
 from deploy.run.lock import site_lock
 from deploy.run.ssh import Unanswered
 from deploy.site.inventory import Host, Site
+from deploy.site.origin import host_lines
+
+_WHY = "remove"
+
+
+@dataclass(frozen=True)
+class Removed:
+    """What was ``done``; for a node that the inventory still has, the ``lines`` that name it there."""
+
+    done: tuple[str, ...]
+    lines: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """How a host leaves: it ``is_gone``, and only forgotten; or it loses its jobs, which are waited for."""
+
+    is_gone: bool = False
+    waits: bool = False
+    way: Way = field(default_factory=Way)
 
 
 def remove(
-    inventory: Path, name: str, options: Options, say: Callable[[str], None], *, is_gone: bool
-) -> list[str]:
-    """What was taken from a host that left; where it ``is_gone``, it is only forgotten.
+    inventory: Path, name: str, options: Options, say: Callable[[str], None], wanted: Wanted
+) -> Removed:
+    """Takes from a host what makes it a member of the cluster.
 
+    A compute node that the inventory still has is drained first; the inventory itself is never edited.
     ``say`` hears of a lock that was lost. Raises DeployError, and then nothing was forgotten.
     """
-    with (
-        opened(inventory, options, needs_ansible=False) as run,
-        site_lock(state_directory(run.site.directory)),
-    ):
-        _refuse_member(run.site, name)
-        # A controller that could not be asked for its lock is not asked for its list either, and ends this.
-        with alone(replace(run, say=say), lambda _: None, is_needed=True):
-            return _remove(run, name, is_gone=is_gone)
+    with opened(inventory, options, needs_ansible=False) as run:
+        site = run.site
+        is_member = name in {host.name for host in site.cluster}
+        if is_member:
+            _empty(run, name, wanted, say)
+        with (
+            site_lock(state_directory(site.directory)),
+            # A controller that could not be asked for its lock is not asked for its list either.
+            alone(replace(run, say=say), lambda _: None, is_needed=True),
+        ):
+            if not is_member:
+                return Removed(tuple(_remove(run, name, is_gone=wanted.is_gone)))
+            done = [] if wanted.is_gone else _leave(run.members, site, site.hosts[name])
+    return Removed(tuple(done), (*host_lines(site.inventory, name), *_host_vars(site, name)))
+
+
+def _empty(run: Run, name: str, wanted: Wanted, say: Callable[[str], None]) -> None:
+    """Drains a node that is to leave. Raises DeployError ``node-has-jobs`` where nobody waits for them."""
+    if name not in {node.name for node in run.site.nodes}:
+        raise _still_member(run.site, name)
+    ledger = Ledger(run.site, run.options)
+    Nodes(ledger, say).known([name], "remove")
+    if wanted.waits:
+        ledger.emptied([name], _WHY, wanted.way, say)
+        return
+    (node,) = ledger.drain([name], _WHY, wanted.way, say)
+    if node.jobs:
+        raise error(
+            "node-has-jobs",
+            f"it is drained, and jobs run there: {', '.join(node.jobs)}",
+            where=name,
+            hint="the same again when they have ended, or now with --wait",
+            exit_code=ExitCode.FAILED,
+        )
+
+
+def _host_vars(site: Site, name: str) -> list[str]:
+    """The host's own variables beside the inventory."""
+    places = (site.directory / "host_vars" / f"{name}{suffix}" for suffix in ("", ".yml", ".yaml"))
+    return [shown_path(place) for place in places if place.exists()]
 
 
 def _remove(run: Run, name: str, *, is_gone: bool) -> list[str]:
@@ -48,14 +103,13 @@ def _remove(run: Run, name: str, *, is_gone: bool) -> list[str]:
     return done
 
 
-def _refuse_member(site: Site, name: str) -> None:
-    if name in {host.name for host in site.cluster}:
-        raise error(
-            "node-still-in-inventory",
-            "the inventory says that this host is of the cluster",
-            where=name,
-            hint=f"delete it there, then: deploy cluster {shown_path(site.inventory)}, and this again",
-        )
+def _still_member(site: Site, name: str) -> DeployError:
+    return error(
+        "node-still-in-inventory",
+        "the inventory says that this host is of the cluster, and it is no compute node, which is drained",
+        where=name,
+        hint=f"delete it there, then: deploy cluster {shown_path(site.inventory)}, and this again",
+    )
 
 
 def _departed(site: Site, hosts: dict[str, Host], name: str) -> Host:

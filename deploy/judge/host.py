@@ -14,8 +14,8 @@ _CLOCK_SECONDS = 1.0
 _SECONDS_TO_SYNCHRONIZE = 300.0
 _SLURM_USER = "slurm"
 _SHOWN_DRIFT = 10
-_DRAINED_BY_DEPLOY = re.compile(r"deploy: .* \((\S+)\)")
-"""The reason that ``deploy node drain`` gives; see ``run/drains.py``."""
+_DRAINED_BY_DEPLOY = re.compile(r"deploy: .* \((\S+)\)(?: : .*)?")
+"""The reason that ``deploy node drain`` gives, and what Slurm adds to it; see ``run/drains.py``."""
 
 
 @dataclass(frozen=True)

@@ -25,10 +25,12 @@ if TYPE_CHECKING:
     from typing import Any
 
 LEDGER = Path("/var/lib/deploy/drains.json")
+RESERVATIONS = "reservations.json"
+"""Beside the ledger: by the name of a reservation who made it and why, which Slurm 22.05 has no place for."""
 _SECONDS = 15
 _ON_A_NODE = "running,suspended,completing,configuring,stopped"
 # Whoever gave these reasons takes them back by himself: a reboot of deploy's, and node_health.
-_BY_ITSELF = re.compile(r"deploy: maintenance$|node_health: ")
+_BY_ITSELF = re.compile(r"deploy: maintenance(?= : |$)|node_health: .*")
 _FIELDS = re.compile(r" Reason=(?P<reason>.*?) \[(?P<by>[^\]@]+)@(?P<since>\S+)\]\s*(?= Comment=| Extra=|$)")
 
 
@@ -65,16 +67,25 @@ def _must(*command: str) -> str:
 
 
 def _nodes() -> dict[str, dict[str, Any]]:
-    """All nodes as Slurm has them: ``states``, and ``reason``, ``by`` and ``since`` where it has a reason."""
+    """All nodes as Slurm has them: ``states``, ``partitions``, ``reason``, and ``by``, ``since`` of that.
+
+    ``started`` is when its slurmd was started.
+    """
     found = {}
     for line in _must("scontrol", "--oneliner", "show", "node").splitlines():
         name = re.match(r"NodeName=(\S+)", line)
         state = re.search(r" State=(\S+)", line)
         if name and state:
             said = _FIELDS.search(line)
-            states = [word for word in re.split(r"[+*~#$!%@^-]", state.group(1)) if word]
+            # Some versions write a star for a node that does not answer.
+            said_states = state.group(1).replace("*", "+NOT_RESPONDING")
+            states = [word for word in re.split(r"[+~#$!%@^-]", said_states) if word]
+            started = re.search(r" SlurmdStartTime=(\S+)", line)
+            partitions = re.search(r" Partitions=(\S+)", line)
             found[name.group(1)] = {
                 "states": states,
+                "partitions": partitions.group(1).split(",") if partitions else [],
+                "started": started.group(1) if started else "",
                 **(said.groupdict() if said else {"reason": "", "by": "", "since": ""}),
             }
     return found
@@ -90,6 +101,14 @@ def _jobs() -> list[list[str]]:
 def words(entry: dict[str, Any]) -> str:
     """The reason that Slurm shows for an entry."""
     return str(entry["why"]) if entry.get("is_foreign") else f"deploy: {entry['why']} ({entry['who']})"
+
+
+def is_shown(entry_words: str, reason: str) -> bool:
+    """Whether Slurm's reason of a node is an entry's: to one that it has Slurm adds what it finds itself.
+
+    As in "fan (alice) : Not responding" of a node that is drained and then reboots.
+    """
+    return reason == entry_words or reason.startswith(f"{entry_words} : ")
 
 
 class UnknownError(Exception):
@@ -122,15 +141,16 @@ def _entries() -> list[dict[str, Any]]:
         return []
 
 
-def _write(entries: list[dict[str, Any]]) -> None:
+def _write(entries: Any, path: Path | None = None) -> None:  # noqa: ANN401 - it is JSON
     """On disk before it takes the old one's place: a power cut leaves the one or the other."""
-    new = LEDGER.with_suffix(".new")
+    path = path or LEDGER
+    new = path.with_suffix(".new")
     with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:  # noqa: PTH123
         json.dump(entries, file, indent=1)
         file.flush()
         os.fsync(file.fileno())
-    new.replace(LEDGER)
-    directory = os.open(LEDGER.parent, os.O_RDONLY)
+    new.replace(path)
+    directory = os.open(path.parent, os.O_RDONLY)
     try:
         os.fsync(directory)
     finally:
@@ -158,12 +178,125 @@ def _set(node: str, state: str, reason: str = "") -> None:
 def _listed(entries: list[dict[str, Any]]) -> dict[str, Any]:
     nodes = _nodes()
     held = [{**entry, "shown": words(entry)} for entry in _in_force(entries, nodes)]
-    return {"nodes": nodes, "jobs": _jobs(), "held": held}
+    return {"nodes": nodes, "jobs": _jobs(), "held": held, "planned": _planned()}
 
 
 def listed() -> dict[str, Any]:
-    """Nodes, jobs, and the entries in force (``held``, each with the ``shown`` reason); changes nothing."""
+    """Nodes, jobs, the entries in force (``held``, each with the ``shown`` reason), and what is ``planned``.
+
+    That are deploy's reservations: ``name``, ``who``, ``why``, ``nodes``, ``start`` and the seconds ``left``
+    until then. Changes nothing.
+    """
     return _listed(_entries())
+
+
+def _planned() -> list[dict[str, Any]]:
+    """The reservations that ``plan`` made and Slurm still has."""
+    try:
+        known = json.loads((LEDGER.parent / RESERVATIONS).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return []
+    found = []
+    for line in _must("scontrol", "--oneliner", "show", "reservation").splitlines() if known else ():
+        said = dict(word.partition("=")[::2] for word in line.split())
+        name = said.get("ReservationName", "")
+        if name in known:
+            start = _seconds(said["StartTime"])
+            nodes = _must("scontrol", "show", "hostnames", said["Nodes"]).split()
+            left = start - int(time.time())
+            found.append({"name": name, **known[name], "nodes": nodes, "start": start, "left": left})
+    return found
+
+
+def _unplan(names: list[str], who: str, why: str | None) -> list[dict[str, Any]]:
+    """Takes nodes out of the reservations that ``who`` made (for that reason); what was taken away."""
+    gone = []
+    for each in _planned():
+        taken = [node for node in each["nodes"] if node in names]
+        if each["who"] != who or why not in {None, each["why"]} or not taken:
+            continue
+        # Slurm keeps no reservation of nothing.
+        if len(taken) == len(each["nodes"]):
+            _must("scontrol", "delete", f"ReservationName={each['name']}")
+        else:
+            left = ",".join(node for node in each["nodes"] if node not in taken)
+            _must("scontrol", "update", f"ReservationName={each['name']}", f"Nodes={left}")
+        gone.append({**each, "nodes": taken})
+    return gone
+
+
+def _seconds_of_jobs(names: list[str]) -> int | None:
+    """How many seconds the jobs on nodes may still run, by their limits; None where one has no limit."""
+    words = (
+        "--noheader",
+        "--all",
+        "--states",
+        _ON_A_NODE,
+        "--nodelist",
+        ",".join(names),
+        "--format",
+        "%l|%L",
+    )
+    longest = 0
+    for line in _must("squeue", *words).splitlines():
+        limit, _, left = line.strip().partition("|")
+        days, _, clock = left.rpartition("-")
+        parts = clock.split(":")
+        if limit in {"UNLIMITED", "INVALID", "NOT_SET"} or not all(part.isdigit() for part in parts):
+            return None
+        seconds = sum(int(part) * 60**place for place, part in enumerate(reversed(parts)))
+        longest = max(longest, int(days or 0) * 86400 + seconds)
+    return longest
+
+
+def plan(names: list[str], who: str, why: str, seconds: int | None) -> dict[str, Any]:
+    """Reserves nodes for maintenance from so many ``seconds`` on, or from the end of the jobs that are there.
+
+    Slurm starts no job there that would not end by then. The same again changes nothing. ``endless`` where
+    the end of a job is not known. Raises UnknownError.
+    """
+    with _ledger(names):
+        planned = [node for it in _planned() if (it["who"], it["why"]) == (who, why) for node in it["nodes"]]
+        missing = [name for name in names if name not in planned]
+        if missing:
+            wait = _seconds_of_jobs(missing) if seconds is None else seconds
+            if wait is None:
+                return {**_listed(_entries()), "endless": True}
+            _reserve(missing, who, why, wait)
+    return listed()
+
+
+def _reserve(names: list[str], who: str, why: str, seconds: int) -> None:
+    path = LEDGER.parent / RESERVATIONS
+    known = {each["name"]: {"who": each["who"], "why": each["why"]} for each in _planned()}
+    name = f"deploy_{time.time_ns()}"
+    # Known before it is there: a reservation that is not known would be nobody's.
+    _write({**known, name: {"who": who, "why": why}}, path)
+    _must(
+        "scontrol",
+        "create",
+        f"ReservationName={name}",
+        "Users=root",
+        "Flags=MAINT,IGNORE_JOBS",
+        f"StartTime=now+{seconds}seconds" if seconds else "StartTime=now",
+        "Duration=infinite",
+        f"Nodes={','.join(names)}",
+    )
+
+
+def end(names: list[str], jobs: list[str]) -> dict[str, list[str]]:
+    """Requeues those of the jobs that still are on nodes; those that cannot be requeued are cancelled."""
+    words = ("--noheader", "--all", "--states", _ON_A_NODE, "--nodelist", ",".join(names), "--format", "%i")
+    done: dict[str, list[str]] = {"requeued": [], "cancelled": []}
+    for job in _must("squeue", *words).split():
+        if job not in jobs:
+            continue
+        if _run("scontrol", "requeue", job)[1]:
+            done["requeued"].append(job)
+        else:
+            _must("scancel", job)
+            done["cancelled"].append(job)
+    return done
 
 
 def drain(names: list[str], who: str, why: str) -> dict[str, Any]:
@@ -179,10 +312,11 @@ def drain(names: list[str], who: str, why: str) -> dict[str, Any]:
             if any((e["node"], e["who"], e["why"]) == (name, who, why) for e in entries):
                 continue
             known = [words(e) for e in entries if e["node"] == name]
-            is_foreign = "DRAIN" in node["states"] and node["reason"] not in known
-            comes_back = is_foreign and bool(_BY_ITSELF.match(node["reason"]))
+            is_ours = any(is_shown(each, node["reason"]) for each in known)
+            is_foreign = "DRAIN" in node["states"] and not is_ours
+            comes_back = _BY_ITSELF.match(node["reason"]) if is_foreign else None
             if comes_back:
-                kept = {"who": node["by"], "why": node["reason"], "since": _seconds(node["since"])}
+                kept = {"who": node["by"], "why": comes_back.group(), "since": _seconds(node["since"])}
                 entries.append({"node": name, **kept, "is_foreign": True})
             entries.append(entry)
             if comes_back or not is_foreign:
@@ -191,22 +325,56 @@ def drain(names: list[str], who: str, why: str) -> dict[str, Any]:
         _write(entries)
         for name, reason in reasons.items():
             _set(name, "DRAIN", reason)
+        # The drain takes over from the reservation that prepared it.
+        _unplan(names, who, why)
         return _listed(entries)
 
 
-def resume(names: list[str], who: str) -> dict[str, Any]:
+def _own(entries: list[dict[str, Any]], name: str, who: str, why: str | None) -> list[dict[str, Any]]:
+    """The entries of a node that ``who`` made, for that reason or, without one, for any."""
+    return [
+        e
+        for e in entries
+        if (e["node"], e["who"]) == (name, who)
+        and not e.get("is_foreign")
+        and why in {None, e["why"], e.get("of")}
+    ]
+
+
+def hold(names: list[str], who: str, why: str, instead: str) -> dict[str, Any]:
+    """Nodes that were drained for a reason stay so for another: what went wrong with it.
+
+    The new one is released where ``why`` is. Raises UnknownError.
+    """
+    with _ledger(names) as (entries, nodes):
+        shown = {}
+        for name in names:
+            mine = _own(entries, name, who, why)
+            entry = {"node": name, "who": who, "why": instead, "of": why, "since": int(time.time())}
+            entries[:] = [e for e in entries if e not in mine] + [entry]
+            is_ours = any(is_shown(words(each), nodes[name]["reason"]) for each in mine)
+            if is_ours or "DRAIN" not in nodes[name]["states"]:
+                shown[name] = words(entry)
+        _write(entries)
+        for name, reason in shown.items():
+            _set(name, "DRAIN", reason)
+        return _listed(entries)
+
+
+def resume(names: list[str], who: str, why: str | None = None) -> dict[str, Any]:
     """Releases the drains that ``who`` made of nodes; a node that nothing else holds is resumed.
 
-    ``released`` are the entries, ``resumed`` the nodes. Raises UnknownError, and then none was.
+    With ``why`` only those for that reason, and what ``hold`` made of them. ``released`` are the entries,
+    ``resumed`` the nodes. Raises UnknownError, and then none was.
     """
     with _ledger(names) as (entries, nodes):
         released, resumed = [], []
         for name in names:
-            mine = [e for e in entries if e["node"] == name and e["who"] == who and not e.get("is_foreign")]
+            mine = _own(entries, name, who, why)
             others = [e for e in entries if e["node"] == name and e not in mine]
             if not mine:
                 continue
-            if nodes[name]["reason"] in map(words, mine):
+            if any(is_shown(words(entry), nodes[name]["reason"]) for entry in mine):
                 if others:
                     _set(name, "DRAIN", words(others[-1]))
                 else:
@@ -217,12 +385,22 @@ def resume(names: list[str], who: str) -> dict[str, Any]:
             if others and all(e.get("is_foreign") for e in others):
                 entries[:] = [e for e in entries if e not in others]
             released += mine
+        for each in _unplan(names, who, why):
+            of = {"who": each["who"], "why": each["why"], "since": each["start"]}
+            released += [{"node": node, **of} for node in each["nodes"]]
         return {**_listed(entries), "released": released, "resumed": resumed}
 
 
 def main(verb: str, arguments: dict[str, Any]) -> None:
     """Does what it is asked for and prints the answer as one line."""
-    verbs: dict[str, Callable[..., Any]] = {"listed": listed, "drain": drain, "resume": resume}
+    verbs: dict[str, Callable[..., Any]] = {
+        "listed": listed,
+        "plan": plan,
+        "drain": drain,
+        "end": end,
+        "hold": hold,
+        "resume": resume,
+    }
     try:
         answer = verbs[verb](**arguments)
     except UnknownError as problem:

@@ -22,7 +22,7 @@ MUNGE_KEY = Path("/etc/munge/munge.key")
 SECRETS = {MUNGE_KEY: "the cluster's munge key", Path("/etc/slurm/slurmdbd.conf"): "slurmdbd's password"}
 RECORDS = Path("/var/lib/deploy")
 PROCESSES = Path("/proc")
-_OURS = ("converged", "left.json", "pending.json", "hosts.json", "drains.json")
+_OURS = ("converged", "left.json", "pending.json", "hosts.json", "drains.json", "reservations.json")
 # Slurm's own before munge, which they speak through to the last.
 _SERVICES = ("slurmd", "slurmctld", "slurmdbd", "sackd", "munge")
 _SECONDS = 90

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from datetime import datetime
 from typing import Any
 
 from deploy.engine.drains import Drain, Node, Released
@@ -19,17 +20,34 @@ def node_lines(nodes: Sequence[Node], now: float) -> Iterator[str]:
             yield f"{'':{width}}    held: {said(each, now)}"
         if node.held_by_others:
             yield f"{'':{width}}    held: {_by_others(node)}"
+        for each in node.planned:
+            yield f"{'':{width}}    reserved: {each.why} ({each.who}), from {_moment(each.since)} on"
 
 
 def drained_lines(nodes: Sequence[Node]) -> Iterator[str]:
     """What a drain came to: who still has jobs, and what held a node before."""
     busy = [node for node in nodes if node.jobs]
-    yield f"drained: {fold(node.name for node in nodes)}"
+    drained, reserved = [n for n in nodes if n.is_drained], [n for n in nodes if not n.is_drained]
+    if drained:
+        yield f"drained: {fold(node.name for node in drained)}"
+    for start in sorted({each.since for node in reserved for each in node.planned}):
+        names = [node.name for node in reserved if start in {each.since for each in node.planned}]
+        yield f"reserved from {_moment(start)} on: {fold(names)}; no job starts there that would end later"
     for node in nodes:
         if node.held_by_others:
             yield f"{node.name}: was drained before, and keeps that reason: {_by_others(node)}"
     for node in busy:
         yield f"{node.name}: runs until they end: {', '.join(node.jobs)}"
+
+
+def back_lines(nodes: Sequence[Node], done: str) -> Iterator[str]:
+    """Nodes with which something was ``done``, and what keeps any of them out of service."""
+    yield f"{done}: {fold(node.name for node in nodes)}"
+    for node in nodes:
+        if node.is_drained:
+            held = [f"{each.why} ({each.who})" for each in node.drains]
+            held += [_by_others(node)] if node.held_by_others else []
+            yield f"{node.name}: stays drained, as it was before: {'; '.join(held)}"
 
 
 def released_lines(came: Released, resume: str) -> Iterator[str]:
@@ -41,7 +59,8 @@ def released_lines(came: Released, resume: str) -> Iterator[str]:
         if node.name in came.resumed:
             continue
         if not node.is_drained:
-            yield f"{node.name}: was in service"
+            what = "your reservation is released" if node.name in had else "was in service"
+            yield f"{node.name}: {what}"
             continue
         yours = "your drain is released" if node.name in had else "you hold no drain of it"
         yield f"{node.name}: {yours}; it stays drained:"
@@ -50,6 +69,10 @@ def released_lines(came: Released, resume: str) -> Iterator[str]:
             yield f"  {each.why} ({each.who}){release}"
         if node.held_by_others:
             yield f"  {_by_others(node)}"
+
+
+def _moment(seconds: int) -> str:
+    return f"{datetime.fromtimestamp(seconds).astimezone():%Y-%m-%d %H:%M}"
 
 
 def _by_others(node: Node) -> str:

@@ -100,6 +100,15 @@ def completed(site: Site, contract: Contract, found: Contract) -> dict[str, Hard
 
 def keep(site: Site, found: Contract) -> None:
     """Adds what was discovered to hardware.yml; entries that are there stay as they are."""
-    whole = {name: dict(of) for name, of in completed(site, read_contract(site), found).items()}
+    _write(site, completed(site, read_contract(site), found))
+
+
+def forget(site: Site, name: str) -> None:
+    """Takes a node's entry out of hardware.yml, so that the next run discovers it."""
+    _write(site, {other: of for other, of in read_contract(site).items() if other != name})
+
+
+def _write(site: Site, contract: Contract) -> None:
+    whole = {name: dict(of) for name, of in contract.items()}
     body = yaml.safe_dump(whole, sort_keys=True, default_flow_style=None, width=110)
     replace_file(site.directory / FILE_NAME, _HEADER + body, 0o644)

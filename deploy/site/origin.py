@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
+
 _SUFFIXES = frozenset({"", ".yml", ".yaml", ".json", ".ini"})
 
 
@@ -20,6 +22,27 @@ def host_origin(inventory: Path, name: str) -> str:
             if key.match(line.split("#", 1)[0]):
                 return shown(f"{path}:{number}")
     return shown(str(inventory))
+
+
+def host_lines(inventory: Path, name: str) -> tuple[str, ...]:
+    """Every line of the inventory that names a host, as ``file:line``; of a range with its words."""
+    found = []
+    for path in inventory_files(inventory):
+        for number, line in enumerate(lines(path), start=1):
+            word = (line.split("#", 1)[0].split() or [""])[0].strip("\"'").removesuffix(":").strip("\"'")
+            if word == name:
+                found.append(shown(f"{path}:{number}"))
+            elif "[" in word.lstrip("[") and name in _unfolded(word):
+                found.append(f"{shown(f'{path}:{number}')} (in {word})")
+    return tuple(found)
+
+
+def _unfolded(word: str) -> frozenset[str]:
+    """The hosts of a range as Ansible writes it, node[1:4]."""
+    try:
+        return frozenset(NodeSet(word.replace(":", "-"), resolver=RESOLVER_NOGROUP))
+    except NodeSetException:
+        return frozenset()
 
 
 def inventory_files(inventory: Path) -> tuple[Path, ...]:

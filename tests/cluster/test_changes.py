@@ -2,6 +2,7 @@
 
 import json
 import re
+import subprocess
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -135,6 +136,36 @@ def test_one_node_more(cluster: Cluster, how: str) -> None:
     cluster.as_user("touch stop")
     wait_for_job(cluster, job, "COMPLETED")
     assert job_state(cluster, job) == "COMPLETED"
+
+
+def test_a_node_leaves_under_load(cluster: Cluster) -> None:
+    """node4 has a job; what it had of the cluster is gone from it, and then from the cluster."""
+    job = submit(cluster, "-w node4", UNTIL_TOLD)
+    wait_for_job(cluster, job, "RUNNING")
+    words = (*DEPLOY, "node", "remove", str(cluster.inventory), "node4")
+    said = run(*words, expect=1).stderr
+    assert f"it is drained, and jobs run there: {job} (alice)" in said
+    with subprocess.Popen((*words, "--wait"), stdout=subprocess.PIPE, text=True) as going:
+        assert job_state(cluster, job) == "RUNNING"
+        cluster.as_user("touch stop")
+        told, _ = going.communicate(timeout=300)
+    assert going.returncode == 0, told
+    assert job_state(cluster, job) == "COMPLETED"
+    lines = cluster.inventory.read_text().splitlines()
+    numbers = [number for number, line in enumerate(lines, start=1) if line.split()[:1] == ["node4"]]
+    places = ", ".join(f"{cluster.inventory}:{number}" for number in numbers)
+    assert f"node4: drained. Delete it from {places}" in told
+    # It cannot speak to Slurm any more, whatever it tries.
+    cluster.on("node4", "systemctl", "start", "slurmd", expect=None)
+    cluster.on("node4", "sinfo", expect=1)
+    cluster.on("node4", "ls", "/etc/munge/munge.key", expect=2)
+    kept = [line for line in lines if line.split()[:1] != ["node4"]]
+    cluster.inventory.write_text("\n".join(kept) + "\n")
+    cluster.deploy()
+    assert "node4" not in cluster.node_states()
+    hosts = cluster.status()
+    assert {name: host["findings"] for name, host in hosts.items() if host["findings"]} == {}
+    assert cluster.on("ctl1", "grep", "-rlw", "node4", "/etc/hosts", "/etc/slurm", expect=1) == ""
 
 
 @pytest.mark.more

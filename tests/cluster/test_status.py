@@ -2,12 +2,15 @@
 
 import json
 import re
+import subprocess
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
 
 from deploy import __version__
+from deploy.lab.state import container_name
 from deploy.run.journal import state_directory
 from deploy.run.lock import site_lock
 from tests.cluster.jobs import UNTIL_TOLD, job_state, submit, wait_for_job
@@ -83,9 +86,7 @@ def test_what_is_wrong_is_seen_in_the_line_of_its_host(cluster: Cluster) -> None
 
 
 def test_drains_of_a_node_are_kept_apart(cluster: Cluster) -> None:
-    def node(*words: str, expect: int = 0) -> str:
-        return run(*DEPLOY, "node", words[0], str(cluster.inventory), *words[1:], expect=expect).stdout
-
+    node = partial(_node, cluster)
     job = submit(cluster, "-w node1", UNTIL_TOLD)
     wait_for_job(cluster, job, "RUNNING")
     said = node("drain", "node[1-2]", "--reason", "firmware")
@@ -106,6 +107,95 @@ def test_drains_of_a_node_are_kept_apart(cluster: Cluster) -> None:
     assert job_state(cluster, job) == "RUNNING"
     cluster.as_user("touch stop")
     wait_for_job(cluster, job, "COMPLETED")
+
+
+def test_a_planned_drain_lets_short_jobs_start_and_no_long_ones(cluster: Cluster) -> None:
+    said = _node(cluster, "drain", "node2", "--reason", "firmware", "--within", "2h")
+    assert said.startswith("reserved from ")
+    long = submit(cluster, "-w node2 -t 180", "true")
+    short = submit(cluster, "-w node2 -t 5", "true")
+    wait_for_job(cluster, short, "COMPLETED", seconds=120)
+    assert job_state(cluster, long) == "PENDING"
+    assert "node2: your reservation is released" in _node(cluster, "resume", "node2")
+    assert "ReservationName" not in cluster.on("ctl1", "scontrol", "show", "reservation")
+    wait_for_job(cluster, long, "COMPLETED", seconds=120)
+
+
+def test_jobs_that_stand_in_the_way_are_named_and_requeued(cluster: Cluster) -> None:
+    job = submit(cluster, "-w node1 --requeue", UNTIL_TOLD)
+    wait_for_job(cluster, job, "RUNNING")
+    words = ("node", "drain", str(cluster.inventory), "node1", "--reason", "smoke", "--force")
+    assert f"{job} (alice) [would-lose-jobs]" in run(*DEPLOY, *words, expect=3).stderr
+    assert (job_state(cluster, job), cluster.node_states()["node1"]) == ("RUNNING", "mix")
+    said = run(*DEPLOY, *words, "--yes", "--wait")
+    assert f"requeued: {job}" in said.stderr
+    queued = cluster.on("ctl1", "squeue", "--noheader", "--format", "%T", "--jobs", job)
+    assert queued.strip() == "PENDING"
+    cluster.on("ctl1", "scancel", job)
+    _node(cluster, "resume", "node1")
+
+
+def test_nodes_reboot_in_turn_and_stop_at_one_that_stays_away(cluster: Cluster) -> None:
+    words = ("node", "reboot", str(cluster.inventory), "node[1-2]", "--reason", "kernel")
+    job = submit(cluster, "-w node1", UNTIL_TOLD)
+    wait_for_job(cluster, job, "RUNNING")
+    with subprocess.Popen((*DEPLOY, *words), stdout=subprocess.PIPE, text=True) as going:
+        wait_until("node1 drains", lambda: cluster.node_states()["node1"] == "drng", seconds=60)
+        assert cluster.node_states()["node2"] == "idle"
+        cluster.as_user("touch stop")
+        # A container that reboots has ended; its power is what brings it back.
+        for node in ("node1", "node2"):
+            wait_until(f"{node} is off", partial(_is_off, cluster, node), seconds=120)
+            run(*DEPLOY, "lab", "start", "--name", cluster.name, node)
+        said, _ = going.communicate(timeout=300)
+    assert (going.returncode, said) == (0, "rebooted: node[1-2]\n")
+    assert job_state(cluster, job) == "COMPLETED"
+    assert set(cluster.node_states().values()) == {"idle"}
+    said = run(*DEPLOY, *words, "-e", "reboot_timeout_minutes=0", expect=1).stderr
+    assert "not begun, and as they were: node2 [batch-stopped]" in said
+    assert "node1 stays drained: it" in said
+    wait_until("node1 is off", partial(_is_off, cluster, "node1"), seconds=120)
+    run(*DEPLOY, "lab", "start", "--name", cluster.name, "node1")
+    (held,) = (node for node in json.loads(_node(cluster, "list", "--json")) if node["drains"])
+    assert (held["name"], held["drains"][0]["why"].startswith("reboot: kernel: it ")) == ("node1", True)
+    assert "in service: node1" in _node(cluster, "resume", "node1")
+    wait_until("all nodes are idle", lambda: set(cluster.node_states().values()) == {"idle"}, seconds=120)
+
+
+def test_a_node_that_was_installed_anew_is_taken_by_its_fingerprint(cluster: Cluster) -> None:
+    contract = cluster.directory / "hardware.yml"
+    before = contract.read_text()
+    contract.write_text(re.sub(r"(node2:\n(?:  .*\n)*?  cpus: )\d+", r"\g<1>1", before))
+    assert contract.read_text() != before
+    key = "/etc/ssh/ssh_host_ed25519_key"
+    new = f"rm {key}*; ssh-keygen -q -t ed25519 -N '' -f {key}; systemctl restart ssh"
+    cluster.on("node2", "sh", "-c", f"{new}; rm -r /var/lib/deploy /etc/munge/munge.key")
+    words = ("node", "replace", str(cluster.inventory), "node2")
+    said = run(*DEPLOY, *words, "--fingerprint", f"SHA256:{'A' * 43}", expect=1).stderr
+    assert "node2: it has other host keys than SHA256:AAAA" in said
+    assert (contract.read_text() == before, _states(cluster, "node2")) == (False, {"drain"})
+    fingerprint = cluster.on("node2", "ssh-keygen", "-lf", f"{key}.pub").split()[1]
+    came = run(*DEPLOY, *words, "--fingerprint", fingerprint, "--output", "plain", seconds=900).stdout
+    assert came.splitlines()[-1] == "replaced: node2"
+    assert contract.read_text() == before
+    assert _states(cluster, "node2") == {"idle"}
+    assert cluster.as_user("srun --quiet -w node2 hostname").strip() == "node2"
+    said = run(*DEPLOY, "node", "rename", str(cluster.inventory), "node2", "node9", expect=2).stderr
+    assert "node-not-renamed" in said
+
+
+def _states(cluster: Cluster, node: str) -> set[str]:
+    return {cluster.node_states()[node]}
+
+
+def _node(cluster: Cluster, verb: str, *words: str, expect: int = 0) -> str:
+    """`deploy node`."""
+    return run(*DEPLOY, "node", verb, str(cluster.inventory), *words, expect=expect).stdout
+
+
+def _is_off(cluster: Cluster, host: str) -> bool:
+    said = run("podman", "inspect", "--format", "{{.State.Running}}", container_name(cluster.name, host))
+    return said.stdout.strip() == "false"
 
 
 def test_a_controller_that_does_not_run_is_everybodys_trouble(cluster: Cluster) -> None:

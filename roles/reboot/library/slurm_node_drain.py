@@ -82,12 +82,17 @@ def parse_jobs(text: str) -> list[str]:
 def parse_drained(text: str) -> frozenset[str]:
     """The nodes with this module's reason, in rows of `sinfo --Node --format '%N|%E'`."""
     rows = (line.strip().partition("|") for line in text.splitlines())
-    return frozenset(name for name, _, reason in rows if reason == REASON)
+    return frozenset(name for name, _, reason in rows if is_own(reason))
 
 
 def is_serving(states: frozenset[str]) -> bool:
     """Whether a node of these states takes jobs."""
     return bool(states & _SERVING) and not states & {"DRAIN", "DOWN", "NOT_RESPONDING"}
+
+
+def is_own(reason: str) -> bool:
+    """Whether a reason is this module's, with what Slurm may have added to it, as Not responding."""
+    return reason == REASON or reason.startswith(f"{REASON} : ")
 
 
 def is_held(states: frozenset[str], reason: str) -> bool:
@@ -193,17 +198,17 @@ def main() -> None:
         if not module.check_mode:
             controller.must("scontrol", "update", f"NodeName={name}", "State=DRAIN", f"Reason={REASON}")
         reason = REASON
-    elif wanted == "resumed" and "DRAIN" in states and reason == REASON:
+    elif wanted == "resumed" and "DRAIN" in states and is_own(reason):
         changed = True
         if not module.check_mode:
             controller.must("scontrol", "update", f"NodeName={name}", "State=RESUME")
-    if wanted == "resumed" and reason != REASON and not module.check_mode:
+    if wanted == "resumed" and not is_own(reason) and not module.check_mode:
         changed = forget_displaced(name) or changed
     impact = {"kind": "drain" if changed and wanted == "drained" else "none", "service": "slurmd"}
     module.exit_json(
         changed=changed,
         jobs=jobs,
-        is_ours=reason == REASON,
+        is_ours=is_own(reason),
         is_in_service=in_service,
         deploy_impact=impact,
         deploy_manages={},

@@ -8,13 +8,16 @@ from typing import Any
 
 import pytest
 
-from deploy.engine import alone, departure, members, records
+from deploy.engine import alone, departure, drains, members, records
+from deploy.engine.departure import Wanted
 from deploy.engine.members import Members
 from deploy.engine.options import Options
 from deploy.errors import DeployError, ExitCode, error
+from deploy.run import drains as on_controller
 from deploy.run.cluster_lock import Held
 from deploy.run.ssh import Unanswered
 from deploy.site.inventory import Host, read_site
+from tests.unit.run.slurm import Slurm
 from tests.unit.site.sites import write_site
 
 _HELD = ["running slurmd", "the cluster's munge key"]
@@ -60,7 +63,7 @@ class Cluster:
         return self.held
 
     def _jobs(self, node: str) -> list[str]:
-        assert node == "old"
+        assert node in {"old", "node1"}
         return self.jobs
 
     def _leave(self, key: str | None) -> dict[str, list[str]]:
@@ -88,7 +91,7 @@ def inventory(tmp_path: Path) -> Path:
 
 
 def removed(inventory: Path, name: str = "old", *, is_gone: bool = False) -> list[str]:
-    return departure.remove(inventory, name, Options(), print, is_gone=is_gone)
+    return [*departure.remove(inventory, name, Options(), print, Wanted(is_gone=is_gone)).done]
 
 
 def refused(action: Callable[[], object]) -> tuple[str, ExitCode]:
@@ -129,9 +132,63 @@ def test_while_somebody_is_at_work_on_the_cluster_nobody_leaves(
     assert "old" in cluster.hosts
 
 
-def test_a_host_of_the_inventory_stays(cluster: Cluster, inventory: Path) -> None:
-    assert refused(lambda: removed(inventory, "node1")) == ("node-still-in-inventory", ExitCode.BAD_INPUT)
+@pytest.mark.parametrize("name", ["login1", "ctl1"])
+def test_a_host_of_the_inventory_that_is_no_node_stays(cluster: Cluster, inventory: Path, name: str) -> None:
+    assert refused(lambda: removed(inventory, name)) == ("node-still-in-inventory", ExitCode.BAD_INPUT)
     assert cluster.held == _HELD
+
+
+@pytest.fixture
+def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Slurm:
+    made = Slurm()
+    monkeypatch.setattr(on_controller, "_run", made.run)
+    monkeypatch.setattr(on_controller, "LEDGER", tmp_path / "ledger/drains.json")
+    monkeypatch.setattr(drains, "_POLL_SECONDS", 0)
+
+    def ask(questions: Mapping[str, Any], *_: object, **__: object) -> dict[str, Any]:
+        ((name, (verb, arguments)),) = questions.items()
+        return {name: getattr(on_controller, verb)(**arguments)}
+
+    monkeypatch.setattr(drains, "ask", ask)
+    return made
+
+
+def test_a_node_of_the_inventory_is_drained_and_its_lines_are_named(
+    cluster: Cluster, slurm: Slurm, inventory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(inventory.parent)
+    Path("host_vars").mkdir()
+    Path("host_vars/node1.yml").write_text("site_rack: 1\n")
+    before = inventory.read_text()
+    came = departure.remove(inventory, "node1", Options(), print, Wanted())
+    assert [*came.done] == _HELD
+    assert came.lines == ("inventory.ini:4", "inventory.ini:14 (in node[1:2])", "host_vars/node1.yml")
+    assert (cluster.held, inventory.read_text()) == ([], before)
+    assert slurm.reasons["node1"].startswith("deploy: remove (")
+
+
+def test_a_node_with_jobs_is_drained_and_left_until_they_end(
+    cluster: Cluster, slurm: Slurm, inventory: Path
+) -> None:
+    slurm.jobs = "12|alice|node1\n"
+    assert refused(lambda: removed(inventory, "node1")) == ("node-has-jobs", ExitCode.FAILED)
+    assert (cluster.held, slurm.reasons["node1"] != "") == (_HELD, True)
+
+    def say(line: str) -> None:
+        assert line == "waiting for 1 job on node1: 12 (alice)"
+        slurm.jobs = ""
+
+    came = departure.remove(inventory, "node1", Options(), say, Wanted(waits=True))
+    assert ([*came.done], cluster.held) == (_HELD, [])
+
+
+def test_a_node_that_is_no_more_is_drained_and_not_asked(
+    cluster: Cluster, slurm: Slurm, inventory: Path
+) -> None:
+    cluster.silent = {"node1"}
+    assert refused(lambda: removed(inventory, "node1")) == ("node-not-asked", ExitCode.UNREACHABLE)
+    assert removed(inventory, "node1", is_gone=True) == []
+    assert slurm.reasons["node1"] != ""
 
 
 @pytest.mark.parametrize("kind", ["jobs", "steps"])

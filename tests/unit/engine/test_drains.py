@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from deploy.cli.node import node_app
 from deploy.engine import drains
+from deploy.engine.drains import Way
 from deploy.engine.options import Options
 from deploy.errors import DeployError, ExitCode
 from deploy.run.ssh import Unanswered
@@ -22,7 +23,7 @@ MINE = {"node": "node1", "who": "alice", "why": "disk", "since": 1, "shown": "de
 
 def _node(reason: str = "", *, by: str = "root") -> dict[str, Any]:
     states = ["IDLE", "DRAIN"] if reason else ["IDLE"]
-    return {"states": states, "reason": reason, "by": by, "since": ""}
+    return {"states": states, "reason": reason, "by": by, "since": "", "partitions": ["all"], "started": ""}
 
 
 class Controller:
@@ -55,6 +56,7 @@ def test_a_drain_names_jobs_and_what_was_there_before(controller: Controller, in
     controller.answers = [
         {
             "nodes": {"node1": _node("bad disk"), "node2": _node(str(MINE["shown"]))},
+            "planned": [],
             "jobs": [["17", "bob", "node[1-2]"]],
             "held": [MINE, {**MINE, "node": "node2"}],
         }
@@ -74,11 +76,11 @@ def test_waiting_ends_with_the_last_job(
     controller: Controller, inventory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(drains, "_POLL_SECONDS", 0)
-    free = {"nodes": {"node1": _node(str(MINE["shown"]))}, "jobs": [], "held": [MINE]}
+    free = {"nodes": {"node1": _node(str(MINE["shown"]))}, "planned": [], "jobs": [], "held": [MINE]}
     controller.answers = [{**free, "jobs": [["17", "bob", "node1"]]}, free]
-    told: list[tuple[drains.Node, ...]] = []
-    (node,) = drains.drain(inventory, "node1", "disk", Options(), tell=told.append)
-    assert ([len(waiting) for waiting in told], node.jobs) == ([1], ())
+    told: list[str] = []
+    (node,) = drains.drain(inventory, "node1", "disk", Options(), way=Way(), say=told.append, waits=True)
+    assert (told, node.jobs) == (["waiting for 1 job on node1: 17 (bob)"], ())
 
 
 def test_a_resume_says_what_still_holds(controller: Controller, inventory: Path) -> None:
@@ -86,7 +88,14 @@ def test_a_resume_says_what_still_holds(controller: Controller, inventory: Path)
     bob = {"node": "node2", "who": "bob", "why": "cabling", "since": 1, "shown": "deploy: cabling (bob)"}
     released = [{key: value for key, value in MINE.items() if key != "shown"}]
     controller.answers = [
-        {"nodes": nodes, "jobs": [], "held": [bob], "released": released, "resumed": ["node3"]},
+        {
+            "nodes": nodes,
+            "planned": [],
+            "jobs": [],
+            "held": [bob],
+            "released": released,
+            "resumed": ["node3"],
+        },
     ]
     came = CliRunner().invoke(node_app, ["resume", str(inventory), "node[1-3]"])
     assert came.exit_code == ExitCode.FAILED, came.output
@@ -104,7 +113,12 @@ def test_the_list_shows_all_that_holds_a_node(
 ) -> None:
     monkeypatch.setattr("deploy.cli.node.time.time", lambda: 7201.0)
     held = [{**FOREIGN, "is_foreign": True}, MINE]
-    said = {"nodes": {"node1": _node(str(MINE["shown"])), "node2": _node()}, "jobs": [], "held": held}
+    said = {
+        "nodes": {"node1": _node(str(MINE["shown"])), "node2": _node()},
+        "planned": [],
+        "jobs": [],
+        "held": held,
+    }
     controller.answers = [said, said]
     assert CliRunner().invoke(node_app, ["list", str(inventory)]).output.splitlines() == [
         "node1  idle+drain  0 jobs",
@@ -133,7 +147,7 @@ def test_what_is_no_node_set_and_no_reason_is_refused(
     controller: Controller, inventory: Path, nodes: str, why: str, where: str
 ) -> None:
     with pytest.raises(DeployError) as refused:
-        drains.drain(inventory, nodes, why, Options(), tell=None)
+        drains.drain(inventory, nodes, why, Options(), way=Way(), say=print, waits=False)
     assert (refused.value.findings[0].where, refused.value.exit_code) == (where, ExitCode.BAD_INPUT)
     assert controller.asked == []
 
@@ -151,5 +165,5 @@ def test_why_nothing_was_drained_is_said(
 ) -> None:
     controller.answers = [answer]
     with pytest.raises(DeployError) as refused:
-        drains.drain(inventory, "node9", "disk", Options(), tell=None)
+        drains.drain(inventory, "node9", "disk", Options(), way=Way(), say=print, waits=False)
     assert refused.value.findings[0].reference == reference

@@ -88,9 +88,10 @@ def test_one_thing_is_wrong(change: dict[str, object], reference: str, message: 
     assert _said(replace(WELL, **change)) == [(reference, message)]  # type: ignore[arg-type]
 
 
-def test_a_drain_of_deploys_is_released_by_deploy() -> None:
+@pytest.mark.parametrize("added", ["", " : Not responding"])
+def test_a_drain_of_deploys_is_released_by_deploy(added: str) -> None:
     (found,) = Judge(
-        replace(WELL, slurm=SlurmNode(("IDLE", "DRAIN"), "deploy: disk (alice)", "root", NOW)),
+        replace(WELL, slurm=SlurmNode(("IDLE", "DRAIN"), f"deploy: disk (alice){added}", "root", NOW)),
         NODE,
         NOW,
         is_slurm_known=True,

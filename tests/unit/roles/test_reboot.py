@@ -15,7 +15,8 @@ def test_jobs() -> None:
 
 def test_drained_by_deploy() -> None:
     rows = "node1|deploy: maintenance\nnode1|deploy: maintenance\nnode2|fan 3 is broken\nnode3|none\n"
-    assert drain.parse_drained(rows) == {"node1"}
+    rows += "node4|deploy: maintenance : Not responding\nnode5|deploy: maintenance of fans (alice)\n"
+    assert drain.parse_drained(rows) == {"node1", "node4"}
 
 
 @pytest.mark.parametrize(

@@ -8,39 +8,10 @@ from typing import Any
 import pytest
 
 from deploy.run import drains
+from tests.unit.run.slurm import Slurm
 
 MAINTENANCE = "deploy: maintenance"
 HEALTH = "node_health: no room in /"
-
-
-class Slurm:
-    """Nodes with states and reasons; a command of any other form than those few is an error."""
-
-    def __init__(self) -> None:
-        self.reasons = {"node1": "", "node2": "", "node3": ""}
-        self.jobs = ""
-        self.fails_at = ""
-
-    def run(self, *command: str) -> tuple[str, bool]:
-        match command:
-            case ("scontrol", "--oneliner", "show", "node"):
-                return "".join(map(self._line, self.reasons)), True
-            case ("squeue", *_):
-                return self.jobs, True
-            case ("scontrol", "update", name, state, *more):
-                node = name.removeprefix("NodeName=")
-                if node == self.fails_at:
-                    return "slurm_update error: Unable to contact slurm controller", False
-                self.reasons[node] = "".join(more).removeprefix("Reason=") if state == "State=DRAIN" else ""
-                return "", True
-        raise AssertionError(command)
-
-    def _line(self, node: str) -> str:
-        reason = self.reasons[node]
-        state, more = (
-            ("IDLE+DRAIN", f" Reason={reason} [root@2026-11-20T10:00:00]") if reason else ("IDLE", "")
-        )
-        return f"NodeName={node} Arch=x86_64 State={state} ThreadsPerCore=1{more}\n"
 
 
 @pytest.fixture
@@ -150,3 +121,116 @@ def test_a_silent_controller_is_an_answer(
     drains.main(verb, {"names": ["node1"], "who": "alice", "why": "x"} if verb == "drain" else {})
     answer = json.loads(capsys.readouterr().out.strip().removeprefix("deploy:"))
     assert answer == {"trouble": "scontrol --oneliner show: connection refused"}
+
+
+def test_a_resume_for_a_reason_releases_no_other_drain_of_its_maker(slurm: Slurm) -> None:
+    drains.drain(["node1"], "alice", "replace DIMM")
+    drains.drain(["node1"], "alice", "reboot: kernel")
+    said = drains.resume(["node1"], "alice", "reboot: kernel")
+    assert ([entry["why"] for entry in said["released"]], said["resumed"]) == (["reboot: kernel"], [])
+    assert slurm.reasons["node1"] == "deploy: replace DIMM (alice)"
+
+
+def test_the_partitions_of_nodes_are_told(slurm: Slurm) -> None:
+    slurm.partitions = {"node1": "all,gpu", "node2": "all"}
+    nodes = drains.listed()["nodes"]
+    assert [nodes[name]["partitions"] for name in ("node1", "node2", "node3")] == [
+        ["all", "gpu"],
+        ["all"],
+        [],
+    ]
+
+
+@pytest.mark.parametrize("added", [" : Not responding", " : Low RealMemory : Not responding"])
+def test_what_slurm_adds_to_a_reason_changes_nothing_of_whose_it_is(slurm: Slurm, added: str) -> None:
+    drains.drain(["node1"], "alice", "fan")
+    slurm.reasons["node1"] += added
+    drains.drain(["node1"], "alice", "reboot")
+    assert (_held(drains.listed()), slurm.reasons["node1"]) == (
+        [("node1", "alice", "fan"), ("node1", "alice", "reboot")],
+        "deploy: reboot (alice)",
+    )
+    slurm.reasons["node1"] += added
+    assert drains.resume(["node1"], "alice")["resumed"] == ["node1"]
+
+
+def test_a_reboot_of_deploys_waits_as_it_was_without_what_slurm_added(slurm: Slurm) -> None:
+    slurm.reasons["node1"] = f"{MAINTENANCE} : Not responding"
+    drains.drain(["node1"], "alice", "fan")
+    assert _held(drains.listed()) == [("node1", "root", MAINTENANCE), ("node1", "alice", "fan")]
+    drains.resume(["node1"], "alice")
+    assert slurm.reasons["node1"] == MAINTENANCE
+
+
+def _reserved(slurm: Slurm) -> list[str]:
+    return [made["Nodes"] for made in slurm.reservations.values()]
+
+
+def test_a_plan_reserves_and_its_drain_takes_over(slurm: Slurm) -> None:
+    said = drains.plan(["node1", "node2"], "alice", "firmware", 7200)
+    (planned,) = said["planned"]
+    assert (planned["who"], planned["why"], planned["nodes"]) == ("alice", "firmware", ["node1", "node2"])
+    assert 7100 < planned["left"] <= 7200
+    assert ("Flags", "MAINT,IGNORE_JOBS") in slurm.reservations[planned["name"]].items()
+    drains.plan(["node1", "node2"], "alice", "firmware", 60)
+    assert (len(slurm.reservations), _held(drains.listed())) == (1, [])
+    drains.drain(["node1"], "alice", "firmware")
+    assert _reserved(slurm) == ["node2"]
+    drains.drain(["node2"], "alice", "firmware")
+    assert (_reserved(slurm), len(_held(drains.listed()))) == ([], 2)
+
+
+def test_a_resume_releases_ones_own_reservations(slurm: Slurm) -> None:
+    drains.plan(["node1", "node2"], "alice", "firmware", 7200)
+    drains.plan(["node1"], "bob", "cables", 7200)
+    slurm.reservations["course"] = {"ReservationName": "course", "Nodes": "node1", "StartTime": "x"}
+    said = drains.resume(["node1", "node3"], "alice")
+    assert [(entry["node"], entry["why"]) for entry in said["released"]] == [("node1", "firmware")]
+    assert _reserved(slurm) == ["node2", "node1", "node1"]
+    assert drains.resume(["node2"], "alice", "something else")["released"] == []
+    assert drains.resume(["node2"], "alice")["resumed"] == []
+    assert _reserved(slurm) == ["node1", "node1"]
+
+
+@pytest.mark.parametrize(
+    ("jobs", "seconds"),
+    [
+        ("", 0),
+        ("10:00|5:30\n1:00:00|0:10\n", 330),
+        ("1-00:00:00|1-02:00:01\n", 93601),
+        ("UNLIMITED|UNLIMITED\n", None),
+        ("10:00|INVALID\n", None),
+    ],
+)
+def test_a_node_is_idle_when_the_last_of_its_jobs_must_end(
+    slurm: Slurm, jobs: str, seconds: int | None
+) -> None:
+    slurm.jobs = jobs
+    said = drains.plan(["node1"], "alice", "firmware", None)
+    if seconds is None:
+        assert (said.get("endless"), slurm.reservations) == (True, {})
+    else:
+        assert seconds - 5 <= said["planned"][0]["left"] <= seconds
+
+
+def test_only_jobs_that_were_agreed_on_end(slurm: Slurm) -> None:
+    slurm.jobs = "17\n18_3\n19\n"
+    assert drains.end(["node1"], ["17", "18_3", "20"]) == {"requeued": ["17", "18_3"], "cancelled": []}
+    slurm.requeueable = False
+    assert drains.end(["node1"], ["19"]) == {"requeued": [], "cancelled": ["19"]}
+    assert slurm.ended[-1] == ("scancel", "19")
+
+
+def test_what_is_held_instead_is_shown_where_the_first_reason_was(slurm: Slurm) -> None:
+    drains.drain(["node1", "node2"], "alice", "reboot")
+    drains.drain(["node2"], "bob", "fan")
+    slurm.reasons["node3"] = "bad disk"
+    drains.drain(["node3"], "alice", "reboot")
+    drains.hold(["node1", "node2", "node3"], "alice", "reboot", "reboot: no answer")
+    assert slurm.reasons == {
+        "node1": "deploy: reboot: no answer (alice)",
+        "node2": "deploy: fan (bob)",
+        "node3": "bad disk",
+    }
+    said = drains.resume(["node1", "node2", "node3"], "alice", "reboot")
+    assert (said["resumed"], _held(said)) == (["node1"], [("node2", "bob", "fan")])

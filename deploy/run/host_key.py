@@ -1,0 +1,126 @@
+"""The ssh host key of a machine: what it offers, what is known of it here, and the new one in its place."""
+
+import base64
+import hashlib
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from deploy.durable import replace_file
+from deploy.run.ssh import Unanswered
+
+_SECONDS = 30
+# One at a time: a machine shows the key that both sides like best, and the admin may have read another.
+_ALGORITHMS = ("ssh-ed25519", "ecdsa-sha2-nistp256", "rsa-sha2-512,rsa-sha2-256")
+_SSH_PORT = "22"
+_COMMAND = "-T"
+"""The first option of ``ssh.command``, behind the executable. Of options the first one counts."""
+
+
+@dataclass(frozen=True)
+class HostKey:
+    """A public key, in the two words of a known_hosts file."""
+
+    kind: str
+    blob: str
+
+    @property
+    def fingerprint(self) -> str:
+        """As ``ssh-keygen -l`` shows it: ``SHA256:...``."""
+        digest = hashlib.sha256(base64.b64decode(self.blob)).digest()
+        return "SHA256:" + base64.b64encode(digest).decode().rstrip("=")
+
+
+@dataclass(frozen=True)
+class Known:
+    """Under which name and in which file the key of a machine is kept; the keys that are there."""
+
+    name: str
+    file: Path
+    keys: frozenset[HostKey]
+
+
+def offered(command: Sequence[str]) -> tuple[HostKey, ...] | Unanswered:
+    """The keys that a machine offers to ``ssh.command``; nobody logs in for that."""
+    keys, why = [], "it offers no host key"
+    with tempfile.TemporaryDirectory() as place:
+        for algorithms in _ALGORITHMS:
+            file = Path(place) / algorithms
+            options = {
+                "UserKnownHostsFile": str(file),
+                "GlobalKnownHostsFile": "/dev/null",
+                "StrictHostKeyChecking": "accept-new",
+                "HashKnownHosts": "no",
+                "HostKeyAlgorithms": algorithms,
+                "PreferredAuthentications": "none",
+                "UpdateHostKeys": "no",
+                "ControlPath": "none",
+            }
+            _, said = _run([*_with(command, *(f"-o{key}={value}" for key, value in options.items()))])
+            if file.exists():
+                keys += _keys(file.read_text(encoding="utf-8"))
+            elif said.strip():
+                why = said.strip().splitlines()[-1]
+    return tuple(keys) or Unanswered(why)
+
+
+def known(command: Sequence[str]) -> Known:
+    """What ssh here knows of the machine that ``ssh.command`` reaches."""
+    settings: dict[str, str] = {}
+    for line in _run(_with(command, "-G"))[0].splitlines():
+        key, _, value = line.partition(" ")
+        settings.setdefault(key, value)
+    host, port = settings.get("hostkeyalias") or settings["hostname"], settings.get("port", _SSH_PORT)
+    has_alias = "hostkeyalias" in settings
+    name = host if port == _SSH_PORT or has_alias else f"[{host}]:{port}"
+    file = _first_file(settings["userknownhostsfile"])
+    said, _ = _run(["ssh-keygen", "-F", name, "-f", str(file)])
+    return Known(name, file, frozenset(_keys(said)))
+
+
+def accept(entry: Known, key: HostKey) -> None:
+    """Puts a key in the place of those that are known."""
+    if entry.keys:
+        _run(["ssh-keygen", "-R", entry.name, "-f", str(entry.file)])
+    old = entry.file.read_text(encoding="utf-8") if entry.file.exists() else ""
+    end = "" if old.endswith("\n") or not old else "\n"
+    mode = entry.file.stat().st_mode & 0o777 if entry.file.exists() else 0o600
+    entry.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    replace_file(entry.file, f"{old}{end}{entry.name} {key.kind} {key.blob}\n", mode)
+
+
+def _first_file(paths: str) -> Path:
+    """The first of the paths that ``ssh -G`` prints side by side, spaces in them unquoted."""
+    words = paths.split(" ")
+    starts = [number for number, word in enumerate(words) if word.startswith(("/", "~"))]
+    return Path(" ".join(words[: starts[1] if len(starts) > 1 else None])).expanduser()
+
+
+def _with(command: Sequence[str], *options: str) -> list[str]:
+    """The command with options before all others, and nothing to run there."""
+    start = command.index(_COMMAND)
+    return [*command[:start], *options, *command[start:-1], "true"]
+
+
+def _keys(text: str) -> list[HostKey]:
+    """The keys of a known_hosts file; lines of ssh-keygen's own begin with a hash sign."""
+    rows = (line.split() for line in text.splitlines() if line.strip() and not line.startswith(("#", "@")))
+    return [HostKey(row[1], row[2]) for row in rows if len(row) > 2]  # noqa: PLR2004 - name, kind, key
+
+
+def _run(command: Sequence[str]) -> tuple[str, str]:
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as problem:
+        return "", str(problem)
+    return done.stdout, done.stderr
