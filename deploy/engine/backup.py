@@ -16,6 +16,7 @@ from deploy.errors import DeployError, ExitCode, error, shown_path
 from deploy.run.archive import SITE, made_by, sources, unpacked
 from deploy.run.ssh import NotByPlainSshError
 from deploy.run.transfer import TransferError, program, transfer
+from deploy.site.backups import without_recipients
 from deploy.site.hardware import FILE_NAME
 from deploy.site.inventory import SECRETS_FILE, Host, Site
 
@@ -46,7 +47,8 @@ def make_backup(inventory: Path, to: Path | None, options: Options) -> Made:
     with opened(inventory, options, needs_ansible=False) as run:
         site = run.site.resolved
         recipients = [str(recipient) for recipient in site.controller.value("backup_recipients")]
-        _refuse_without(recipients, site.controller)
+        if not recipients:
+            raise DeployError(without_recipients(site.controller.where("backup_recipients")))
         need_age()
         directory, cluster = to or site.directory / DIRECTORY, cluster_name(site)
         now, made = time.time(), made_by()
@@ -138,17 +140,6 @@ def _add_part(members: Any, site: Site, options: Options) -> dict[str, Any]:  # 
         why = "what it sent is not what arrived here"
         raise _none_made(why, controller.name, ExitCode.UNREACHABLE)
     return manifest
-
-
-def _refuse_without(recipients: list[str], controller: Host) -> None:
-    if not recipients:
-        raise error(
-            "backup-without-recipients",
-            "backup_recipients is empty: nobody could be given what decrypts a backup",
-            where=controller.where("backup_recipients"),
-            hint="make a key where no server is: age-keygen -o backup.key; then group_vars/all.yml: "
-            "backup_recipients: [age1…] with the public key that it printed; an ssh public key will do, too",
-        )
 
 
 def _none_made(why: str, where: str, exit_code: ExitCode = ExitCode.FAILED) -> DeployError:

@@ -128,7 +128,7 @@ def _opened_archive(inventory: Path, wish: Wish) -> Archive:
     if seconds > wish.max_age_days * _DAY:
         raise error(
             "backup-old",
-            f"it was made {age(seconds)} ago ({_moment(archive)}), and has no job, account or drain since then"
+            f"it was made {age(seconds)} ago ({_moment(archive)}), and has no job or account since then"
             f"{_of_then(archive)}",
             where=where,
             hint=f"take a newer one: deploy backup {shown_path(inventory)} --list; or go on with "

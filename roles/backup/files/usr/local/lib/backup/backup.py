@@ -56,7 +56,7 @@ _WHEN = "%Y%m%dT%H%M%SZ"
 ENVIRONMENT = {
     **os.environ,
     "LC_ALL": "C",
-    "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    "PATH": f"/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:{os.environ.get('PATH', '')}",
 }
 
 
@@ -442,7 +442,7 @@ def _keep_names(directory: Path) -> None:
         os.close(descriptor)
 
 
-def metrics(found: Mapping[str, float], directory: Path) -> str:
+def metrics(found: Mapping[str, float], directory: Path, alert_days: int) -> str:
     """The age and size of the newest archive, and how many there are, in Prometheus's text format."""
     newest = max(found, key=lambda name: found[name], default=None)
     values = {
@@ -455,6 +455,10 @@ def metrics(found: Mapping[str, float], directory: Path) -> str:
             (directory / newest).stat().st_size if newest else 0,
         ),
         "deploy_backup_count": ("How many backups there are.", len(found)),
+        "deploy_backup_alert_age_seconds": (
+            "The age from which on the newest backup is too old.",
+            alert_days * _DAY,
+        ),
     }
     lines = (
         f"# HELP {name} {meaning}\n# TYPE {name} gauge\n{name} {value}\n"
@@ -478,7 +482,8 @@ def by_timer(settings: Mapping[str, Any]) -> None:
         if settings["metrics"] and directory.is_dir():
             file = Path(settings["metrics"])
             fresh = file.with_suffix(".new")
-            fresh.write_text(metrics(archives(directory, cluster), directory), encoding="utf-8")
+            text = metrics(archives(directory, cluster), directory, settings["alert_days"])
+            fresh.write_text(text, encoding="utf-8")
             fresh.chmod(0o644)
             fresh.replace(file)
 
