@@ -129,15 +129,16 @@ def _raise_next_job_id(path: Path, least: int) -> None:
     path.write_bytes(with_next_job_id(path.read_bytes(), least))
 
 
-def own(directory: str) -> None:
+def own(directory: str) -> dict[str, Any]:
     """Gives the state to the user slurm, once there is one."""
     try:
         user = pwd.getpwnam("slurm")
     except KeyError:
-        return
+        return {}
     for place, names, files in os.walk(directory):
         for path in (place, *(os.path.join(place, name) for name in (*names, *files))):  # noqa: PTH118
             os.chown(path, user.pw_uid, user.pw_gid, follow_symlinks=False)
+    return {}
 
 
 def put_database(name: str, expected: Mapping[str, int], when: str) -> dict[str, Any]:
