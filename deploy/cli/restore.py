@@ -9,7 +9,6 @@ import typer
 from deploy.cli.consent import ask_to_go_on, go_on
 from deploy.cli.displays import Output, choose_display
 from deploy.cli.parameters import (
-    AskBecomePass,
     ExtraVariables,
     Forks,
     Inventory,
@@ -17,7 +16,6 @@ from deploy.cli.parameters import (
     PrivateKey,
     User,
     VaultPasswordFile,
-    ask_password,
     say,
 )
 from deploy.cli.quick_validation import validate_quickly
@@ -53,7 +51,6 @@ def restore(
     ] = True,
     user: User = None,
     private_key: PrivateKey = None,
-    ask_become_pass: AskBecomePass = False,
     forks: Forks = None,
     plain_ansible: PlainAnsible = False,
     extra: ExtraVariables = None,
@@ -86,7 +83,6 @@ def restore(
         plain_ansible=plain_ansible,
         extra=tuple(extra or ()),
         vault_password_file=vault_password_file,
-        become_password=ask_password("sudo", is_wanted=ask_become_pass),
     )
     wish = Wish(archive, tuple(identity), _parts(only), max_age)
     if check:
