@@ -89,7 +89,7 @@ class Members:
     """The members of an archive that is being written, with the checksum of each."""
 
     def __init__(self, out: BinaryIO) -> None:
-        self._tar = tarfile.open(fileobj=out, mode="w|", format=tarfile.PAX_FORMAT)  # noqa: SIM115 - `end`
+        self._out = out
         self.sums: dict[str, str] = {}
 
     def add(self, name: str, content: bytes) -> None:
@@ -107,12 +107,14 @@ class Members:
     def end(self, manifest: Mapping[str, Any]) -> None:
         """Ends the archive with what it is."""
         self._write(MANIFEST, json.dumps({**manifest, "members": self.sums}, indent=1).encode())
-        self._tar.close()
+        self._out.write(tarfile.NUL * 2 * tarfile.BLOCKSIZE)
 
     def _write(self, name: str, content: bytes) -> None:
         about = tarfile.TarInfo(name)
         about.size, about.mode, about.mtime = len(content), 0o600, int(time.time())
-        self._tar.addfile(about, io.BytesIO(content))
+        self._out.write(about.tobuf(tarfile.PAX_FORMAT))
+        self._out.write(content)
+        self._out.write(tarfile.NUL * (-len(content) % tarfile.BLOCKSIZE))
 
 
 class _Pieces(io.RawIOBase):
