@@ -39,7 +39,7 @@ class LostSince:
     def notes(self) -> Iterator[str]:
         """What goes on and what is over, in lines."""
         if self.goes_on:
-            yield f"{len(self.goes_on)} jobs of the backup run on nodes, and go on"
+            yield f"jobs of the backup that run on nodes, and go on: {len(self.goes_on)}"
         if self.ended:
             yield f"ran then and on no node now: {', '.join(map(str, self.ended))}"
 

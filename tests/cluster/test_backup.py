@@ -158,7 +158,7 @@ def test_a_controller_that_was_lost_comes_back(lab: Cluster, kept: Kept, key: Ke
     assert not (lab.directory / "secrets.yml").exists()
 
     done = restore(lab, kept.archive, key, "--yes", "--output", "plain")
-    assert "1 jobs of the backup run on nodes, and go on" in done.stderr
+    assert "jobs of the backup that run on nodes, and go on: 1" in done.stderr
     assert "passed: 0 failed" in done.stdout
     rows = lab.on("ctl1", *_ROWS).splitlines()
     assert {*kept.rows} <= {*rows}

@@ -16,7 +16,7 @@ def test_jobs_by_what_becomes_of_them() -> None:
     assert "job 12 (node1, node2)" in losses[0]
     assert "job 6 (node1)" in losses[1]
     assert [*lost.notes()] == [
-        "2 jobs of the backup run on nodes, and go on",
+        "jobs of the backup that run on nodes, and go on: 2",
         "ran then and on no node now: 5",
     ]
 
