@@ -24,6 +24,7 @@ from deploy.run.ssh import NotByPlainSshError, Unanswered
 from deploy.run.transfer import TransferError, program, transfer
 from deploy.site.hardware import FILE_NAME
 from deploy.site.inventory import SECRETS_FILE, Site, existing_inventory
+from deploy.site.secrets import missing_secrets
 
 STATE, DATABASE, SECRETS = "state", "database", "secrets"
 PARTS = (DATABASE, STATE, SECRETS)
@@ -70,13 +71,13 @@ def restore(
             say(line)
         if losses and not agrees():
             raise _not_agreed()
-        _put_site_files(run.site, archive, wish, say)
+        _put_site_files(run, archive, wish, say)
         if wish.parts == {SECRETS}:
             return
-        if STATE in wish.parts:
-            say(host.put_state(lost.least_job_id))
         if found["programs"] and DATABASE in wish.parts:
             say(host.put_database())
+        if STATE in wish.parts:
+            say(host.put_state(lost.least_job_id))
     if not found["programs"]:
         deploys(replace(options, limit=run.site.controller.name, tags=_BEFORE))
         with _at_work(inventory, options, say) as run:
@@ -159,19 +160,21 @@ def _replaced(site: Site, archive: Archive, wish: Wish) -> list[str]:
     ]
 
 
-def _put_site_files(site: Site, archive: Archive, wish: Wish, say: Callable[[str], None]) -> None:
+def _put_site_files(run: Run, archive: Archive, wish: Wish, say: Callable[[str], None]) -> None:
     """Gives the site the secrets and the hardware of the backup; what it has stays, unless that is asked for.
 
     Raises DeployError ``backup-without-secrets``.
     """
-    directory, kept = site.directory, archive.files(SITE)
-    if SECRETS_FILE not in kept and not (directory / SECRETS_FILE).exists():
+    directory, kept = run.site.directory, archive.files(SITE)
+    missing = missing_secrets(run.site, run.options.vault_password_file)
+    if missing and (SECRETS_FILE not in kept or SECRETS not in wish.parts):
         raise error(
             "backup-without-secrets",
-            "neither this site nor the backup has a secrets.yml: a backup that the controller made by itself "
-            "has none, and nodes would refuse new ones",
+            f"the site has no {', '.join(missing)}, and is given none: a backup that the controller made by "
+            "itself has no secrets.yml, and nodes would refuse new ones",
             where=shown_path(archive.path),
-            hint=f"put secrets.yml into {shown_path(directory)}, or take a backup that deploy backup made",
+            hint=f"put secrets.yml into {shown_path(directory)}, or restore secrets, too, of a backup that "
+            "deploy backup made",
         )
     for name in _OF_SECRETS if SECRETS in wish.parts else ():
         is_wanted = wish.parts == {SECRETS} or not (directory / name).exists()
@@ -264,7 +267,7 @@ class _Controller:
                 "restore-failed",
                 f"{verb}: {problem}",
                 where=host.name,
-                hint="what was there is as it was; put that right, and the same again",
+                hint="this part is as it was; put that right, and the same again",
                 exit_code=ExitCode.UNREACHABLE,
             ) from None
         line = next(line for line in said.splitlines() if line.startswith(_MARK))

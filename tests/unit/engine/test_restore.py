@@ -17,12 +17,14 @@ from deploy.engine.restore import Wish, restore, try_restore
 from deploy.errors import DeployError, ExitCode
 from deploy.run.archive import Archive, UnreadableError
 from deploy.run.ssh import Unanswered
+from deploy.site.secrets import secret_names
 from tests.unit.site.sites import write_site
 
 SITE = "[slurm-master]\nctl1\n[slurm-node]\nnode1\nnode2\n"
 QUEUE = {"running": [3], "waiting": [], "next_job_id": 4}
+SECRETS = "".join(f"{name}: the-old-one-of-thirty-two-characters\n" for name in secret_names()).encode()
 KEPT = {
-    "site/secrets.yml": b"munge_key: the-old-one-of-thirty-two-characters\n",
+    "site/secrets.yml": SECRETS,
     "records/drains.json": b"[]",
 }
 BARE = {"daemons": [], "state": False, "jobs": None, "programs": False}
@@ -145,21 +147,24 @@ def test_a_living_cluster_is_asked_about_and_put_aside(cluster: Cluster, invento
     assert refused(cluster, inventory)[0] == "restore-not-agreed"
     assert any("7 jobs" in line for line in cluster.said)
     cluster.restore(inventory, agrees=True)
-    assert cluster.done == ["put_state", "put_database", "deploy"]
+    assert cluster.done == ["put_database", "put_state", "deploy"]
     assert any("what was there is /aside" in line for line in cluster.said)
 
 
 def test_a_part_alone(cluster: Cluster, inventory: Path) -> None:
+    assert refused(cluster, inventory, "database")[0] == "backup-without-secrets"
+    (inventory.parent / "secrets.yml").write_bytes(SECRETS)
+    (inventory.parent / "secrets.yml").chmod(0o600)
     cluster.restore(inventory, "database")
     assert cluster.done == ["deploy ctl1 base,slurm_packages,munge,mariadb", "put_database", "deploy"]
 
 
 def test_secrets_of_the_site_stay_unless_they_alone_are_asked_for(cluster: Cluster, inventory: Path) -> None:
     secrets = inventory.parent / "secrets.yml"
-    secrets.write_text("munge_key: the-new-one-of-thirty-two-characters\n")
+    secrets.write_bytes(SECRETS.replace(b"old", b"new"))
     secrets.chmod(0o600)
     cluster.restore(inventory)
-    assert secrets.read_text() == "munge_key: the-new-one-of-thirty-two-characters\n"
+    assert secrets.read_bytes() == SECRETS.replace(b"old", b"new")
     assert "not as in the backup, and stay as they are: secrets.yml" in cluster.said
     cluster.done.clear()
     assert refused(cluster, inventory, "secrets")[0] == "restore-not-agreed"

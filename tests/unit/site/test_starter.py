@@ -76,4 +76,6 @@ def test_the_first_line_tells_an_editor_the_schema() -> None:
 
 
 def test_git_ignores_secrets_the_journal_and_backups() -> None:
-    assert {"secrets.yml", ".deploy/", "backups/"} <= set(starter_files(Machines())[".gitignore"].splitlines())
+    assert {"secrets.yml", ".deploy/", "backups/"} <= set(
+        starter_files(Machines())[".gitignore"].splitlines()
+    )
