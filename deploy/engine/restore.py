@@ -303,7 +303,7 @@ def _job_ids(steps: Iterable[str]) -> set[int]:
 def _losses(found: Mapping[str, Any], lost: LostSince, wish: Wish) -> Iterator[str]:
     """What is lost, in lines."""
     if found.get("daemons"):
-        yield f"{' and '.join(found['daemons'])} runs on the controller, and is stopped"
+        yield f"stopped on the controller, and started again at the end: {', '.join(found['daemons'])}"
     if STATE in wish.parts and found.get("state"):
         yield "the controller has a state, which is put aside: jobs submitted since the backup are lost"
     if DATABASE in wish.parts and found.get("jobs"):

@@ -224,13 +224,24 @@ def test_a_state_takes_the_place_of_another_which_stays_beside(
 ) -> None:
     monkeypatch.setattr(host.sys, "stdin", _Input(packed(job_state=job_state(9), clustername=b"c|1")))
     answer = host.put_state(str(state), 12, {"drains.json": "[]"}, "now")
-    assert (state / "job_state").read_bytes() == job_state(12)
+    # The former slurmctld had given ids up to 17.
+    assert (state / "job_state").read_bytes() == job_state(18)
     assert (state / "clustername").read_bytes() == b"c|1"
     assert not (state / "node_state").exists()
     aside = Path(answer["aside"])
     assert (aside / "job_state").read_bytes() == job_state(18)
     assert (aside / "hash.7" / "job.17" / "script").exists()
     assert (host.PLACE / "drains.json").read_text() == "[]"
+
+
+def test_a_state_on_a_bare_host_gives_no_id_that_a_node_still_runs(
+    host: Any,  # noqa: ANN401
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(host.sys, "stdin", _Input(packed(job_state=job_state(9))))
+    assert host.put_state(str(tmp_path / "new"), 12, {}, "now") == {"aside": ""}
+    assert (tmp_path / "new" / "job_state").read_bytes() == job_state(12)
 
 
 @pytest.mark.parametrize("name", ["../job_state", "/etc/shadow"])

@@ -70,7 +70,8 @@ def _stop() -> None:
 def put_state(directory: str, least: int, records: Mapping[str, str], when: str) -> dict[str, Any]:
     """Makes the state that comes that of the slurmctld of this host, which is stopped; what was, goes aside.
 
-    The next job gets ``least`` or a later id. Records are put where there are none.
+    The next job gets ``least`` or a later id, and none that the former slurmctld gave. Records are put where
+    there are none.
     """
     root = Path(directory)
     root.mkdir(mode=0o755, parents=True, exist_ok=True)
@@ -83,8 +84,10 @@ def put_state(directory: str, least: int, records: Mapping[str, str], when: str)
             _unpack(tar, entry, fresh)
     _raise_next_job_id(fresh / "job_state", least)
     own(str(fresh))
-    os.sync()
     _stop()
+    with contextlib.suppress(FileNotFoundError):
+        _raise_next_job_id(fresh / "job_state", next_job_id((root / "job_state").read_bytes()))
+    os.sync()
     before = [path for path in root.iterdir() if not path.name.startswith(".")]
     if before:
         aside.mkdir(mode=0o700)
@@ -117,12 +120,17 @@ def _unpack(tar: tarfile.TarFile, entry: tarfile.TarInfo, root: Path) -> None:
     os.utime(path, (entry.mtime, entry.mtime))
 
 
+def next_job_id(content: bytes) -> int:
+    """The id that the next job gets by a list of jobs."""
+    if len(content) < _HEADER.size or _HEADER.unpack_from(content)[:2] != (len(_VERSION), _VERSION):
+        give_up("a job_state does not begin as slurmctld's does")
+    return int(_HEADER.unpack_from(content)[-1])
+
+
 def with_next_job_id(content: bytes, least: int) -> bytes:
     """The list of jobs with this id for the next one, where it has a lower one."""
-    if len(content) < _HEADER.size or _HEADER.unpack_from(content)[:2] != (len(_VERSION), _VERSION):
-        give_up("job_state in the backup does not begin as slurmctld's does")
-    *before, following = _HEADER.unpack_from(content)
-    return _HEADER.pack(*before, max(following, least)) + content[_HEADER.size :]
+    following = max(next_job_id(content), least)
+    return _HEADER.pack(*_HEADER.unpack_from(content)[:-1], following) + content[_HEADER.size :]
 
 
 def _raise_next_job_id(path: Path, least: int) -> None:
