@@ -6,7 +6,7 @@ SHELL := /bin/bash
 PYTHON ?= python3
 BIN := .venv/bin
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
-LAB_PACKAGES := podman runc netavark aardvark-dns mmdebstrap uidmap iptables openssh-client gpg gpg-agent gpgv
+LAB_PACKAGES := podman runc netavark aardvark-dns mmdebstrap uidmap iptables openssh-client gpg gpg-agent gpgv age
 RELEASE ?= trixie
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
@@ -24,7 +24,7 @@ venv: .venv/installed ## Make .venv with everything pinned; .venv/bin/deploy is 
 	touch $@
 
 system: ## Install what the lab needs from the distribution (Debian, Ubuntu)
-	@for program in podman runc mmdebstrap newuidmap gpg gpg-agent /usr/lib/podman/netavark; do \
+	@for program in podman runc mmdebstrap newuidmap gpg gpg-agent age /usr/lib/podman/netavark; do \
 	  command -v $$program >/dev/null && continue; \
 	  echo "installing for the lab: $(LAB_PACKAGES)"; \
 	  $(SUDO) apt-get update -qq; \

@@ -27,6 +27,8 @@ VERBS = (
         "deploy.cli.node:node_app",
         "Take nodes out of service and back; take machines off.",
     ),
+    Verb("backup", "deploy.cli.backup:backup", "Keep what the loss of a controller would lose."),
+    Verb("restore", "deploy.cli.restore:restore", "Make the cluster of a backup again."),
     Verb("bundle", "deploy.cli.bundle:bundle", "Fetch everything a site needs into a directory."),
     Verb("schema", "deploy.cli.schema:schema", "Print the JSON Schema of all variables."),
     Verb(

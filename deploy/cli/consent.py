@@ -1,4 +1,4 @@
-"""Asks before jobs are lost, and before a new host key is believed."""
+"""Asks before something is lost, and before a new host key is believed."""
 
 import signal
 import sys
@@ -8,9 +8,9 @@ import typer
 _WORD = "yes"
 
 
-def ask_to_go_on() -> bool:
+def ask_to_go_on(loss: str = "Jobs would be lost") -> bool:
     """Whether the admin types yes; where there is no terminal, nobody does."""
-    return _is_yes("Jobs would be lost")
+    return _is_yes(loss)
 
 
 def confirm_host_key(node: str, fingerprint: str) -> bool:

@@ -38,7 +38,7 @@ class Moved:
         why = (
             f"{self.witness} is of the cluster of {self.before} ({self.file}); {what}, and knows none of its "
             f"jobs: stop slurmctld on {self.before} and copy its StateSaveLocation to {self.after}, "
-            f"or put {self.before} back into [slurm-master]"
+            f"or put {self.before} back into [slurm-master]; where its disk is lost: deploy restore"
         )
         return Loss("SlurmctldHost", self.before, self.after, why, jobs_of(queue or ()))
 

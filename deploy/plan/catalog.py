@@ -59,6 +59,7 @@ ORDER: tuple[str, ...] = (
     "monitoring",
     "grafana",
     "targets",
+    "backup",
 )
 """What has its turn first. Whether it is needed for what comes later, ``Phase.after`` says."""
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from ClusterShell.NodeSet import NodeSet
 
+from deploy import __version__
 from deploy.plan.access_vars import access_of, direct, peers
 from deploy.plan.build import Plan
 from deploy.plan.cache_vars import cache_of, caches
@@ -161,6 +162,17 @@ def shared_variables(site: Site, contract: Mapping[str, Hardware]) -> Mapping[st
         "phase_package_cache": {"package_cache_clients": _networks(site)},
         "phase_firewall": {"firewall_peers": peers(site)},
         "phase_targets": scrape_targets(site, members_of_phases(site, contract)),
+        "phase_backup": {
+            "backup_version": __version__,
+            "backup_cluster": _value(site, "slurmctld_cluster_name"),
+            "backup_parts": {
+                "state": _value(site, "slurmctld_state_save_location"),
+                "database": _value(site, "slurmdbd_database_name"),
+            },
+            "backup_textfile_directory": (
+                _value(site, "deploy_metrics_textfile_directory") if site.metrics else ""
+            ),
+        },
         "phase_login": {"slurm_client_conf_servers": servers},
         "phase_plugin_build": exchange(site),
         "phase_plugin": exchange(site),

@@ -93,6 +93,8 @@ SELECTORS: Mapping[str, Selector] = {
     "with_mail_relay": lambda site: [
         host for host in site.controllers if host.variables.get("mail_relay_host")
     ],
+    # Also where it is empty, which ends what was there.
+    "with_backups": lambda site: [host for host in site.controllers if "backup_schedule" in host.variables],
     "with_mpi": lambda site: [host for host in slurm_hosts(site) if host.variables.get("openmpi_packages")],
     "with_apptainer": _of_users("apptainer_version"),
     "with_ml_stack": _of_users("ml_stack_environments"),

@@ -137,6 +137,12 @@ def queue(configuration: str) -> list[dict[str, str]] | None:
 
 def main(verb: str, arguments: dict[str, Any]) -> None:
     """Does what it is asked for and prints the answer as one line."""
-    verbs: dict[str, Callable[..., Any]] = {"holds": holds, "leave": leave, "jobs": jobs, "queue": queue}
+    verbs: dict[str, Callable[..., Any]] = {
+        "holds": holds,
+        "leave": leave,
+        "jobs": jobs,
+        "queue": queue,
+        "steps": steps,
+    }
     answer = verbs[verb](**arguments)
     sys.stdout.write("\ndeploy:" + json.dumps(answer) + "\n")

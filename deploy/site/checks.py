@@ -6,6 +6,7 @@ from pathlib import Path
 from deploy.errors import DeployError, Finding, Severity
 from deploy.site.access import check_access
 from deploy.site.accounting import check_accounting, check_users
+from deploy.site.backups import check_backups
 from deploy.site.containers import check_containers
 from deploy.site.deepops import check_deepops_groups
 from deploy.site.duplicates import check_duplicates
@@ -43,6 +44,7 @@ _OF_VALUES: tuple[Callable[[Site], Iterable[Finding]], ...] = (
     check_access,
     check_duplicates,
     check_programs,
+    check_backups,
 )
 """Those that ask what values mean, whatever templates they come from."""
 

@@ -256,6 +256,15 @@ _PUBLIC_KEY = Form(
     shown=False,
 )
 
+_AGE_KEY = re.compile(r"age1[02-9ac-hj-np-z]{58}")
+
+
+def _is_recipient(text: str) -> bool:
+    """Whether age can encrypt to it: a key of its own, or one of ssh's of the two kinds that it takes."""
+    is_of_ssh = text.startswith(("ssh-ed25519 ", "ssh-rsa ")) and is_public_key(text)
+    return bool(_AGE_KEY.fullmatch(text)) or is_of_ssh
+
+
 _MODULE_WORD = Form(
     r"[A-Za-z0-9][\w.+-]*", "a name without spaces and slashes, in quotes where it is a number", quoted=True
 )
@@ -277,6 +286,15 @@ PORT_RANGE = Form(
 _APPTAINER = Form(r"\d[A-Za-z0-9.~-]*", 'a version in quotes, as in "1.5.3"', quoted=True)
 
 RULES: Mapping[str, Rule] = {
+    "backup_alert_days": Range(1),
+    "backup_keep.daily": Range(1),
+    "backup_recipients[]": Form(
+        r"[^\r\n]+",
+        "a public key, as age-keygen prints it (age1…) or of ssh (ssh-ed25519 or ssh-rsa, on one line)",
+        judge=_is_recipient,
+        example="age1" + 58 * "q",
+        shown=False,
+    ),
     "alertmanager_external_url": _PAGE,
     "alertmanager_group_interval": _INTERVAL,
     "alertmanager_group_wait": _WAIT,

@@ -67,9 +67,10 @@ _VARIABLES = """\
 """
 _IGNORED = f"""\
 # Made by deploy, and not for a repository: secrets (once encrypted with ansible-vault they may be; remove
-# the line then) and the journal of runs.
+# the line then), the journal of runs, and backups.
 {SECRETS_FILE}
 .deploy/
+backups/
 """
 
 

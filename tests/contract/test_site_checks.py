@@ -18,6 +18,7 @@ _BY_DATA = {
         "login_limits",
         "firewall",
         "log_client",
+        "backup",
         "mail_relay",
         "ml_stack",
         "nfs_client",

@@ -44,6 +44,32 @@ SERVICES = Chapter(
             {"instance": "ctl1"},
         ),
         Alert(
+            "BackupOld",
+            "warning",
+            "The newest backup on {{ $labels.instance }} is {{ $value | humanizeDuration }} old",
+            "(time() - deploy_backup_timestamp_seconds) > deploy_backup_alert_age_seconds",
+            5,
+            (
+                "The timer of the role backup has made no backup for longer than backup_alert_days: what "
+                "happened since would be lost with the controller's disk."
+            ),
+            "What the last one said, and whether the directory is there and has room.",
+            (
+                "systemctl status deploy-backup.service deploy-backup.timer",
+                "journalctl --unit deploy-backup --lines 20",
+                "df --human-readable BACKUP_DIRECTORY",
+            ),
+            {
+                'deploy_backup_timestamp_seconds{instance="ctl1",job="node"}': "-172801x60",
+                'deploy_backup_alert_age_seconds{instance="ctl1",job="node"}': "172800x60",
+            },
+            {
+                'deploy_backup_timestamp_seconds{instance="ctl1",job="node"}': "0x60",
+                'deploy_backup_alert_age_seconds{instance="ctl1",job="node"}': "172800x60",
+            },
+            {"instance": "ctl1"},
+        ),
+        Alert(
             "DatabaseConnectionsNearlyUsed",
             "warning",
             (

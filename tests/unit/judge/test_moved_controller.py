@@ -99,6 +99,7 @@ def test_what_is_lost(
     assert [job.id for job in loss.jobs] == lost
     assert preview.needs_consent is needs_consent
     assert "stop slurmctld on ctl0 and copy its StateSaveLocation to ctl1" in loss.why
+    assert "deploy restore" in loss.why
 
 
 def test_a_state_that_was_copied_from_a_controller_that_stopped_loses_nothing() -> None:

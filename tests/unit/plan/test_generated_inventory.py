@@ -422,6 +422,18 @@ def test_a_site_with_a_mail_server_has_slurm_send_by_it(tmp_path: Path) -> None:
         assert groups.get("phase_mail", {"hosts": {}})["hosts"].keys() == ({"ctl1"} if program else set())
 
 
+def test_a_controller_makes_backups_where_a_site_says_when(tmp_path: Path) -> None:
+    files = {
+        "group_vars/slurm-master.yml": "backup_schedule: daily\nslurmctld_cluster_name: lab\n",
+        "group_vars/all.yml": "slurmctld_state_save_location: /srv/state\nslurmdbd_database_name: acct\n",
+    }
+    phase = wired(read_site(write_site(tmp_path, files=files)))["phase_backup"]
+    assert phase["hosts"].keys() == {"ctl1"}
+    assert phase["vars"]["backup_cluster"] == "lab"
+    assert phase["vars"]["backup_parts"] == {"state": "/srv/state", "database": "acct"}
+    assert phase["vars"]["backup_textfile_directory"] == "/var/lib/prometheus/node-exporter"
+
+
 def test_a_node_is_asked_for_the_size_of_its_scratch_before_its_contract_is_known(tmp_path: Path) -> None:
     files = {
         "group_vars/slurm-node.yml": "slurmd_weight: 1\n",

@@ -13,6 +13,7 @@ from deploy.site.inventory import read_site
 from tests.unit.site.bad import (
     access,
     accounting,
+    backups,
     containers,
     deepops_sites,
     hardware,
@@ -39,6 +40,7 @@ SITES: tuple[BadSite, ...] = (
     *containers.SITES,
     *accounting.SITES,
     *access.SITES,
+    *backups.SITES,
     *hardware.SITES,
     *secrets.SITES,
     *settings.SITES,

@@ -75,5 +75,7 @@ def test_the_first_line_tells_an_editor_the_schema() -> None:
     assert "group_vars.schema.json" in files
 
 
-def test_git_ignores_secrets_and_the_journal() -> None:
-    assert {"secrets.yml", ".deploy/"} <= set(starter_files(Machines())[".gitignore"].splitlines())
+def test_git_ignores_secrets_the_journal_and_backups() -> None:
+    assert {"secrets.yml", ".deploy/", "backups/"} <= set(
+        starter_files(Machines())[".gitignore"].splitlines()
+    )

@@ -1,0 +1,152 @@
+"""What ``deploy backup`` does: one encrypted archive of all that the loss of a controller would lose."""
+
+import json
+import shutil
+import tarfile
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from deploy import __version__
+from deploy.engine.options import Options
+from deploy.engine.run import opened
+from deploy.errors import DeployError, ExitCode, error, shown_path
+from deploy.run.archive import SITE, made_by, sources, unpacked
+from deploy.run.ssh import NotByPlainSshError
+from deploy.run.transfer import TransferError, program, transfer
+from deploy.site.backups import without_recipients
+from deploy.site.hardware import FILE_NAME
+from deploy.site.inventory import SECRETS_FILE, Host, Site
+
+DIRECTORY = "backups"
+_OF_VARIABLES = ("group_vars", "host_vars")
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A backup in a directory: when it was begun (seconds since 1970), and its size in bytes."""
+
+    path: Path
+    when: float
+    size: int
+
+
+@dataclass(frozen=True)
+class Made:
+    """A backup that was made, by its manifest; ``removed`` are those that outlived ``backup_keep``."""
+
+    kept: Kept
+    manifest: Mapping[str, Any]
+    removed: tuple[str, ...]
+
+
+def make_backup(inventory: Path, to: Path | None, options: Options) -> Made:
+    """Makes a backup in a directory, by default ``backups`` beside the inventory. Raises DeployError."""
+    with opened(inventory, options, needs_ansible=False) as run:
+        site = run.site.resolved
+        recipients = [str(recipient) for recipient in site.controller.value("backup_recipients")]
+        if not recipients:
+            raise DeployError(without_recipients(site.controller.where("backup_recipients")))
+        need_age()
+        directory, cluster = to or site.directory / DIRECTORY, cluster_name(site)
+        now, made = time.time(), made_by()
+        path = directory / made.name_of(cluster, now)
+        try:
+            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with made.encrypted(path, recipients) as out:
+                members = made.Members(out)
+                for name, content in site_files(site):
+                    members.add(f"{SITE}/{name}", content)
+                part = _add_part(members, site, options)
+                manifest = {**made.described(cluster, __version__, "deploy backup", now), **part}
+                members.end(manifest)
+            found = made.archives(directory, cluster)
+            outlived = made.outlived(found, site.controller.value("backup_keep"))
+            for name in outlived:
+                (directory / name).unlink()
+        except (made.NoBackupError, OSError) as problem:
+            raise _none_made(str(problem), shown_path(directory)) from None
+        return Made(Kept(path, found[path.name], path.stat().st_size), manifest, tuple(outlived))
+
+
+def kept_backups(inventory: Path, to: Path | None, options: Options) -> tuple[Kept, ...]:
+    """The backups of a site's cluster in a directory, oldest first. Raises DeployError."""
+    with opened(inventory, options, needs_ansible=False) as run:
+        directory = to or run.site.directory / DIRECTORY
+        if not directory.is_dir():
+            return ()
+        found = made_by().archives(directory, cluster_name(run.site.resolved))
+        return tuple(
+            Kept(directory / name, when, (directory / name).stat().st_size) for name, when in found.items()
+        )
+
+
+def cluster_name(site: Site) -> str:
+    """The cluster's name in Slurm."""
+    return str(site.controller.value("slurmctld_cluster_name"))
+
+
+def parts_of(controller: Host) -> dict[str, str]:
+    """Where a controller has what a backup is made of."""
+    return {
+        "state": str(controller.value("slurmctld_state_save_location")),
+        "database": str(controller.value("slurmdbd_database_name")),
+    }
+
+
+def site_files(site: Site) -> Iterator[tuple[str, bytes]]:
+    """The files by which a site could be made again: names beside the inventory, and contents."""
+    base = site.directory
+    tops = (
+        [path for path in base.iterdir() if path.is_file()] if site.inventory.is_dir() else [site.inventory]
+    )
+    named = [base / name for name in (SECRETS_FILE, FILE_NAME) if (base / name).is_file()]
+    inner = [path for name in _OF_VARIABLES for path in (base / name).rglob("*") if path.is_file()]
+    for path in sorted({*tops, *named, *inner}):
+        if not path.name.startswith("."):
+            yield str(path.relative_to(base)), path.read_bytes()
+
+
+def need_age() -> None:
+    """Raises DeployError ``age-missing`` where this machine has no age."""
+    if not shutil.which("age"):
+        raise error(
+            "age-missing",
+            "backups are encrypted and read by age, which this machine has not",
+            hint="sudo apt install age   (other systems: https://age-encryption.org)",
+        )
+
+
+def _add_part(members: Any, site: Site, options: Options) -> dict[str, Any]:  # noqa: ANN401 - of the program
+    """Adds what the controller has, as it comes, and compares it with what the controller sent."""
+    made, controller = made_by(), site.controller
+    only_backup = {"backup": sources()["backup"]}
+    manifest: dict[str, Any] = {}
+    before = {**members.sums}
+    try:
+        text = program(only_backup, "parts", parts_of(controller))
+        with transfer(controller, options.login, text) as run:
+            for name, content in unpacked(cast("BinaryIO", run.stdout)):
+                if name == made.MANIFEST:
+                    manifest = json.loads(content)
+                else:
+                    members.add(name, content)
+    except (TransferError, tarfile.TarError, NotByPlainSshError) as problem:
+        raise _none_made(str(problem), controller.name, ExitCode.UNREACHABLE) from None
+    sent = {name: digest for name, digest in members.sums.items() if name not in before}
+    if manifest.pop("members", None) != sent:
+        why = "what it sent is not what arrived here"
+        raise _none_made(why, controller.name, ExitCode.UNREACHABLE)
+    return manifest
+
+
+def _none_made(why: str, where: str, exit_code: ExitCode = ExitCode.FAILED) -> DeployError:
+    return error(
+        "backup-not-made",
+        f"there is no new backup: {why}",
+        where=where,
+        hint="put that right, and the same again; what there was of backups is untouched",
+        exit_code=exit_code,
+    )

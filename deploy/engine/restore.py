@@ -1,0 +1,327 @@
+"""What ``deploy restore`` does: of a backup and a controller that has nothing the cluster that was."""
+
+import json
+import re
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from deploy.durable import replace_file
+from deploy.engine.alone import alone
+from deploy.engine.backup import cluster_name, need_age, parts_of
+from deploy.engine.options import Options
+from deploy.engine.run import Run, opened
+from deploy.errors import DeployError, ExitCode, error, shown_path
+from deploy.judge.age import age
+from deploy.judge.lost_since import LostSince, lost_since
+from deploy.run.archive import SITE, Archive, UnreadableError, made_by, read_archive, sources
+from deploy.run.journal import state_directory
+from deploy.run.lock import site_lock
+from deploy.run.ssh import NotByPlainSshError, Unanswered
+from deploy.run.transfer import TransferError, program, transfer
+from deploy.site.hardware import FILE_NAME
+from deploy.site.inventory import SECRETS_FILE, Site, existing_inventory
+from deploy.site.secrets import missing_secrets
+
+STATE, DATABASE, SECRETS = "state", "database", "secrets"
+PARTS = (DATABASE, STATE, SECRETS)
+_OF_SECRETS = (SECRETS_FILE, FILE_NAME)
+_DAY = 86400
+_MARK = "deploy:"
+# What a controller needs before its database and its state are put there: no daemon of Slurm's runs yet.
+_BEFORE = "base,slurm_packages,munge,mariadb"
+
+
+@dataclass(frozen=True)
+class Wish:
+    """Which backup, what of it, and how many days old it may be."""
+
+    archive: Path
+    identities: tuple[Path, ...]
+    parts: frozenset[str] = frozenset(PARTS)
+    max_age_days: int = 7
+
+
+Deploys = Callable[[Options], None]
+"""``deploy cluster`` on the same inventory; raises DeployError, or typer.Exit, where it fails."""
+
+
+def restore(
+    inventory: Path,
+    wish: Wish,
+    options: Options,
+    *,
+    agrees: Callable[[], bool],
+    say: Callable[[str], None],
+    deploys: Deploys,
+) -> None:
+    """Puts the parts of a backup in place, each before what reads it starts. Raises DeployError."""
+    archive = _opened_archive(inventory, wish)
+    with _at_work(inventory, options, say) as run:
+        host = _Controller(run, archive)
+        host.refuse_other()
+        found = host.look() if wish.parts != {SECRETS} else {}
+        lost = _lost(run, archive, say) if STATE in wish.parts else LostSince()
+        _tell(archive, lost, say)
+        losses = [*_losses(found, lost, wish), *_replaced(run.site, archive, wish)]
+        for line in losses:
+            say(line)
+        if losses and not agrees():
+            raise _not_agreed()
+        _put_site_files(run, archive, wish, say)
+        if wish.parts == {SECRETS}:
+            return
+        if found["programs"] and DATABASE in wish.parts:
+            say(host.put_database())
+        if STATE in wish.parts:
+            say(host.put_state(lost.least_job_id))
+    if not found["programs"]:
+        deploys(replace(options, limit=run.site.controller.name, tags=_BEFORE))
+        with _at_work(inventory, options, say) as run:
+            host = _Controller(run, archive)
+            if DATABASE in wish.parts:
+                say(host.put_database())
+            if STATE in wish.parts:
+                host.own_state()
+    deploys(options)
+
+
+def try_restore(inventory: Path, wish: Wish, options: Options, say: Callable[[str], None]) -> None:
+    """Says what ``restore`` would do; loads everything in places that vanish, and changes nothing else."""
+    archive = _opened_archive(inventory, wish)
+    with opened(inventory, options, needs_ansible=False) as run:
+        host = _Controller(run, archive)
+        host.refuse_other()
+        found = host.look()
+        lost = _lost(run, archive, say) if STATE in wish.parts else LostSince()
+        _tell(archive, lost, say)
+        for line in [*_losses(found, lost, wish), *_replaced(run.site, archive, wish)]:
+            say(line)
+        if STATE in wish.parts:
+            answer = host.send("try_state", made_by().STATE, {"least": lost.least_job_id})
+            say(f"the state can be read; it has the scripts of {answer['scripts']} jobs")
+        if DATABASE in wish.parts and found["programs"]:
+            arguments = {"name": archive.manifest["database"]["name"], "expected": _counts(archive)}
+            host.send("try_database", made_by().DATABASE, arguments)
+            say(f"the database can be loaded; it has {archive.manifest['database']['jobs']} jobs")
+        elif DATABASE in wish.parts:
+            say(f"the database was not loaded: {run.site.controller.name} has no MariaDB yet")
+
+
+def _opened_archive(inventory: Path, wish: Wish) -> Archive:
+    """Raises DeployError ``backup-unreadable``, ``backup-old``."""
+    existing_inventory(inventory)
+    need_age()
+    where = shown_path(wish.archive)
+    try:
+        archive = read_archive(wish.archive, wish.identities)
+    except (UnreadableError, OSError) as problem:
+        raise error(
+            "backup-unreadable",
+            f"this is no whole backup, or it was made for another key: {problem}",
+            where=where,
+            hint=f"take another: deploy backup {shown_path(inventory)} --list",
+        ) from None
+    seconds = time.time() - archive.manifest["made_at"]
+    if seconds > wish.max_age_days * _DAY:
+        raise error(
+            "backup-old",
+            f"it was made {age(seconds)} ago ({_moment(archive)}), and has no job or account since then"
+            f"{_of_then(archive)}",
+            where=where,
+            hint=f"take a newer one: deploy backup {shown_path(inventory)} --list; or go on with "
+            f"--max-age {int(seconds // _DAY) + 1}",
+        )
+    return archive
+
+
+def _of_then(archive: Archive) -> str:
+    following = archive.manifest["queue"].get("next_job_id")
+    return f"; the next job was {following} then" if following else ""
+
+
+def _moment(archive: Archive) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(archive.manifest["made_at"]))
+
+
+def _replaced(site: Site, archive: Archive, wish: Wish) -> list[str]:
+    """In lines the files of the site that would be replaced: only where that alone is asked for."""
+    if wish.parts != {SECRETS}:
+        return []
+    kept = archive.files(SITE)
+    there = {name: _content(site.directory / name) for name in _OF_SECRETS if name in kept}
+    return [
+        f"{shown_path(site.directory / name)} is replaced by that of the backup"
+        for name, content in there.items()
+        if content not in (None, kept[name])
+    ]
+
+
+def _put_site_files(run: Run, archive: Archive, wish: Wish, say: Callable[[str], None]) -> None:
+    """Gives the site the secrets and the hardware of the backup; what it has stays, unless that is asked for.
+
+    Raises DeployError ``backup-without-secrets``.
+    """
+    directory, kept = run.site.directory, archive.files(SITE)
+    missing = missing_secrets(run.site, run.options.vault_password_file)
+    if missing and (SECRETS_FILE not in kept or SECRETS not in wish.parts):
+        raise error(
+            "backup-without-secrets",
+            f"the site has no {', '.join(missing)}, and is given none: a backup that the controller made by "
+            "itself has no secrets.yml, and nodes would refuse new ones",
+            where=shown_path(archive.path),
+            hint=f"put secrets.yml into {shown_path(directory)}, or restore secrets, too, of a backup that "
+            "deploy backup made",
+        )
+    for name in _OF_SECRETS if SECRETS in wish.parts else ():
+        is_wanted = wish.parts == {SECRETS} or not (directory / name).exists()
+        if name in kept and is_wanted and _content(directory / name) != kept[name]:
+            replace_file(directory / name, kept[name].decode())
+            say(f"{shown_path(directory / name)}: that of the backup")
+    if stay := [name for name in sorted(kept) if _content(directory / name) != kept[name]]:
+        say(f"not as in the backup, and stay as they are: {', '.join(stay)}")
+
+
+def _content(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return None
+
+
+@contextmanager
+def _at_work(inventory: Path, options: Options, say: Callable[[str], None]) -> Iterator[Run]:
+    """The site's run, while nobody else is at work on the cluster."""
+    with (
+        opened(inventory, options, needs_ansible=False) as run,
+        site_lock(state_directory(run.site.directory)),
+        alone(replace(run, say=say), lambda _: None, is_needed=True),
+    ):
+        yield run
+
+
+@dataclass(frozen=True)
+class _Controller:
+    """The controller that a backup is put on. Raises DeployError ``restore-failed``."""
+
+    run: Run
+    archive: Archive
+
+    @property
+    def site(self) -> Site:
+        return self.run.site.resolved
+
+    @property
+    def when(self) -> str:
+        return time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+
+    def refuse_other(self) -> None:
+        """Raises DeployError ``backup-of-other-cluster``."""
+        theirs, ours = self.archive.manifest["cluster"], cluster_name(self.site)
+        if theirs != ours:
+            raise error(
+                "backup-of-other-cluster",
+                f"it is of the cluster {theirs}, and this site is {ours}",
+                where=shown_path(self.archive.path),
+                hint=f"take a backup of {ours}; or set slurmctld_cluster_name: {theirs}",
+            )
+
+    def look(self) -> dict[str, Any]:
+        """What it has already."""
+        return self.send("look", "", parts_of(self.site.controller))
+
+    def put_state(self, least: int) -> str:
+        made = made_by()
+        records = {name: text.decode() for name, text in self.archive.files(made.RECORDS).items()}
+        arguments = {"least": least, "records": records, "when": self.when}
+        directory = parts_of(self.site.controller)["state"]
+        answer = self.send("put_state", made.STATE, {"directory": directory, **arguments})
+        return f"state: {directory} is that of the backup{_aside(answer)}"
+
+    def own_state(self) -> None:
+        """Gives the state to the user slurm, who was not there when it was put."""
+        self.send("own", "", {"directory": parts_of(self.site.controller)["state"]})
+
+    def put_database(self) -> str:
+        arguments = {"name": parts_of(self.site.controller)["database"], "expected": _counts(self.archive)}
+        answer = self.send("put_database", made_by().DATABASE, {**arguments, "when": self.when})
+        jobs = self.archive.manifest["database"]["jobs"]
+        return f"database: {arguments['name']} has the {jobs} jobs of the backup{_aside(answer)}"
+
+    def send(self, verb: str, member: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """The answer to a verb of the program restore.py, which gets a member of the archive."""
+        host = self.site.controller
+        try:
+            with transfer(host, self.run.options.login, program(sources(), verb, arguments)) as process:
+                assert process.stdin  # noqa: S101 - transfer asked for them
+                assert process.stdout  # noqa: S101
+                for piece in self.archive.pieces(member) if member else ():
+                    process.stdin.write(piece)
+                process.stdin.close()
+                said = process.stdout.read().decode()
+        except (TransferError, NotByPlainSshError, UnreadableError) as problem:
+            raise error(
+                "restore-failed",
+                f"{verb}: {problem}",
+                where=host.name,
+                hint="this part is as it was; put that right, and the same again",
+                exit_code=ExitCode.UNREACHABLE,
+            ) from None
+        line = next(line for line in said.splitlines() if line.startswith(_MARK))
+        return dict(json.loads(line.removeprefix(_MARK)))
+
+
+def _aside(answer: Mapping[str, Any]) -> str:
+    return f"; what was there is {answer['aside']}" if answer["aside"] else ""
+
+
+def _counts(archive: Archive) -> dict[str, int]:
+    return {what: archive.manifest["database"][what] for what in ("tables", "jobs", "associations")}
+
+
+def _lost(run: Run, archive: Archive, say: Callable[[str], None]) -> LostSince:
+    """Asks the nodes what they run, and compares it with the queue of the backup."""
+    nodes = {host.name: host for host in run.site.nodes}
+    answers = run.members.ask({name: ("steps", {}) for name in nodes}, nodes)
+    running: dict[str, Collection[int]] = {}
+    for name, answer in answers.items():
+        if isinstance(answer, Unanswered):
+            say(f"{name}: does not answer, so what it runs is not known here: {answer.why}")
+        else:
+            running[name] = _job_ids(answer)
+    return lost_since(archive.manifest["queue"], running)
+
+
+def _job_ids(steps: Iterable[str]) -> set[int]:
+    """The jobs of steps as on_departed has them: ``12.batch``, ``12.0``."""
+    return {int(match[0]) for step in steps if (match := re.match(r"\d+", step))}
+
+
+def _losses(found: Mapping[str, Any], lost: LostSince, wish: Wish) -> Iterator[str]:
+    """What is lost, in lines."""
+    if found.get("daemons"):
+        yield f"stopped on the controller, and started again at the end: {', '.join(found['daemons'])}"
+    if STATE in wish.parts and found.get("state"):
+        yield "the controller has a state, which is put aside: jobs submitted since the backup are lost"
+    if DATABASE in wish.parts and found.get("jobs"):
+        yield f"the controller has a database with {found['jobs']} jobs, which is put aside"
+    yield from lost.losses()
+
+
+def _tell(archive: Archive, lost: LostSince, say: Callable[[str], None]) -> None:
+    """Says what the backup is, and what goes on."""
+    say(f"backup of {_moment(archive)}, by {archive.manifest['made_by']}{_of_then(archive)}")
+    for line in lost.notes():
+        say(line)
+
+
+def _not_agreed() -> DeployError:
+    return error(
+        "restore-not-agreed",
+        "nothing was changed: what is said above would be lost",
+        hint="read it, and go on with --yes; --check tries it all and changes nothing",
+        exit_code=ExitCode.CHANGES_PENDING,
+    )

@@ -1,0 +1,510 @@
+"""Makes the part of a backup that lies on a controller: Slurm's state, the database, deploy's records.
+
+`deploy backup` sends this text over ssh and gets the members of an archive. The timer of the role backup runs
+it on the controller, where it makes whole archives, encrypted to the site's recipients. Root runs it, with
+the standard library of Python 3.9 alone. An archive is a tar file in age's format. What has no known length
+beforehand is cut into pieces (``database.sql.gz/00000`` and so on), so that nothing of it lies on a disk on
+its way. Last comes ``manifest.json``, with the checksum of every member: what was cut off has none.
+
+The state goes before the database, which then has every row that the state refers to.
+"""
+
+from __future__ import annotations
+
+import calendar
+import contextlib
+import fcntl
+import gzip
+import hashlib
+import io
+import json
+import os
+import pwd
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+from pathlib import Path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from typing import Any, BinaryIO, NoReturn
+
+FORMAT = 1
+MANIFEST = "manifest.json"
+DATABASE, STATE, RECORDS = "database.sql.gz", "state.tar.gz", "records"
+PLACE = Path("/var/lib/deploy")
+_KEPT_RECORDS = ("drains.json", "hosts.json")
+_LOCK = ".backup.lock"
+_PIECE = 16 << 20
+BLOCK = 1 << 20
+_SECONDS_TO_START = 60
+_NEEDED_BYTES = 512 << 20
+_OF_TABLES = "FROM information_schema.tables WHERE table_schema = '{}'"
+_COUNT = "SELECT COUNT(*) FROM `{}`.`{}`"
+_LAST_LINE = b"-- Dump completed"
+# slurmctld writes a file beside, and gives it its name in steps between which the name is nobody's.
+_UNFINISHED = re.compile(r"\.(new|old)$")
+_PAUSE, _PAUSES = 0.02, 100
+_NAME = re.compile(r"(?P<cluster>.+)-(?P<when>\d{8}T\d{6}Z)\.age")
+_DAY = 86400
+_WHEN = "%Y%m%dT%H%M%SZ"
+ENVIRONMENT = {
+    **os.environ,
+    "LC_ALL": "C",
+    "PATH": f"/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:{os.environ.get('PATH', '')}",
+}
+
+
+class NoBackupError(Exception):
+    """There is none, and the text says why."""
+
+
+def give_up(why: str) -> NoReturn:
+    """Raises NoBackupError."""
+    raise NoBackupError(why)
+
+
+def must(*command: str) -> str:
+    """What a command prints. Raises NoBackupError with what it complains of."""
+    done = subprocess.run(
+        command,
+        env=ENVIRONMENT,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        encoding="utf-8",
+        errors="replace",
+        check=False,
+    )
+    if done.returncode:
+        give_up(f"{command[0]}: {done.stderr.strip() or f'exit code {done.returncode}'}")
+    return done.stdout
+
+
+class Members:
+    """The members of an archive that is being written, with the checksum of each."""
+
+    def __init__(self, out: BinaryIO) -> None:
+        self._out = out
+        self.sums: dict[str, str] = {}
+
+    def add(self, name: str, content: bytes) -> None:
+        """A member of this content."""
+        self.sums[name] = hashlib.sha256(content).hexdigest()
+        self._write(name, content)
+
+    @contextlib.contextmanager
+    def pieces(self, name: str) -> Iterator[BinaryIO]:
+        """What is written into it becomes pieces of a member."""
+        pieces = _Pieces(self, name)
+        yield pieces  # type: ignore[misc]
+        pieces.end()
+
+    def end(self, manifest: Mapping[str, Any]) -> None:
+        """Ends the archive with what it is."""
+        self._write(MANIFEST, json.dumps({**manifest, "members": self.sums}, indent=1).encode())
+        self._out.write(tarfile.NUL * 2 * tarfile.BLOCKSIZE)
+
+    def _write(self, name: str, content: bytes) -> None:
+        about = tarfile.TarInfo(name)
+        about.size, about.mode, about.mtime = len(content), 0o600, int(time.time())
+        self._out.write(about.tobuf(tarfile.PAX_FORMAT))
+        self._out.write(content)
+        self._out.write(tarfile.NUL * (-len(content) % tarfile.BLOCKSIZE))
+
+
+class _Pieces(io.RawIOBase):
+    def __init__(self, members: Members, name: str) -> None:
+        self._members, self._name = members, name
+        self._held, self._count = bytearray(), 0
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, content: Any) -> int:  # noqa: ANN401 - whatever has bytes
+        self._held += content
+        while len(self._held) >= _PIECE:
+            self._add(_PIECE)
+        return len(content)
+
+    def end(self) -> None:
+        """Adds what is held still: a member has one piece at least."""
+        if self._held or not self._count:
+            self._add(len(self._held))
+
+    def _add(self, size: int) -> None:
+        self._members.add(f"{self._name}/{self._count:05}", bytes(self._held[:size]))
+        del self._held[:size]
+        self._count += 1
+
+
+def state(members: Members, directory: str) -> dict[str, Any]:
+    """Adds a copy of slurmctld's StateSaveLocation, which may run meanwhile; says which jobs it has.
+
+    The list of jobs goes before their scripts: slurmctld writes a job's script before it lists the job, so
+    that every listed job has its script in the copy, unless it ended meanwhile.
+    """
+    root = Path(directory)
+    names = {_UNFINISHED.sub("", path.name) for path in root.iterdir() if not path.is_dir()}
+    if "job_state" not in names:
+        give_up(f"{root} has no job_state: slurmctld saves it with its first job, and when it stops")
+    ordered = sorted(names, key=lambda name: (name != "job_state", name))
+    with (
+        members.pieces(STATE) as out,
+        gzip.GzipFile(fileobj=out, mode="wb", compresslevel=6) as packed,
+        tarfile.open(fileobj=packed, mode="w|", format=tarfile.PAX_FORMAT) as tar,
+    ):
+        for name in ordered:
+            _add_file(tar, root, name)
+        for place, _, files in sorted(os.walk(root)):
+            inner = Path(place).relative_to(root)
+            # What a restore put aside.
+            if inner.parts and not inner.parts[0].startswith("."):
+                _add_directory(tar, root, str(inner))
+                for name in sorted(files):
+                    _add_file(tar, root, str(inner / name))
+    return _queue()
+
+
+def _add_file(tar: tarfile.TarFile, root: Path, name: str) -> None:
+    """Adds a file as it is when it is opened, which no slurmctld changes any more; none that is gone."""
+    path = root / name
+    for _ in range(_PAUSES):
+        with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
+            content, about = file.read(), os.fstat(file.fileno())
+            entry = tarfile.TarInfo(name)
+            entry.size, entry.mode, entry.mtime = len(content), about.st_mode & 0o777, int(about.st_mtime)
+            tar.addfile(entry, io.BytesIO(content))
+            return
+        if not any(path.with_name(path.name + ending).exists() for ending in (".new", ".old")):
+            return
+        time.sleep(_PAUSE)
+
+
+def _add_directory(tar: tarfile.TarFile, root: Path, name: str) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        about = (root / name).stat()
+        entry = tarfile.TarInfo(name)
+        entry.type, entry.mode, entry.mtime = tarfile.DIRTYPE, about.st_mode & 0o777, int(about.st_mtime)
+        tar.addfile(entry)
+
+
+def _queue() -> dict[str, Any]:
+    """The ids of the jobs that Slurm has, and the next; empty where slurmctld does not answer."""
+    try:
+        listed = must("timeout", "15", "squeue", "--noheader", "--all", "--format", "%A|%T")
+        shown = must("timeout", "15", "scontrol", "show", "config")
+    except (NoBackupError, OSError):
+        return {}
+    rows = [line.strip().partition("|") for line in listed.splitlines() if "|" in line]
+    waiting = sorted({int(job) for job, _, state in rows if state == "PENDING"})
+    following = re.search(r"^NEXT_JOB_ID\s*=\s*(\d+)", shown, re.MULTILINE)
+    return {
+        "running": sorted({int(job) for job, _, state in rows if state != "PENDING"}),
+        "waiting": waiting,
+        "next_job_id": int(following[1]) if following else None,
+    }
+
+
+def database(members: Members, name: str) -> dict[str, Any]:
+    """Adds a dump of the accounting database, which was loaded into a server of its own and counted there."""
+    before = counts(name)
+    (size,) = rows(f"SELECT COALESCE(SUM(data_length + index_length), 0) {_OF_TABLES.format(name)}")
+    with throwaway(name, int(float(size))) as server:
+        with (
+            members.pieces(DATABASE) as out,
+            gzip.GzipFile(fileobj=out, mode="wb", compresslevel=6) as packed,
+        ):
+            _dump(name, packed, server)
+        loaded = counts(name, *server)
+    after = counts(name)
+    compare(before, loaded, after)
+    (version,) = rows("SELECT VERSION()")
+    return {"name": name, "mariadb": version, **loaded}
+
+
+def compare(before: Mapping[str, Any], loaded: Mapping[str, Any], after: Mapping[str, Any]) -> None:
+    """Raises NoBackupError where what was loaded is not what the database had meanwhile."""
+    if loaded["tables"] not in (before["tables"], after["tables"]):
+        give_up(f"the dump has {loaded['tables']} tables when it is loaded, the database {after['tables']}")
+    for what in ("jobs", "associations"):
+        low, high = sorted((before[what], after[what]))
+        if not low <= loaded[what] <= high:
+            give_up(f"the dump has {loaded[what]} {what} when it is loaded, the database {low} to {high}")
+
+
+def counts(name: str, *server: str) -> dict[str, int]:
+    """How many tables, jobs and associations a database has, on the host's own server or another."""
+    listed = tables(name, *server)
+    found = {}
+    for what, ending in (("jobs", "_job_table"), ("associations", "_assoc_table")):
+        of_clusters = [table for table in listed if table.endswith(ending)]
+        found[what] = sum(int(rows(_COUNT.format(name, table), *server)[0]) for table in of_clusters)
+    return {"tables": len(listed), **found}
+
+
+def tables(name: str, *server: str) -> list[str]:
+    """The names of a database's tables."""
+    return rows(f"SELECT table_name {_OF_TABLES.format(name)}", *server)
+
+
+def rows(statement: str, *server: str) -> list[str]:
+    """The rows that the host's own server answers, or another."""
+    words = ("mariadb", *server, "--batch", "--skip-column-names", "--execute", statement)
+    return must(*words).splitlines()
+
+
+def _dump(name: str, packed: gzip.GzipFile, server: Iterable[str]) -> None:
+    """Dumps the database, and loads what was dumped while it comes."""
+    words = ("--single-transaction", "--quick", "--hex-blob", "--no-tablespaces", "--max-allowed-packet=1G")
+    with tempfile.TemporaryFile() as said:
+        dump = subprocess.Popen(
+            ("mariadb-dump", *words, name), env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=said
+        )
+        load = subprocess.Popen(
+            ("mariadb", *server, "--max-allowed-packet=1G", name),
+            env=ENVIRONMENT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=said,
+        )
+        with dump, load:
+            assert dump.stdout is not None  # noqa: S101 - they were asked for
+            assert load.stdin is not None  # noqa: S101
+            last = b""
+            with contextlib.suppress(BrokenPipeError):
+                for block in iter(lambda: dump.stdout.read(BLOCK), b""):  # type: ignore[union-attr]
+                    packed.write(block)
+                    load.stdin.write(block)
+                    last = (last + block)[-200:]
+                load.stdin.close()
+        said.seek(0)
+        why = said.read().decode(errors="replace").strip()
+    if dump.returncode or load.returncode or _LAST_LINE not in last:
+        verb = "load the dump" if load.returncode else f"dump the database {name}"
+        give_up(f"MariaDB could not {verb}: {why or 'it ended too early'}")
+
+
+@contextlib.contextmanager
+def throwaway(name: str, size: int) -> Iterator[tuple[str, ...]]:
+    """A server with an empty database of that name, which only root reaches, by its socket; its options.
+
+    ``size`` is how many bytes it shall have room for.
+    """
+    needed, free = size * 2 + _NEEDED_BYTES, shutil.disk_usage(PLACE).free
+    if free < needed:
+        give_up(f"{PLACE} has {free >> 20} MiB free; loading the dump to verify it takes {needed >> 20}")
+    place = Path(tempfile.mkdtemp(prefix="backup-", dir=PLACE))
+    owner = pwd.getpwnam("mysql")
+    try:
+        os.chown(place, owner.pw_uid, owner.pw_gid)
+        data, socket = place / "data", place / "socket"
+        own = ("--no-defaults", "--user=mysql", f"--datadir={data}")
+        must("mariadb-install-db", *own, "--auth-root-authentication-method=socket", "--skip-test-db")
+        settings = (
+            f"--socket={socket}",
+            f"--pid-file={place / 'pid'}",
+            f"--log-error={place / 'log'}",
+            "--skip-networking",
+            "--innodb-flush-log-at-trx-commit=0",
+            "--innodb-buffer-pool-size=128M",
+            "--max-allowed-packet=1G",
+        )
+        with subprocess.Popen(
+            ("mariadbd", *own, *settings),
+            env=ENVIRONMENT,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        ) as server:
+            try:
+                _wait_for(server, socket, place / "log")
+                client = ("--no-defaults", f"--socket={socket}")
+                must("mariadb", *client, "--execute", f"CREATE DATABASE `{name}`")
+                yield client
+            finally:
+                server.terminate()
+    finally:
+        shutil.rmtree(place)
+
+
+def _wait_for(server: subprocess.Popen[bytes], socket: Path, log: Path) -> None:
+    deadline = time.monotonic() + _SECONDS_TO_START
+    while time.monotonic() < deadline and server.poll() is None:
+        with contextlib.suppress(NoBackupError):
+            must("mariadb-admin", "--no-defaults", f"--socket={socket}", "ping")
+            return
+        time.sleep(0.1)
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines() if log.exists() else []
+    give_up(f"the server that shall verify the dump does not start: {' / '.join(lines[-2:])}")
+
+
+@contextlib.contextmanager
+def alone() -> Iterator[None]:
+    """One backup at a time; what one left that was killed is taken away."""
+    PLACE.mkdir(mode=0o755, parents=True, exist_ok=True)
+    with open(PLACE / _LOCK, "w") as lock:  # noqa: PTH123 - 3.9 flocks what open gives
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            give_up("another backup of this cluster is being made")
+        for left in PLACE.glob("backup-*"):
+            shutil.rmtree(left)
+        yield
+
+
+def add_parts(members: Members, parts: Mapping[str, Any]) -> dict[str, Any]:
+    """Adds what ``parts`` names: ``state`` a directory, ``database`` a name; the part of the manifest."""
+    with alone():
+        for name in _KEPT_RECORDS:
+            with contextlib.suppress(FileNotFoundError):
+                members.add(f"{RECORDS}/{name}", (PLACE / name).read_bytes())
+        version = must("slurmctld", "-V").strip()
+        queue = state(members, parts["state"])
+        return {"slurm": version, "queue": queue, "database": database(members, parts["database"])}
+
+
+def described(cluster: str, version: str, made_by: str, now: float) -> dict[str, Any]:
+    """What a manifest begins with."""
+    return {"format": FORMAT, "cluster": cluster, "deploy": version, "made_by": made_by, "made_at": int(now)}
+
+
+def name_of(cluster: str, now: float) -> str:
+    """The name of the archive's file."""
+    return f"{cluster}-{time.strftime(_WHEN, time.gmtime(now))}.age"
+
+
+def archives(directory: Path, cluster: str) -> dict[str, float]:
+    """The names of a cluster's archives in a directory, with when each was begun, oldest first."""
+    found = {}
+    for path in directory.iterdir():
+        match = _NAME.fullmatch(path.name)
+        if match and match["cluster"] == cluster:
+            found[path.name] = float(calendar.timegm(time.strptime(match["when"], _WHEN)))
+    return dict(sorted(found.items(), key=lambda item: item[1]))
+
+
+def outlived(found: Mapping[str, float], keep: Mapping[str, int]) -> list[str]:
+    """Which of these archives are kept no more.
+
+    The last one of each of the last days that have one is kept, and of each of the last weeks, and all that
+    were made within a day of the newest.
+    """
+    newest = max(found.values(), default=0.0)
+    kept = {name for name, when in found.items() if when > newest - _DAY}
+    for count, form in ((keep["daily"], "%Y-%m-%d"), (keep["weekly"], "%G-%V")):
+        last = {
+            time.strftime(form, time.gmtime(when)): name
+            for name, when in sorted(found.items(), key=lambda item: item[1])
+        }
+        kept.update([*last.values()][-count:] if count else ())
+    return [name for name in found if name not in kept]
+
+
+@contextlib.contextmanager
+def encrypted(path: Path, recipients: Iterable[str]) -> Iterator[BinaryIO]:
+    """What is written into it is encrypted into a file, which gets its name when it is whole and on disk."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    words = [word for recipient in recipients for word in ("-r", recipient)]
+    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+    try:
+        with tempfile.TemporaryFile() as said:
+            with subprocess.Popen(
+                ("age", *words), env=ENVIRONMENT, stdin=subprocess.PIPE, stdout=descriptor, stderr=said
+            ) as age:
+                assert age.stdin is not None  # noqa: S101 - it was asked for
+                try:
+                    with contextlib.suppress(BrokenPipeError):
+                        yield age.stdin
+                        age.stdin.close()
+                except BaseException:
+                    age.kill()
+                    raise
+            said.seek(0)
+            why = said.read().decode(errors="replace").strip()
+        if age.returncode:
+            give_up(f"{path.parent}: {why or 'age ended too early'}")
+        os.fsync(descriptor)
+        beside.replace(path)
+        _keep_names(path.parent)
+    finally:
+        os.close(descriptor)
+        beside.unlink(missing_ok=True)
+
+
+def _keep_names(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def metrics(found: Mapping[str, float], directory: Path, alert_days: int) -> str:
+    """The age and size of the newest archive, and how many there are, in Prometheus's text format."""
+    newest = max(found, key=lambda name: found[name], default=None)
+    values = {
+        "deploy_backup_timestamp_seconds": (
+            "When the newest backup was made; 0 where there is none.",
+            found[newest] if newest else 0.0,
+        ),
+        "deploy_backup_size_bytes": (
+            "The size of the newest backup.",
+            (directory / newest).stat().st_size if newest else 0,
+        ),
+        "deploy_backup_count": ("How many backups there are.", len(found)),
+        "deploy_backup_alert_age_seconds": (
+            "The age from which on the newest backup is too old.",
+            alert_days * _DAY,
+        ),
+    }
+    lines = (
+        f"# HELP {name} {meaning}\n# TYPE {name} gauge\n{name} {value}\n"
+        for name, (meaning, value) in values.items()
+    )
+    return "".join(lines)
+
+
+def by_timer(settings: Mapping[str, Any]) -> None:
+    """Makes an archive of what this host has, removes those that outlived, leaves metrics."""
+    directory, cluster, now = Path(settings["directory"]), settings["cluster"], time.time()
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with encrypted(directory / name_of(cluster, now), settings["recipients"]) as out:
+            members = Members(out)
+            said = described(cluster, settings["version"], "the timer", now)
+            members.end({**said, **add_parts(members, settings["parts"])})
+        for name in outlived(archives(directory, cluster), settings["keep"]):
+            (directory / name).unlink()
+    finally:
+        if settings["metrics"] and directory.is_dir():
+            file = Path(settings["metrics"])
+            fresh = file.with_suffix(".new")
+            text = metrics(archives(directory, cluster), directory, settings["alert_days"])
+            fresh.write_text(text, encoding="utf-8")
+            fresh.chmod(0o644)
+            fresh.replace(file)
+
+
+def to_standard_output(parts: Mapping[str, Any]) -> None:
+    """Writes the members of what this host has as a tar file."""
+    members = Members(sys.stdout.buffer)
+    members.end(add_parts(members, parts))
+    sys.stdout.buffer.flush()
+
+
+def main(verb: str, arguments: dict[str, Any]) -> None:
+    """Ends the program with a line that says why where there is no backup."""
+    try:
+        {"parts": to_standard_output, "by_timer": by_timer}[verb](arguments)
+    except (NoBackupError, OSError, KeyError, ValueError) as problem:
+        sys.stderr.write(f"{problem}\n")
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main("by_timer", json.loads(Path(sys.argv[1]).read_text(encoding="utf-8")))

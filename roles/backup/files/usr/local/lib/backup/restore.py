@@ -1,0 +1,253 @@
+"""Puts the parts of a backup onto a controller. Sent as text over ssh, behind that of backup.py.
+
+Root runs it, with the standard library of Python 3.9 alone; a part comes by standard input. What was there is
+put aside and stays. Everything is whole before it takes the place of what was there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import json
+import os
+import pwd
+import shutil
+import struct
+import subprocess
+import sys
+import tarfile
+import time
+from pathlib import Path, PurePosixPath
+
+from backup import BLOCK, ENVIRONMENT, PLACE, NoBackupError, alone, counts, give_up, must, tables, throwaway
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any
+
+# How job_state begins (Slurm's dump_all_job_state): a text with its length, the version of the protocol, the
+# time, and the id that the next job gets.
+_HEADER = struct.Struct(">I17sHQI")
+_VERSION = b"PROTOCOL_VERSION\0"
+_DAEMONS = ("slurmctld", "slurmdbd")
+_FRESH, _ASIDE = ".restoring", ".before-restore-{}"
+_SECONDS_TO_ANSWER = 120
+_PAUSE = 0.5
+
+
+def look(state: str, database: str) -> dict[str, Any]:
+    """What is there already: daemons that run, whether there is a state, how many jobs the database has.
+
+    ``programs`` says whether what restores is installed; ``jobs`` is None where there is no database.
+    """
+    has_server = shutil.which("mariadbd", path=ENVIRONMENT["PATH"]) is not None
+    jobs = None
+    if has_server:
+        with contextlib.suppress(NoBackupError):
+            jobs = counts(database)["jobs"]
+    return {
+        "daemons": [name for name in _DAEMONS if _runs(name)],
+        "state": (Path(state) / "job_state").exists(),
+        "jobs": jobs,
+        "programs": has_server and shutil.which("slurmctld", path=ENVIRONMENT["PATH"]) is not None,
+    }
+
+
+def _runs(daemon: str) -> bool:
+    with contextlib.suppress(NoBackupError):
+        must("systemctl", "is-active", "--quiet", daemon)
+        return True
+    return False
+
+
+def _stop() -> None:
+    for name in _DAEMONS:
+        if _runs(name):
+            must("systemctl", "stop", name)
+
+
+def put_state(directory: str, least: int, records: Mapping[str, str], when: str) -> dict[str, Any]:
+    """Makes the state that comes that of the slurmctld of this host, which is stopped; what was, goes aside.
+
+    The next job gets ``least`` or a later id, and none that the former slurmctld gave. Records are put where
+    there are none.
+    """
+    root = Path(directory)
+    root.mkdir(mode=0o755, parents=True, exist_ok=True)
+    fresh, aside = root / _FRESH, root / _ASIDE.format(when)
+    if fresh.exists():
+        shutil.rmtree(fresh)
+    fresh.mkdir(mode=0o700)
+    with tarfile.open(fileobj=sys.stdin.buffer, mode="r|gz") as tar:
+        for entry in tar:
+            _unpack(tar, entry, fresh)
+    _raise_next_job_id(fresh / "job_state", least)
+    own(str(fresh))
+    _stop()
+    with contextlib.suppress(FileNotFoundError):
+        _raise_next_job_id(fresh / "job_state", next_job_id((root / "job_state").read_bytes()))
+    os.sync()
+    before = [path for path in root.iterdir() if not path.name.startswith(".")]
+    if before:
+        aside.mkdir(mode=0o700)
+        for path in before:
+            path.rename(aside / path.name)
+    for path in fresh.iterdir():
+        path.rename(root / path.name)
+    fresh.rmdir()
+    own(directory)
+    for name, text in records.items():
+        if not (PLACE / name).exists():
+            PLACE.mkdir(mode=0o755, parents=True, exist_ok=True)
+            (PLACE / name).write_text(text, encoding="utf-8")
+            (PLACE / name).chmod(0o600)
+    os.sync()
+    return {"aside": str(aside) if before else ""}
+
+
+def _unpack(tar: tarfile.TarFile, entry: tarfile.TarInfo, root: Path) -> None:
+    name = PurePosixPath(entry.name)
+    if name.is_absolute() or ".." in name.parts or not (entry.isfile() or entry.isdir()):
+        give_up(f"the state in the backup has {entry.name!r}, which no StateSaveLocation has")
+    path = root / name
+    if entry.isdir():
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return
+    file = tar.extractfile(entry)
+    path.write_bytes(file.read() if file else b"")
+    path.chmod(entry.mode & 0o700)
+    os.utime(path, (entry.mtime, entry.mtime))
+
+
+def next_job_id(content: bytes) -> int:
+    """The id that the next job gets by a list of jobs."""
+    if len(content) < _HEADER.size or _HEADER.unpack_from(content)[:2] != (len(_VERSION), _VERSION):
+        give_up("a job_state does not begin as slurmctld's does")
+    return int(_HEADER.unpack_from(content)[-1])
+
+
+def with_next_job_id(content: bytes, least: int) -> bytes:
+    """The list of jobs with this id for the next one, where it has a lower one."""
+    following = max(next_job_id(content), least)
+    return _HEADER.pack(*_HEADER.unpack_from(content)[:-1], following) + content[_HEADER.size :]
+
+
+def _raise_next_job_id(path: Path, least: int) -> None:
+    path.write_bytes(with_next_job_id(path.read_bytes(), least))
+
+
+def own(directory: str) -> dict[str, Any]:
+    """Gives the state to the user slurm, once there is one."""
+    try:
+        user = pwd.getpwnam("slurm")
+    except KeyError:
+        return {}
+    for place, names, files in os.walk(directory):
+        for path in (place, *(os.path.join(place, name) for name in (*names, *files))):  # noqa: PTH118
+            os.chown(path, user.pw_uid, user.pw_gid, follow_symlinks=False)
+    return {}
+
+
+def put_database(name: str, expected: Mapping[str, int], when: str) -> dict[str, Any]:
+    """Makes the dump that comes the accounting database; the tables that were go to a database beside it."""
+    fresh, aside = f"{name}_restoring", f"{name}_before_restore_{when}"
+    _wait_for_server()
+    _tell(f"DROP DATABASE IF EXISTS `{fresh}`; CREATE DATABASE `{fresh}`")
+    _load(fresh)
+    _compare(counts(fresh), expected)
+    _stop()
+    _tell(f"CREATE DATABASE IF NOT EXISTS `{name}`")
+    before = tables(name)
+    moves = [f"`{fresh}`.`{table}` TO `{name}`.`{table}`" for table in tables(fresh)]
+    if before:
+        _tell(f"CREATE DATABASE `{aside}`")
+        moves = [f"`{name}`.`{table}` TO `{aside}`.`{table}`" for table in before] + moves
+    # One statement: all of them or none.
+    _tell(f"RENAME TABLE {', '.join(moves)}")
+    _tell(f"DROP DATABASE `{fresh}`")
+    return {"aside": aside if before else ""}
+
+
+def try_state(least: int) -> dict[str, Any]:
+    """Reads the state that comes as `put_state` would, and writes nothing."""
+    jobs = 0
+    with tarfile.open(fileobj=sys.stdin.buffer, mode="r|gz") as tar:
+        for entry in tar:
+            file = tar.extractfile(entry)
+            content = file.read() if file else b""
+            jobs += entry.name.endswith("/script")
+            if entry.name == "job_state":
+                with_next_job_id(content, least)
+    return {"scripts": jobs}
+
+
+def try_database(name: str, expected: Mapping[str, int]) -> dict[str, Any]:
+    """Loads the dump that comes into a server of its own, which vanishes."""
+    with alone(), throwaway(name, 0) as server:
+        _load(name, *server)
+        _compare(counts(name, *server), expected)
+    return {}
+
+
+def _compare(loaded: Mapping[str, int], expected: Mapping[str, int]) -> None:
+    differing = [what for what in ("tables", "jobs", "associations") if loaded[what] != expected[what]]
+    if differing:
+        said = ", ".join(f"{loaded[what]} {what} of {expected[what]}" for what in differing)
+        give_up(f"the database has, when it is loaded, {said}")
+
+
+def _wait_for_server() -> None:
+    deadline = time.monotonic() + _SECONDS_TO_ANSWER
+    while True:
+        try:
+            must("mariadb-admin", "ping")
+        except NoBackupError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(_PAUSE)
+        else:
+            return
+
+
+def _tell(statement: str) -> None:
+    must("mariadb", "--execute", statement)
+
+
+def _blocks() -> Iterator[bytes]:
+    with gzip.GzipFile(fileobj=sys.stdin.buffer, mode="rb") as packed:
+        yield from iter(lambda: packed.read(BLOCK), b"")
+
+
+def _load(name: str, *server: str) -> None:
+    with subprocess.Popen(
+        ("mariadb", *server, "--max-allowed-packet=1G", name),
+        env=ENVIRONMENT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+    ) as load:
+        assert load.stdin is not None  # noqa: S101 - it was asked for
+        with contextlib.suppress(BrokenPipeError):
+            for block in _blocks():
+                load.stdin.write(block)
+            load.stdin.close()
+    if load.returncode:
+        give_up("MariaDB could not load the dump")
+
+
+def main(verb: str, arguments: dict[str, Any]) -> None:
+    """Does what it is asked for and prints the answer as one line, or ends with a line that says why not."""
+    verbs = {
+        "look": look,
+        "own": own,
+        "put_state": put_state,
+        "put_database": put_database,
+        "try_state": try_state,
+        "try_database": try_database,
+    }
+    try:
+        answer = verbs[verb](**arguments)
+    except (NoBackupError, OSError, EOFError, tarfile.TarError) as problem:
+        sys.stderr.write(f"{problem}\n")
+        sys.exit(1)
+    sys.stdout.write("\ndeploy:" + json.dumps(answer) + "\n")

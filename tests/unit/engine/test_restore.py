@@ -1,0 +1,221 @@
+"""``deploy restore`` on a site, with a controller that answers as it is told."""
+
+import json
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deploy.engine import restore as module
+from deploy.engine.members import Members
+from deploy.engine.options import Options
+from deploy.engine.restore import Wish, restore, try_restore
+from deploy.errors import DeployError, ExitCode
+from deploy.run.archive import Archive, UnreadableError
+from deploy.run.ssh import Unanswered
+from deploy.site.secrets import secret_names
+from tests.unit.site.sites import write_site
+
+SITE = "[slurm-master]\nctl1\n[slurm-node]\nnode1\nnode2\n"
+QUEUE = {"running": [3], "waiting": [], "next_job_id": 4}
+SECRETS = "".join(f"{name}: the-old-one-of-thirty-two-characters\n" for name in secret_names()).encode()
+KEPT = {
+    "site/secrets.yml": SECRETS,
+    "records/drains.json": b"[]",
+}
+BARE = {"daemons": [], "state": False, "jobs": None, "programs": False}
+LIVING = {"daemons": ["slurmctld"], "state": True, "jobs": 7, "programs": True}
+
+
+@dataclass
+class Cluster:
+    """A backup and hosts; what was done to them, and said, in turn."""
+
+    found: Mapping[str, Any] = field(default_factory=lambda: BARE)
+    steps: dict[str, Any] = field(default_factory=lambda: {"node1": ["3.batch"], "node2": []})
+    manifest: dict[str, Any] = field(default_factory=dict)
+    small: dict[str, bytes] = field(default_factory=lambda: dict(KEPT))
+    done: list[str] = field(default_factory=list)
+    sent: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    said: list[str] = field(default_factory=list)
+
+    def archive(self, path: Path, identities: tuple[Path, ...]) -> Archive:
+        manifest = {
+            "cluster": "cluster",
+            "made_at": int(time.time()),
+            "made_by": "deploy backup",
+            "queue": QUEUE,
+            "database": {"name": "slurm_acct_db", "tables": 1, "jobs": 3, "associations": 2},
+        }
+        return Archive(path, identities, {**manifest, **self.manifest}, self.small)
+
+    def send(self, verb: str, _: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        if verb == "look":
+            return dict(self.found)
+        self.done.append(verb)
+        self.sent[verb] = arguments
+        return {"aside": "/aside", "scripts": 2}
+
+    def deploys(self, options: Options) -> None:
+        self.done.append(f"deploy {options.limit} {options.tags}" if options.tags else "deploy")
+
+    def ask(self, questions: Mapping[str, Any], _: object) -> dict[str, Any]:
+        return {name: self.steps[name] for name in questions}
+
+    def restore(self, inventory: Path, *parts: str, agrees: bool = False) -> None:
+        wish = Wish(Path("c.age"), (), frozenset(parts)) if parts else Wish(Path("c.age"), ())
+        restore(
+            inventory,
+            wish,
+            Options(),
+            agrees=lambda: agrees,
+            say=self.said.append,
+            deploys=self.deploys,
+        )
+
+
+@contextmanager
+def _alone(*_: object, **__: object) -> Iterator[float]:
+    yield 0.0
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    made = Cluster()
+    monkeypatch.setattr(module, "need_age", lambda: None)
+    monkeypatch.setattr(module, "read_archive", made.archive)
+    monkeypatch.setattr(module, "alone", _alone)
+    monkeypatch.setattr(module._Controller, "send", made.send)
+    monkeypatch.setattr(Members, "ask", made.ask)
+    return made
+
+
+@pytest.fixture
+def inventory(tmp_path: Path) -> Path:
+    return write_site(tmp_path, SITE)
+
+
+def refused(cluster: Cluster, inventory: Path, *parts: str) -> tuple[str, ExitCode]:
+    """The reference and exit code of a refusal, after which nothing was done."""
+    before = files(inventory)
+    with pytest.raises(DeployError) as refusal:
+        cluster.restore(inventory, *parts)
+    assert cluster.done == []
+    assert files(inventory) == before
+    return refusal.value.findings[0].reference, refusal.value.exit_code
+
+
+def files(inventory: Path) -> dict[Path, bytes]:
+    """All of the site but the lock of its runs."""
+    found = [path for path in inventory.parent.rglob("*") if path.is_file()]
+    return {path: path.read_bytes() for path in found if ".deploy" not in path.parts}
+
+
+def test_a_bare_controller_gets_each_part_before_what_reads_it(cluster: Cluster, inventory: Path) -> None:
+    cluster.restore(inventory)
+    assert cluster.done == [
+        "put_state",
+        "deploy ctl1 base,slurm_packages,munge,mariadb",
+        "put_database",
+        "own",
+        "deploy",
+    ]
+    secrets = inventory.parent / "secrets.yml"
+    assert secrets.read_bytes() == KEPT["site/secrets.yml"]
+    assert secrets.stat().st_mode & 0o777 == 0o600
+    assert cluster.sent["put_state"]["least"] == 4
+    assert cluster.sent["put_state"]["records"] == {"drains.json": "[]"}
+    assert cluster.sent["put_database"]["expected"] == {"tables": 1, "jobs": 3, "associations": 2}
+
+
+def test_jobs_that_the_backup_does_not_know_are_named_and_asked_about(
+    cluster: Cluster, inventory: Path
+) -> None:
+    cluster.steps["node2"] = ["17.batch", "17.extern"]
+    assert refused(cluster, inventory) == ("restore-not-agreed", ExitCode.CHANGES_PENDING)
+    assert any("job 17 (node2)" in line for line in cluster.said)
+    cluster.restore(inventory, agrees=True)
+    assert cluster.sent["put_state"]["least"] == 18
+
+
+def test_a_living_cluster_is_asked_about_and_put_aside(cluster: Cluster, inventory: Path) -> None:
+    cluster.found = LIVING
+    assert refused(cluster, inventory)[0] == "restore-not-agreed"
+    assert any("7 jobs" in line for line in cluster.said)
+    cluster.restore(inventory, agrees=True)
+    assert cluster.done == ["put_database", "put_state", "deploy"]
+    assert any("what was there is /aside" in line for line in cluster.said)
+
+
+def test_a_part_alone(cluster: Cluster, inventory: Path) -> None:
+    assert refused(cluster, inventory, "database")[0] == "backup-without-secrets"
+    (inventory.parent / "secrets.yml").write_bytes(SECRETS)
+    (inventory.parent / "secrets.yml").chmod(0o600)
+    cluster.restore(inventory, "database")
+    assert cluster.done == ["deploy ctl1 base,slurm_packages,munge,mariadb", "put_database", "deploy"]
+
+
+def test_secrets_of_the_site_stay_unless_they_alone_are_asked_for(cluster: Cluster, inventory: Path) -> None:
+    secrets = inventory.parent / "secrets.yml"
+    secrets.write_bytes(SECRETS.replace(b"old", b"new"))
+    secrets.chmod(0o600)
+    cluster.restore(inventory)
+    assert secrets.read_bytes() == SECRETS.replace(b"old", b"new")
+    assert "not as in the backup, and stay as they are: secrets.yml" in cluster.said
+    cluster.done.clear()
+    assert refused(cluster, inventory, "secrets")[0] == "restore-not-agreed"
+    cluster.restore(inventory, "secrets", agrees=True)
+    assert secrets.read_bytes() == KEPT["site/secrets.yml"]
+    assert cluster.done == []
+    assert not any("munge_key" in line for line in cluster.said)
+
+
+def test_a_node_that_does_not_answer_is_named(cluster: Cluster, inventory: Path) -> None:
+    cluster.steps["node2"] = Unanswered("no route")
+    cluster.restore(inventory)
+    assert any(line.startswith("node2: does not answer") for line in cluster.said)
+
+
+@pytest.mark.parametrize(
+    ("manifest", "reference"),
+    [
+        ({"made_at": 0}, "backup-old"),
+        ({"cluster": "another"}, "backup-of-other-cluster"),
+    ],
+)
+def test_a_backup_that_is_not_the_right_one_is_refused(
+    cluster: Cluster, inventory: Path, manifest: dict[str, Any], reference: str
+) -> None:
+    cluster.manifest = manifest
+    assert refused(cluster, inventory) == (reference, ExitCode.BAD_INPUT)
+
+
+def test_a_backup_of_a_timer_needs_a_site_with_secrets(cluster: Cluster, inventory: Path) -> None:
+    del cluster.small["site/secrets.yml"]
+    assert refused(cluster, inventory) == ("backup-without-secrets", ExitCode.BAD_INPUT)
+
+
+def test_a_backup_that_is_cut_off_is_refused(
+    cluster: Cluster, inventory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read(*_: object) -> Archive:
+        message = "unexpected EOF"
+        raise UnreadableError(message)
+
+    monkeypatch.setattr(module, "read_archive", read)
+    assert refused(cluster, inventory) == ("backup-unreadable", ExitCode.BAD_INPUT)
+
+
+def test_a_trial_changes_nothing(cluster: Cluster, inventory: Path) -> None:
+    try_restore(inventory, Wish(Path("c.age"), ()), Options(), cluster.said.append)
+    assert cluster.done == ["try_state"]
+    assert not (inventory.parent / "secrets.yml").exists()
+    assert any("was not loaded" in line for line in cluster.said)
+    cluster.found = LIVING
+    try_restore(inventory, Wish(Path("c.age"), ()), Options(), cluster.said.append)
+    assert cluster.done == ["try_state", "try_state", "try_database"]
+    json.dumps(cluster.sent)
