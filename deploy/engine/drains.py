@@ -12,7 +12,7 @@ from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 
 from deploy.engine.options import Options
 from deploy.engine.run import opened
-from deploy.errors import ExitCode, error, shown_path
+from deploy.errors import DeployError, ExitCode, error, shown_path
 from deploy.run import drains
 from deploy.run.ssh import Unanswered, ask
 from deploy.site.inventory import Site
@@ -20,6 +20,12 @@ from deploy.site.node_lists import fold
 
 _LONGEST_REASON = 200
 _POLL_SECONDS = 5.0
+_MOST_SILENCES = 60
+"""How often in a row a controller may leave a question unanswered while jobs are waited for."""
+_OUT_OF_SERVICE = frozenset(
+    {"DRAIN", "DOWN", "FAIL", "ERROR", "UNKNOWN", "FUTURE", "MAINT", "NOT_RESPONDING", "INVALID_REG"}
+    | {"POWERED_DOWN", "POWERING_DOWN", "REBOOT_ISSUED"}
+)
 
 
 @dataclass(frozen=True)
@@ -48,6 +54,12 @@ class Node:
     by: str
     drains: tuple[Drain, ...]
     jobs: tuple[str, ...]
+    partitions: tuple[str, ...] = ()
+
+    @property
+    def is_in_service(self) -> bool:
+        """Whether it takes jobs."""
+        return not _OUT_OF_SERVICE & {*self.states}
 
     @property
     def is_drained(self) -> bool:
@@ -85,13 +97,8 @@ def drain(
     with opened(inventory, options, needs_ansible=False) as run:
         ledger = Ledger(run.site, options)
         names = ledger.names(nodes)
-        found = ledger.ask("drain", names, {"names": names, "who": _who(), "why": why})
-        drained = _nodes(found, names)
-        while tell and any(node.jobs for node in drained):
-            tell(drained)
-            time.sleep(_POLL_SECONDS)
-            drained = _nodes(ledger.ask("listed", (), {}), names)
-    return drained
+        drained = ledger.drain(names, why)
+        return ledger.without_jobs(drained, tell) if tell else drained
 
 
 def resume(inventory: Path, nodes: str, options: Options, who: str | None = None) -> Released:
@@ -100,15 +107,13 @@ def resume(inventory: Path, nodes: str, options: Options, who: str | None = None
         ledger = Ledger(run.site, options)
         names = ledger.names(nodes)
         found = ledger.ask("resume", names, {"names": names, "who": who or _who()})
-    released = tuple(_drain({**entry, "shown": drains.words(entry)}) for entry in found["released"])
-    return Released(_nodes(found, names), released, frozenset(found["resumed"]))
+    return _released(found, names)
 
 
 def listed(inventory: Path, options: Options) -> tuple[Node, ...]:
     """All nodes that Slurm has. Raises DeployError."""
     with opened(inventory, options, needs_ansible=False) as run:
-        found = Ledger(run.site, options).ask("listed", (), {})
-    return _nodes(found, found["nodes"])
+        return Ledger(run.site, options).nodes()
 
 
 @dataclass(frozen=True)
@@ -128,8 +133,44 @@ class Ledger:
             raise _not_nodes()
         return names
 
+    def nodes(self, names: Collection[str] | None = None) -> tuple[Node, ...]:
+        """The nodes of those names, or all that Slurm has. Raises DeployError ``node-not-known-to-slurm``."""
+        found = self.ask("listed", (), {})
+        if unknown := [name for name in names or () if name not in found["nodes"]]:
+            raise self._unknown(unknown, names or ())
+        return _nodes(found, found["nodes"] if names is None else names)
+
+    def drain(self, names: Collection[str], why: str) -> tuple[Node, ...]:
+        """Drains nodes for whoever types this; one that was drained so before stays as it is."""
+        return _nodes(self.ask("drain", names, {"names": [*names], "who": _who(), "why": why}), names)
+
+    def release(self, names: Collection[str], why: str) -> Released:
+        """Releases the drains that ``drain`` made for this reason, and no other."""
+        return _released(self.ask("resume", names, {"names": [*names], "who": _who(), "why": why}), names)
+
+    def without_jobs(
+        self, nodes: tuple[Node, ...], tell: Callable[[tuple[Node, ...]], None]
+    ) -> tuple[Node, ...]:
+        """The nodes, when no job is there any more; ``tell`` hears of them while there are some.
+
+        A controller that is silent for a while, as it is while it restarts, ends nothing.
+        """
+        silences = 0
+        while any(node.jobs for node in nodes):
+            if not silences:
+                tell(nodes)
+            time.sleep(_POLL_SECONDS)
+            try:
+                nodes = self.nodes([node.name for node in nodes])
+                silences = 0
+            except DeployError as problem:
+                silences += 1
+                if problem.exit_code is not ExitCode.UNREACHABLE or silences > _MOST_SILENCES:
+                    raise
+        return nodes
+
     def ask(self, verb: str, names: Collection[str], arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """What the controller answers. Raises DeployError ``controller-silent`` and ``node-not-in-slurm``."""
+        """What the controller answers. Raises ``controller-silent`` and ``node-not-known-to-slurm``."""
         controller, inventory = self.site.controller.name, shown_path(self.site.inventory)
         asked = {controller: (verb, arguments)}
         answer = ask(asked, self.site.hosts, self.options.login, source=drains)[controller]
@@ -143,13 +184,22 @@ class Ledger:
                 exit_code=ExitCode.UNREACHABLE,
             )
         if answer.get("unknown"):
-            raise error(
-                "node-not-known-to-slurm",
-                f"Slurm has no such node, so none of {fold(names)} was changed",
-                where=fold(answer["unknown"]),
-                hint=f"deploy node list {inventory}",
-            )
+            raise self._unknown(answer["unknown"], names)
         return dict(answer)
+
+    def _unknown(self, unknown: Collection[str], names: Collection[str]) -> DeployError:
+        return error(
+            "node-not-known-to-slurm",
+            f"Slurm has no such node, so none of {fold(names)} was changed",
+            where=fold(unknown),
+            hint=f"deploy node list {shown_path(self.site.inventory)}",
+        )
+
+
+def reason(text: str) -> str:
+    """A text as the reason of a drain: one line, not too long."""
+    line = "".join(letter if letter.isprintable() else " " for letter in " ".join(text.split()))
+    return line if len(line) <= _LONGEST_REASON else f"{line[: _LONGEST_REASON - 4]} ..."
 
 
 def _refuse_reason(why: str) -> None:
@@ -189,10 +239,16 @@ def _nodes(found: Mapping[str, Any], names: Iterable[str]) -> tuple[Node, ...]:
             said["by"],
             tuple(held.get(name, ())),
             tuple(jobs.get(name, ())),
+            tuple(said["partitions"]),
         )
         for name in names
         if (said := found["nodes"].get(name))
     )
+
+
+def _released(found: Mapping[str, Any], names: Iterable[str]) -> Released:
+    entries = tuple(_drain({**entry, "shown": drains.words(entry)}) for entry in found["released"])
+    return Released(_nodes(found, names), entries, frozenset(found["resumed"]))
 
 
 def _drain(entry: Mapping[str, Any]) -> Drain:

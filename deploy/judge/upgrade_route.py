@@ -7,7 +7,7 @@ from deploy.judge.version_skew import RELEASES, Release, release, shown, underst
 
 
 def is_of(version: str, wanted: str) -> bool:
-    """Whether a package's version is of what a site wants: a release, ``26.05``, or a version, ``26.05.5``."""
+    """Whether a package's version is what a site wants: a release, ``26.05``, or a version, ``26.05.5``."""
     bare, parts = version.rpartition(":")[2], wanted.split(".")
     return bare.replace("-", ".").replace("+", ".").split(".")[: len(parts)] == parts
 
@@ -27,7 +27,7 @@ def kept_releases(wanted: Mapping[str, str], installed: Mapping[str, str], contr
 
 
 def way(old: Release, new: Release) -> tuple[Release, ...]:
-    """The releases to go through, ``new`` the last; empty where there is no way. Each hop is as long as may be."""
+    """The releases to go through, ``new`` the last, in as few hops as may be; empty where there is no way."""
     hops: list[Release] = []
     here = old
     while here != new:
@@ -81,8 +81,8 @@ def _downgrade(host: str, version: str, wanted: str) -> Finding:
     return Finding(
         host,
         "upgrade-is-downgrade",
-        f"it has Slurm {version}, newer than {wanted}: a slurmdbd or slurmctld does not read the database or the"
-        " state of a newer release, so jobs and accounting would be lost",
+        f"it has Slurm {version}, newer than {wanted}: slurmdbd and slurmctld do not read the database and"
+        " the state of a newer release, so jobs and accounting would be lost",
         "set slurm_packages_version to a release that is not older; the way back is the backup of before",
     )
 
@@ -91,9 +91,10 @@ def _too_long(host: str, old: Release, new: Release, inventory: str) -> Finding:
     between = [shown(each) for each in way(old, new)[:-1]]
     back = shown(min(each for each in RELEASES if understands(new, each)))
     over = f"go over {' and '.join(between)}" if between else "there is no way between them"
+    wanted = between[0] if between else back
     return Finding(
         host,
         "upgrade-hop-too-long",
         f"Slurm {shown(new)} takes over from {back} and later, and this host has {shown(old)}",
-        f"{over}: set slurm_packages_version to {between[0] if between else back}, then: deploy upgrade {inventory}",
+        f"{over}: set slurm_packages_version to {wanted}, then: deploy upgrade {inventory}",
     )

@@ -65,7 +65,7 @@ def _must(*command: str) -> str:
 
 
 def _nodes() -> dict[str, dict[str, Any]]:
-    """All nodes as Slurm has them: ``states``, and ``reason``, ``by`` and ``since`` where it has a reason."""
+    """All nodes as Slurm has them: ``states``, ``partitions``, ``reason``, and ``by``, ``since`` of that."""
     found = {}
     for line in _must("scontrol", "--oneliner", "show", "node").splitlines():
         name = re.match(r"NodeName=(\S+)", line)
@@ -73,8 +73,10 @@ def _nodes() -> dict[str, dict[str, Any]]:
         if name and state:
             said = _FIELDS.search(line)
             states = [word for word in re.split(r"[+*~#$!%@^-]", state.group(1)) if word]
+            partitions = re.search(r" Partitions=(\S+)", line)
             found[name.group(1)] = {
                 "states": states,
+                "partitions": partitions.group(1).split(",") if partitions else [],
                 **(said.groupdict() if said else {"reason": "", "by": "", "since": ""}),
             }
     return found
@@ -194,15 +196,22 @@ def drain(names: list[str], who: str, why: str) -> dict[str, Any]:
         return _listed(entries)
 
 
-def resume(names: list[str], who: str) -> dict[str, Any]:
+def resume(names: list[str], who: str, why: str | None = None) -> dict[str, Any]:
     """Releases the drains that ``who`` made of nodes; a node that nothing else holds is resumed.
 
-    ``released`` are the entries, ``resumed`` the nodes. Raises UnknownError, and then none was.
+    With ``why`` only those for that reason. ``released`` are the entries, ``resumed`` the nodes. Raises
+    UnknownError, and then none was.
     """
     with _ledger(names) as (entries, nodes):
         released, resumed = [], []
         for name in names:
-            mine = [e for e in entries if e["node"] == name and e["who"] == who and not e.get("is_foreign")]
+            mine = [
+                e
+                for e in entries
+                if (e["node"], e["who"]) == (name, who)
+                and not e.get("is_foreign")
+                and why in {None, e["why"]}
+            ]
             others = [e for e in entries if e["node"] == name and e not in mine]
             if not mine:
                 continue

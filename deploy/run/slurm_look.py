@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,7 +58,11 @@ def look() -> dict[str, Any]:
             packages[name] = version[0]
         elif status[1:2] not in {"n", "c"}:
             broken.append(name)
-    return {"packages": packages, "broken": broken, "daemons": {name: _daemon(name) for name in packages if name in _DAEMONS}}
+    return {
+        "packages": packages,
+        "broken": broken,
+        "daemons": {name: _daemon(name) for name in packages if name in _DAEMONS},
+    }
 
 
 def _daemon(unit: str) -> str:
@@ -65,7 +70,7 @@ def _daemon(unit: str) -> str:
     said, _ = _run("systemctl", "show", unit, "--property=ActiveState,MainPID")
     found = dict(line.split("=", 1) for line in said.splitlines() if "=" in line)
     try:
-        program = os.readlink(f"/proc/{int(found.get('MainPID', '0')) or 'none'}/exe")
+        program = str(Path(f"/proc/{int(found.get('MainPID', '0')) or 'none'}/exe").readlink())
     except OSError:
         return found.get("ActiveState", "unknown")
     return "stale" if program.endswith(" (deleted)") else found.get("ActiveState", "unknown")
@@ -103,7 +108,13 @@ def jobs(but: str) -> dict[str, Any]:
     if not succeeded:
         return {"trouble": said.strip()[-200:]}
     rows = [line.split() for line in said.splitlines()]
-    return {"jobs": {row[0]: [row[2], int(row[3])] for row in rows if len(row) == 4 and row[1] != but}}
+    return {
+        "jobs": {
+            row[0]: [row[2], int(row[3])]
+            for row in rows
+            if len(row) == words.count(",") + 1 and row[1] != but
+        }
+    }
 
 
 def ended(names: list[str]) -> dict[str, list[str]]:
@@ -111,7 +122,15 @@ def ended(names: list[str]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {name: [] for name in names}
     for start in range(0, len(names), 200):
         chosen = ",".join(names[start : start + 200])
-        words = ("--allocations", "--duplicates", "--noheader", "--parsable2", "--format=JobID,State", "--jobs", chosen)
+        words = (
+            "--allocations",
+            "--duplicates",
+            "--noheader",
+            "--parsable2",
+            "--format=JobID,State",
+            "--jobs",
+            chosen,
+        )
         for line in _run("sacct", *words)[0].splitlines():
             name, _, state = line.partition("|")
             if name in found:
@@ -163,13 +182,24 @@ def witness(user: str, nodes: list[str]) -> dict[str, str]:
         time.sleep(0.5)
     states = _states(list(waiting.values()))
     for node, job in waiting.items():
-        found[node] = "no room" if states.get(job) == "PENDING" else f"{states.get(job, 'gone')}, without an end in accounting"
+        found[node] = (
+            "no room"
+            if states.get(job) == "PENDING"
+            else f"{states.get(job, 'gone')}, without an end in accounting"
+        )
         _run("scancel", "--quiet", job)
     return found
 
 
 def _submit(user: str, node: str, script: str) -> str:
-    given = (f"--partition={user}", f"--account={user}", f"--job-name={NAME}", _MEMORY, "--time=10", "--chdir=/tmp")
+    given = (
+        f"--partition={user}",
+        f"--account={user}",
+        f"--job-name={NAME}",
+        _MEMORY,
+        "--time=10",
+        "--chdir=/tmp",
+    )
     words = ("sbatch", "--parsable", "--output=/dev/null", f"--nodelist={node}", *given, f"--wrap={script}")
     said, succeeded = _run("runuser", f"--user={user}", "--", *words)
     return said.strip().splitlines()[-1].split(";")[0] if succeeded and said.strip() else ""
@@ -178,8 +208,10 @@ def _submit(user: str, node: str, script: str) -> str:
 def _states(jobs: list[str]) -> dict[str, str]:
     if not jobs:
         return {}
-    said, _ = _run("squeue", "--noheader", "--all", "--states=all", "--format=%i %T", f"--jobs={','.join(jobs)}")
-    return dict(line.split() for line in said.splitlines() if len(line.split()) == 2)
+    said, _ = _run(
+        "squeue", "--noheader", "--all", "--states=all", "--format=%i %T", f"--jobs={','.join(jobs)}"
+    )
+    return dict(re.findall(r"^\s*(\S+) ([A-Z_]+)\s*$", said, re.MULTILINE))
 
 
 def main(verb: str, arguments: dict[str, Any]) -> None:

@@ -29,11 +29,18 @@ def stream(user: str) -> None:
     while True:
         began = time.monotonic()
         done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", errors="replace", check=False
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            check=False,
         )
         lines = done.stdout.strip().splitlines()
         job = lines[-1].split(";")[0] if done.returncode == 0 and lines else ""
-        _say({"at": began, "seconds": time.monotonic() - began, "job": job, "said": done.stderr.strip()[-200:]})
+        _say(
+            {"at": began, "seconds": time.monotonic() - began, "job": job, "said": done.stderr.strip()[-200:]}
+        )
         rest = max(0.0, began + _EVERY - time.monotonic())
         if select.select([0], [], [], rest)[0]:
             return

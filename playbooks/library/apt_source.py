@@ -117,13 +117,11 @@ class Source:
         """Whether source and key are there as they should be."""
         if not self.file.exists() or self.file.read_text(encoding="utf-8") != self.text:
             return False
-        return not self.is_fetched or (
-            self.key_file.exists() and self._is_right(self.key_file.read_bytes())
-        )
+        return not self.is_fetched or (self.key_file.exists() and self._is_right(self.key_file.read_bytes()))
 
     def give_to_root(self) -> bool:
         """Whether source or key belonged to somebody else, or not everybody could read them."""
-        return any([give_to_root(self._module, path) for path in self.files])
+        return bool([path for path in self.files if give_to_root(self._module, path)])
 
     @property
     def files(self) -> list[Path]:

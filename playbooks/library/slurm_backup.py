@@ -1,5 +1,5 @@
 #!/usr/bin/python
-"""Ansible module: what an upgrade of Slurm needs to be taken back: its database, or files, as they are now."""
+"""Ansible module: what an upgrade of Slurm needs to be taken back: its database, or files."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ DOCUMENTATION = r"""
 module: slurm_backup
 short_description: What an upgrade of Slurm needs to be taken back
 description:
-  - Writes a dump of a database, or an archive of paths, into a directory that only root can read. What lies there
-    already is left as it is, since it was written before anything was changed.
+  - Writes a dump of a database, or an archive of paths, into a directory that only root can read. What lies
+    there already is left as it is, since it was written before anything was changed.
 options:
   directory:
     description: Where it is kept.
@@ -47,7 +47,9 @@ def main() -> None:
         "database": {"type": "str"},
         "paths": {"type": "list", "elements": "path", "default": []},
     }
-    module = AnsibleModule(argument_spec=arguments, supports_check_mode=True, required_one_of=[("database", "paths")])
+    module = AnsibleModule(
+        argument_spec=arguments, supports_check_mode=True, required_one_of=[("database", "paths")]
+    )
     os.umask(0o077)
     place = Path(module.params["directory"])
     place.mkdir(parents=True, exist_ok=True)
@@ -59,7 +61,10 @@ def main() -> None:
         fresh = target.with_suffix(".new")
         if database:
             plain = place / f"{database}.sql"
-            _must(module, ["mariadb-dump", "--single-transaction", "--routines", f"--result-file={plain}", database])
+            _must(
+                module,
+                ["mariadb-dump", "--single-transaction", "--routines", f"--result-file={plain}", database],
+            )
             _must(module, ["gzip", "--force", "--suffix=.new", str(plain)])
             plain.with_suffix(".sql.new").replace(fresh)
         else:
@@ -75,7 +80,9 @@ def main() -> None:
 def _must(module: AnsibleModule, command: list[str]) -> None:
     code, out, err = module.run_command(command)
     if code != 0:
-        module.fail_json(msg=f"no backup, so nothing was changed: {command[0]}: {(err or out).strip()[-400:]}")
+        module.fail_json(
+            msg=f"no backup, so nothing was changed: {command[0]}: {(err or out).strip()[-400:]}"
+        )
 
 
 if __name__ == "__main__":

@@ -66,7 +66,7 @@ options:
     default: false
   judged_by:
     description: >-
-      Where the packages of another release are unpacked, whose slurmctld judges the files; then nothing else is done.
+      Where the packages of another release are unpacked. Its slurmctld judges the files, and nothing is changed.
     type: path
     default: ""
   not_added:
@@ -481,15 +481,24 @@ def main() -> None:
     """Compare, judge, write, apply, record."""
     module = AnsibleModule(argument_spec=_argument_spec(), supports_check_mode=True)
     daemon = Slurmctld(module)
+    if daemon.other:
+        current = daemon.read(daemon.directory)
+        _, daemon.files = planned(
+            daemon.files, current, module.params, daemon.oldest_version(daemon.version())
+        )
+        daemon.judge()
+        module.exit_json(changed=False)
+    bring(module, daemon)
+
+
+def bring(module: AnsibleModule, daemon: Slurmctld) -> None:
+    """Brings the installed slurmctld to the files."""
     current = daemon.read(daemon.directory)
     applied = daemon.read(daemon.record)
     version = daemon.version()
     running = bool(version) and daemon.running()
     oldest = daemon.oldest_version(version) if running else version
     wanted, daemon.files = planned(daemon.files, current, module.params, oldest)
-    if daemon.other:
-        daemon.judge()
-        module.exit_json(changed=False)
     to_write = current != daemon.files
     if running:
         # What lies there counts where it is newer than what the daemon took.

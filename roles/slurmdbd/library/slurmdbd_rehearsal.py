@@ -21,8 +21,8 @@ description:
   - Dumps the database while it is in use, fills a throwaway MariaDB with it, and has the slurmdbd of another
     release, which is unpacked below C(root), start on that. Both run as slurm, on a socket in a directory of
     theirs, without a network. Jobs, associations and usage are counted before and after.
-  - Fails where there is no room, where slurmdbd does not come up, and where a count differs. Whatever happens,
-    nothing is left of it.
+  - Fails where there is no room, where slurmdbd does not come up, and where a count differs. Whatever
+    happens, nothing is left of it.
 options:
   root:
     description: Where the packages of the other release are unpacked.
@@ -46,8 +46,8 @@ author: [the maintainers of this project]
 RETURN = r"""
 deploy_answer:
   description: >-
-    C(seconds) of the conversion, C(bytes) that the converted database takes, C(needed) bytes of room for dump and
-    both databases, and C(counts) of rows.
+    C(seconds) of the conversion, C(bytes) that the converted database takes, C(needed) bytes of room for dump
+    and both databases, and C(counts) of rows.
   type: dict
   returned: always
 """
@@ -57,6 +57,8 @@ _SHARE = 3.0
 """What dump, copy and conversion take at most, in sizes of the database."""
 _LEAST = 512 << 20
 """MariaDB's own files."""
+_SIZE = """select coalesce(sum(data_length + index_length), 0)
+ from information_schema.tables where table_schema = '{}'"""
 _COUNTED = re.compile(r".+_(job_table|assoc_table|assoc_usage_(hour|day|month)_table)")
 _STARTED = re.compile(r"slurmdbd version \S+ started")
 _PAUSE = 0.2
@@ -75,7 +77,7 @@ def counting(tables: Sequence[str], until: dict[str, int]) -> dict[str, str]:
             what = f"coalesce(sum(alloc_secs), 0) from `{table}` where time_start <= {until.get(table, 0)}"
         else:
             what = f"count(*) from `{table}`"
-        asked[table] = f"select {what}"  # noqa: S608 - of the database's own table names
+        asked[table] = f"select {what}"
     return asked
 
 
@@ -92,15 +94,15 @@ class Rehearsal:
     def refuse_without_room(self) -> int:
         """The bytes that it takes at most; fails where there are fewer."""
         size = self._ask(
-            "select coalesce(sum(data_length + index_length), 0) from information_schema.tables"
-            f" where table_schema = '{self.database}'",
+            _SIZE.format(self.database),
             is_own=False,
         )
         needed = int(float(size) * _SHARE) + _LEAST
         free = shutil.disk_usage(self.place).free
         if free < needed:
             self.module.fail_json(
-                msg=f"the conversion cannot be rehearsed: {self.place} has {free >> 20} MiB free of {needed >> 20} MiB"
+                msg=f"no room to rehearse the conversion: {self.place} has {free >> 20} MiB free, and it "
+                f"takes {needed >> 20} MiB"
             )
         return needed
 
@@ -112,14 +114,24 @@ class Rehearsal:
         self._must(["mariadb-dump", "--single-transaction", f"--result-file={dump}", self.database])
         self._own()
         self._must(
-            ["mariadb-install-db", "--no-defaults", "--user=slurm", f"--datadir={self.place}/data", "--skip-test-db"]
+            [
+                "mariadb-install-db",
+                "--no-defaults",
+                "--user=slurm",
+                f"--datadir={self.place}/data",
+                "--skip-test-db",
+            ]
         )
         self._start(
             "db",
             [
                 *("mariadbd", "--no-defaults", f"--datadir={self.place}/data", f"--socket={self.socket}"),
                 *("--skip-networking", "--skip-grant-tables", f"--pid-file={self.place}/run/pid"),
-                *("--innodb-buffer-pool-size=512M", "--innodb-lock-wait-timeout=900", "--max-allowed-packet=64M"),
+                *(
+                    "--innodb-buffer-pool-size=512M",
+                    "--innodb-lock-wait-timeout=900",
+                    "--max-allowed-packet=64M",
+                ),
             ],
         )
         self._wait("db", 60, lambda: self._run(self._client("select 1"))[0] == 0)
@@ -157,11 +169,16 @@ class Rehearsal:
         self._own()
         began = time.monotonic()
         binds = [f"--property=BindPaths={self.place}/run:/run/mysqld"]
-        for plugins in self.root.glob(_PLUGINS):
-            binds.append(f"--property=BindReadOnlyPaths={plugins}:/{plugins.relative_to(self.root)}")
+        binds += [
+            f"--property=BindReadOnlyPaths={plugins}:/{plugins.relative_to(self.root)}"
+            for plugins in self.root.glob(_PLUGINS)
+        ]
         libraries = ":".join(str(path.parent) for path in self.root.glob(_PLUGINS))
         # slurmdbd looks for its file beside the one that this names.
-        environment = [f"--setenv=SLURM_CONF={self.place}/slurm.conf", f"--setenv=LD_LIBRARY_PATH={libraries}"]
+        environment = [
+            f"--setenv=SLURM_CONF={self.place}/slurm.conf",
+            f"--setenv=LD_LIBRARY_PATH={libraries}",
+        ]
         self._start("dbd", [str(program), "-D"], *binds, *environment)
         log = self.place / "slurmdbd.log"
 
@@ -189,8 +206,16 @@ class Rehearsal:
         self._must(
             [
                 *("systemd-run", "--quiet", "--collect", "--unit", self._unit(name)),
-                *("--property=PrivateNetwork=yes", "--property=User=slurm", "--property=ProtectSystem=strict"),
-                *(f"--property=ReadWritePaths={self.place}", "--property=KillSignal=SIGKILL"),
+                *(
+                    "--property=PrivateNetwork=yes",
+                    "--property=User=slurm",
+                    "--property=ProtectSystem=strict",
+                ),
+                *(
+                    f"--property=ReadWritePaths={self.place}",
+                    "--property=PrivateTmp=yes",
+                    "--property=KillSignal=SIGKILL",
+                ),
                 *(f"--property=StandardOutput=file:{output}", f"--property=StandardError=file:{output}"),
                 *options,
                 *command,
@@ -203,7 +228,9 @@ class Rehearsal:
             ended = self._run(["systemctl", "is-active", "--quiet", self._unit(name)])[0] != 0
             if (ended and not is_so()) or time.monotonic() > deadline:
                 why = "it ended" if ended else f"it is not ready after {seconds:.0f} s"
-                self._fail(f"{'slurmdbd of the wanted release' if name == 'dbd' else 'a throwaway MariaDB'}: {why}")
+                self._fail(
+                    f"{'slurmdbd of the wanted release' if name == 'dbd' else 'a throwaway MariaDB'}: {why}"
+                )
             time.sleep(_PAUSE)
 
     def _fail(self, what: str) -> None:
@@ -211,7 +238,8 @@ class Rehearsal:
         text = "\n".join(log.read_text(encoding="utf-8", errors="replace") for log in logs if log.exists())
         said = re.findall(r"(?:fatal|error|ERROR).*", text)[-4:] or text.splitlines()[-3:]
         self.module.fail_json(
-            msg=f"the database was not converted in the rehearsal, so nothing was changed: {what}: {' | '.join(said)}"
+            msg="the database was not converted in the rehearsal, so nothing was changed: "
+            f"{what}: {' | '.join(said)}"
         )
 
     def _own(self) -> None:
@@ -219,12 +247,21 @@ class Rehearsal:
 
     def _client(self, question: str | None, database: str = "") -> list[str]:
         asked = ["--execute", question] if question else []
-        return ["mariadb", "--no-defaults", "--skip-column-names", f"--socket={self.socket}", *asked, *filter(None, [database])]
+        return [
+            "mariadb",
+            "--no-defaults",
+            "--skip-column-names",
+            f"--socket={self.socket}",
+            *asked,
+            *filter(None, [database]),
+        ]
 
     def _ask(self, question: str, *, is_own: bool = True, database: str | None = None) -> str:
         name = self.database if database is None else database
         own = self._client(question, name)
-        return self._must(own if is_own else ["mariadb", "--skip-column-names", "--execute", question]).strip()
+        return self._must(
+            own if is_own else ["mariadb", "--skip-column-names", "--execute", question]
+        ).strip()
 
     def _run(self, command: list[str], text: str | None = None) -> tuple[int, str]:
         code, out, err = self.module.run_command(command, data=text)
@@ -260,10 +297,15 @@ def main() -> None:
         size = rehearsal.size()
     finally:
         rehearsal.end()
-    differing = [f"{table} {count} -> {after.get(table)}" for table, count in before.items() if after.get(table) != count]
+    differing = [
+        f"{table} {count} -> {after.get(table)}"
+        for table, count in before.items()
+        if after.get(table) != count
+    ]
     if differing:
         module.fail_json(
-            msg=f"the converted database does not hold what it held, so nothing was changed: {', '.join(differing)}"
+            msg="the converted database does not hold what it held, so nothing was changed: "
+            + ", ".join(differing)
         )
     answer = {"seconds": round(seconds, 1), "bytes": size, "needed": needed, "counts": before}
     module.exit_json(changed=False, deploy_answer=answer)

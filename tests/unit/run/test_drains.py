@@ -8,39 +8,10 @@ from typing import Any
 import pytest
 
 from deploy.run import drains
+from tests.unit.run.slurm import Slurm
 
 MAINTENANCE = "deploy: maintenance"
 HEALTH = "node_health: no room in /"
-
-
-class Slurm:
-    """Nodes with states and reasons; a command of any other form than those few is an error."""
-
-    def __init__(self) -> None:
-        self.reasons = {"node1": "", "node2": "", "node3": ""}
-        self.jobs = ""
-        self.fails_at = ""
-
-    def run(self, *command: str) -> tuple[str, bool]:
-        match command:
-            case ("scontrol", "--oneliner", "show", "node"):
-                return "".join(map(self._line, self.reasons)), True
-            case ("squeue", *_):
-                return self.jobs, True
-            case ("scontrol", "update", name, state, *more):
-                node = name.removeprefix("NodeName=")
-                if node == self.fails_at:
-                    return "slurm_update error: Unable to contact slurm controller", False
-                self.reasons[node] = "".join(more).removeprefix("Reason=") if state == "State=DRAIN" else ""
-                return "", True
-        raise AssertionError(command)
-
-    def _line(self, node: str) -> str:
-        reason = self.reasons[node]
-        state, more = (
-            ("IDLE+DRAIN", f" Reason={reason} [root@2026-11-20T10:00:00]") if reason else ("IDLE", "")
-        )
-        return f"NodeName={node} Arch=x86_64 State={state} ThreadsPerCore=1{more}\n"
 
 
 @pytest.fixture
@@ -150,3 +121,21 @@ def test_a_silent_controller_is_an_answer(
     drains.main(verb, {"names": ["node1"], "who": "alice", "why": "x"} if verb == "drain" else {})
     answer = json.loads(capsys.readouterr().out.strip().removeprefix("deploy:"))
     assert answer == {"trouble": "scontrol --oneliner show: connection refused"}
+
+
+def test_a_resume_for_a_reason_releases_no_other_drain_of_its_maker(slurm: Slurm) -> None:
+    drains.drain(["node1"], "alice", "replace DIMM")
+    drains.drain(["node1"], "alice", "reboot: kernel")
+    said = drains.resume(["node1"], "alice", "reboot: kernel")
+    assert ([entry["why"] for entry in said["released"]], said["resumed"]) == (["reboot: kernel"], [])
+    assert slurm.reasons["node1"] == "deploy: replace DIMM (alice)"
+
+
+def test_the_partitions_of_nodes_are_told(slurm: Slurm) -> None:
+    slurm.partitions = {"node1": "all,gpu", "node2": "all"}
+    nodes = drains.listed()["nodes"]
+    assert [nodes[name]["partitions"] for name in ("node1", "node2", "node3")] == [
+        ["all", "gpu"],
+        ["all"],
+        [],
+    ]
