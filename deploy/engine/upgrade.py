@@ -76,8 +76,8 @@ class Walk:
     def whole(self) -> Outcome:
         """All steps in their order."""
         site = self.run.site
+        self.start()
         with submissions(site.logins[0], self.run.options.login, self.user) as stream:
-            self.gate("before the first step")
             jobs = self.ask("jobs", but=self.user or "")
             with self.halting():
                 self.fetch()
@@ -143,7 +143,9 @@ class Walk:
     def left_of(self, hosts: Collection[Host]) -> list[str]:
         """Those of some hosts with another version, a daemon that does not run it, or a drain of this."""
         looks, held = self.looks([host.name for host in hosts]), self.held()
-        return [name for name, said in looks.items() if name in held or not self._is_there(said)]
+        # One that never had Slurm is a new host's, and the next run of `deploy cluster` brings it.
+        known = {name: said for name, said in looks.items() if said["packages"] or said["broken"]}
+        return [name for name, said in known.items() if name in held or not self._is_there(said)]
 
     def held(self) -> set[str]:
         """The nodes that an upgrade to this release drained; none where the controller is silent."""
@@ -208,6 +210,24 @@ class Walk:
                 hint=f"deploy cluster {self.run.inventory}   (it installs the wanted version)",
             )
 
+    def start(self) -> None:
+        """Raises DeployError where Slurm does not answer, unless an upgrade that was cut off stopped it."""
+        name = self.run.site.controller.name
+        said = self.looks([name])[name]
+        stopped = [unit for unit, state in said["daemons"].items() if state == "inactive"]
+        if stopped or said["broken"]:
+            why = (
+                f"{', '.join(stopped)} stopped"
+                if stopped
+                else f"dpkg left {', '.join(said['broken'])} undone"
+            )
+            self.run.say(
+                f"{name}: {why}, as an upgrade leaves it that is cut off: this one goes on from there"
+            )
+            self.notes.append("Slurm was stopped at the beginning, so the jobs of before are not known")
+        else:
+            self.gate("before the first step")
+
     def gate(self, when: str, names: Collection[str] = ()) -> None:
         """Raises DeployError where Slurm does not answer, or one of the nodes is not in order."""
         self.run.say(f"checks {when}")
@@ -227,7 +247,13 @@ class Walk:
         self.step("prepare", [name for name in self.left if name not in controllers])
 
     def rehearse(self) -> None:
-        """The wanted release judges the configuration, and converts a dump of the database."""
+        """The wanted release judges the configuration, and converts a dump of the database.
+
+        Not where it is installed already: then one that was cut off did that.
+        """
+        said = self.looks([self.run.site.controller.name])[self.run.site.controller.name]
+        if said["broken"] or all(is_of(version, self.wanted) for version in said["packages"].values()):
+            return
         controllers = [host.name for host in self.run.site.controllers]
         self.run.say(f"slurmctld {self.wanted} judges the configuration")
         self.step("judge", controllers)
@@ -262,9 +288,20 @@ class Walk:
                 out |= set() if node.is_in_service else {node.name}
                 for partition in node.partitions:
                     partitions.setdefault(partition, set()).add(node.name)
-            batch = next_batch(left, partitions, most, out) or tuple(left[:1])
+            batch = next_batch(left, partitions, most, out)
+            if not batch:
+                raise self._nothing_to_spare(left, out)
             self._batch(batch, left)
             most = self.most
+
+    def _nothing_to_spare(self, left: Collection[str], out: Collection[str]) -> DeployError:
+        return error(
+            "no-node-to-spare",
+            f"no partition of theirs can spare a node at --batch {self.most}: out of service are {fold(out)}",
+            where=fold(left),
+            hint=f"{self.run.command('node list')}; a number goes on whatever is out: --batch 1",
+            exit_code=ExitCode.FAILED,
+        )
 
     def _batch(self, batch: tuple[str, ...], left: Collection[str]) -> None:
         rest = tuple(name for name in left if name not in batch)
@@ -433,6 +470,7 @@ class Walk:
         gone = [name for name in before if name not in now]
         rows = self.ask("ended", names=gone)
         witnesses = self._ended(stream.jobs)
+        waiting = self.ask("leave", user=self.user)["waiting"] if self.user else []
         return Outcome(
             self.wanted,
             self.before,
@@ -442,7 +480,9 @@ class Walk:
             done=tuple(self.done),
             jobs=tuple(fates(before, now, rows)),
             submitted=len(stream.jobs),
-            without_end=tuple(name for name, states in witnesses.items() if states != [_COMPLETED]),
+            without_end=tuple(
+                name for name, states in witnesses.items() if states != [_COMPLETED] and name not in waiting
+            ),
             silence=stream.longest_silence,
             notes=(*self.notes, *([stream.trouble] if stream.trouble else [])),
         )

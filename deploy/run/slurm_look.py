@@ -191,6 +191,13 @@ def witness(user: str, nodes: list[str]) -> dict[str, str]:
     return found
 
 
+def leave(user: str) -> dict[str, list[str]]:
+    """Cancels what is left of the witnesses; answers which were still waiting or running."""
+    said, _ = _run("squeue", "--noheader", "--all", f"--user={user}", f"--name={NAME}", "--format=%i")
+    _run("scancel", "--quiet", f"--user={user}", f"--name={NAME}")
+    return {"waiting": said.split()}
+
+
 def _submit(user: str, node: str, script: str) -> str:
     given = (
         f"--partition={user}",
@@ -224,5 +231,6 @@ def main(verb: str, arguments: dict[str, Any]) -> None:
         "hold": hold,
         "held": held,
         "witness": witness,
+        "leave": leave,
     }
     sys.stdout.write("\ndeploy:" + json.dumps(verbs[verb](**arguments)) + "\n")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.durable import keep_names
 
 DOCUMENTATION = r"""
 module: slurm_backup
@@ -72,7 +73,7 @@ def main() -> None:
             _must(module, ["tar", "--create", "--gzip", "--absolute-names", f"--file={fresh}", *there])
         _must(module, ["sync", str(fresh)])
         fresh.replace(target)
-        _must(module, ["sync", str(place)])
+        keep_names(place)
     shutil.chown(place, "root", "root")
     module.exit_json(changed=is_new, deploy_answer={"file": str(target), "bytes": target.stat().st_size})
 

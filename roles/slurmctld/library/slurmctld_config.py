@@ -66,7 +66,7 @@ options:
     default: false
   judged_by:
     description: >-
-      Where the packages of another release are unpacked. Its slurmctld judges the files, and nothing is changed.
+      Where another release is unpacked, whose slurmctld judges the files. Nothing is changed then.
     type: path
     default: ""
   not_added:
