@@ -38,6 +38,10 @@ deploy_answer:
   description: C(file), and C(bytes) of it.
   type: dict
   returned: always
+deploy_manages:
+  description: Nothing; a backup is kept, and not kept up.
+  type: dict
+  returned: always
 """
 
 
@@ -75,7 +79,8 @@ def main() -> None:
         fresh.replace(target)
         keep_names(place)
     shutil.chown(place, "root", "root")
-    module.exit_json(changed=is_new, deploy_answer={"file": str(target), "bytes": target.stat().st_size})
+    answer = {"file": str(target), "bytes": target.stat().st_size}
+    module.exit_json(changed=is_new, deploy_answer=answer, deploy_manages={})
 
 
 def _must(module: AnsibleModule, command: list[str]) -> None:
