@@ -18,6 +18,11 @@ VERBS = (
     Verb("check", "deploy.cli.check:check", "Say what is wrong with a site and its machines."),
     Verb("plan", "deploy.cli.plan:plan", "Show what a run would do, and which jobs it touches."),
     Verb("cluster", "deploy.cli.cluster:cluster", "Make the machines of an inventory a cluster."),
+    Verb(
+        "upgrade",
+        "deploy.cli.upgrade:upgrade",
+        "Bring Slurm to the release that the site wants, while jobs run.",
+    ),
     Verb("status", "deploy.cli.status:status", "Show what the cluster is like now."),
     Verb("validate", "deploy.cli.validate:validate", "Measure whether the cluster does what it promises."),
     Verb("try", "deploy.cli.try_commands:try_commands", "Type what users type; say what came out otherwise."),

@@ -91,7 +91,7 @@ def batches(
 
 @dataclass(frozen=True)
 class Work:
-    """What is done with each batch of nodes, which are drained and have no job; ``what`` it is, in a word.
+    """What is done with each batch of nodes, which are drained; ``what`` it is, in a word.
 
     ``act`` and ``check`` give the nodes that came out bad; with a DeployError from them all of the batch is.
     ``why`` is the reason of the drains. ``again`` is the command that goes on with some nodes.
@@ -104,6 +104,8 @@ class Work:
     check: Callable[[tuple[str, ...]], Bad]
     again: Callable[[str], str]
     way: Way = field(default_factory=Way)
+    waits: bool = True
+    """Whether that is done when no job is there any more; else they run on."""
 
 
 @dataclass(frozen=True)
@@ -198,7 +200,10 @@ def _go_through(
     """
     found: tuple[Finding, ...] = ()
     try:
-        ledger.emptied(batch, work.why, work.way, say)
+        if work.waits:
+            ledger.emptied(batch, work.why, work.way, say)
+        else:
+            ledger.drain(batch, work.why)
     except BaseException:
         # Nothing was done with them yet: they are as they were.
         with suppress(DeployError):

@@ -1,5 +1,6 @@
 """Step: what is to be done: everything, but for what hosts were found to be converged to."""
 
+import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -10,11 +11,14 @@ from deploy.engine.discover import Machines
 from deploy.engine.run import Run
 from deploy.engine.verify import Looked, goes_by_records
 from deploy.judge.drift import HostState
+from deploy.judge.upgrade_route import kept_releases
 from deploy.plan.build import Plan, build_plan
 from deploy.plan.generated_inventory import write_inventory
 from deploy.plan.known_secrets import known_secrets, new_secrets
-from deploy.run.events import Event
+from deploy.run.events import Event, Level, Notice
+from deploy.run.ssh import Unanswered
 from deploy.site.hardware import Contract
+from deploy.site.node_lists import fold
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,8 @@ def work_of(run: Run, machines: Machines, asked: Future[Looked], tell: Callable[
     done = {name: state.converged for name, state in states.items()}
     changed = [name for name, state in states.items() if state.drift]
     plan = build_plan(run.site, contract, limit=run.limit, converged=done, changed=changed)
-    repairs = _repairs(run, contract, states)
+    kept = _kept(run, looked, tell)
+    repairs = {name: {**said, **kept.get(name, {})} for name, said in _repairs(run, contract, states).items()}
     generated = run.place / "generated.json"
     write_inventory(generated, run.site, plan, contract, repairs)
     return Work(plan, contract, generated, repairs, states, asked.result())
@@ -70,3 +75,19 @@ def _repairs(run: Run, contract: Contract, states: Mapping[str, HostState]) -> d
     secrets = new_secrets(run.site) if replaces else known_secrets(run.site, contract, current)
     repairs = {name: state.repairs for name, state in states.items()}
     return {name: {**repairs.get(name, {}), **secrets.get(name, {})} for name in run.site.hosts}
+
+
+def _kept(run: Run, looked: Looked, tell: Callable[[Event], None]) -> dict[str, dict[str, Any]]:
+    """By host the release of Slurm that it keeps: only ``deploy upgrade`` brings another. Says so."""
+    said = {name: answer for name, answer in looked.said.items() if not isinstance(answer, Unanswered)}
+    installed = {name: str(answer.get("slurm", "")) for name, answer in said.items()}
+    wanted = {host.name: str(host.value("slurm_packages_version")) for host in run.site.cluster}
+    kept = kept_releases(wanted, installed, run.site.controller.name)
+    for release in sorted(set(kept.values())):
+        names = [name for name in kept if kept[name] == release]
+        message = (
+            f"{fold(names)}: Slurm stays {release}, though the site wants {wanted[names[0]]}; to change it: "
+            f"{run.command('upgrade')}"
+        )
+        tell(Notice(time.time(), Level.WARNING, message))
+    return {name: {"slurm_packages_kept": release} for name, release in kept.items()}

@@ -8,7 +8,7 @@ from deploy.run.events import Event, HostResult
 
 Release = tuple[int, int]
 
-_RELEASES: tuple[Release, ...] = (
+RELEASES: tuple[Release, ...] = (
     (19, 5),
     (20, 2),
     (20, 11),
@@ -24,7 +24,11 @@ _RELEASES: tuple[Release, ...] = (
 )
 """Slurm's major releases in order."""
 _THREE_SINCE: Release = (24, 11)
-"""From here on a controller understands three previous releases, before it two (Slurm's upgrade guide)."""
+"""From here on a controller understands three previous releases, before it two.
+
+That holds of the RPCs of nodes and commands, of the state that a controller kept, and of the database
+(Slurm's upgrade guide, https://slurm.schedmd.com/upgrades.html, "Compatibility Window").
+"""
 
 
 def release(version: str) -> Release | None:
@@ -37,10 +41,10 @@ def understands(controller: Release, node: Release) -> bool:
     """Whether a controller of one release may have nodes of another; what is newer than the table may."""
     if node > controller:
         return False
-    if controller not in _RELEASES or node not in _RELEASES:
-        return node == controller or controller not in _RELEASES
+    if controller not in RELEASES or node not in RELEASES:
+        return node == controller or controller not in RELEASES
     back = 3 if controller >= _THREE_SINCE else 2
-    return _RELEASES.index(controller) - _RELEASES.index(node) <= back
+    return RELEASES.index(controller) - RELEASES.index(node) <= back
 
 
 def versions(events: Iterable[Event]) -> dict[str, str]:
@@ -79,10 +83,11 @@ def skew(found: Mapping[str, str], controllers: Iterable[str]) -> Iterator[Findi
             yield Finding(
                 host,
                 "slurm-version-skew",
-                f"its Slurm {_shown(own)} is {how} the controller {controller} with {_shown(master)}",
+                f"its Slurm {shown(own)} is {how} the controller {controller} with {shown(master)}",
                 f"give {host} the release of {controller}'s distribution, or leave it out: --limit '!{host}'",
             )
 
 
-def _shown(of: Release) -> str:
+def shown(of: Release) -> str:
+    """As Slurm writes it: (24, 5) -> ``24.05``."""
     return f"{of[0]}.{of[1]:02d}"

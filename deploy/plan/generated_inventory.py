@@ -233,6 +233,9 @@ def _packages(host: Host, phases: Iterable[Phase], wired: Variables) -> list[str
         name = "slurm_packages_components" if role == "slurm_packages" else f"{role}_packages"
         if name in options():
             value = host.variables.get(name, wired.get(name, options()[name].spec["default"]))
+            # Of a release that the site chooses the role itself says first which one that is.
+            if role == "slurm_packages" and host.value("slurm_packages_version"):
+                continue
             # A template is known on the host only; the role installs what it says.
             packages += map(str, value) if isinstance(value, list) else []
     return [name for name in dict.fromkeys(packages) if "{" not in name]

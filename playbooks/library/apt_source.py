@@ -43,11 +43,12 @@ options:
   key_url:
     description: Where the signing key is.
     type: str
-    required: true
   key_fingerprint:
     description: The fingerprint of the key.
     type: str
-    required: true
+  keyring:
+    description: A keyring that is on the host already, in place of a key that is fetched.
+    type: path
 author: [the maintainers of this project]
 """
 
@@ -107,19 +108,25 @@ class Source:
         self._module = module
         self._params = module.params
         name = self._params["name"]
-        self.key_file, self.file = _KEYS / f"{name}.asc", _SOURCES / f"{name}.sources"
+        self.is_fetched = not self._params["keyring"]
+        self.key_file = _KEYS / f"{name}.asc" if self.is_fetched else Path(self._params["keyring"])
+        self.file = _SOURCES / f"{name}.sources"
         self.text = described(self._params, self.key_file)
 
     def is_current(self) -> bool:
         """Whether source and key are there as they should be."""
         if not self.file.exists() or self.file.read_text(encoding="utf-8") != self.text:
             return False
-        return self.key_file.exists() and self._is_right(self.key_file.read_bytes())
+        return not self.is_fetched or (self.key_file.exists() and self._is_right(self.key_file.read_bytes()))
 
     def give_to_root(self) -> bool:
         """Whether source or key belonged to somebody else, or not everybody could read them."""
-        source, key = (give_to_root(self._module, path) for path in (self.file, self.key_file))
-        return source or key
+        return bool([path for path in self.files if give_to_root(self._module, path)])
+
+    @property
+    def files(self) -> list[Path]:
+        """What it leaves here."""
+        return [self.file, self.key_file] if self.is_fetched else [self.file]
 
     def _is_right(self, key: bytes) -> bool:
         try:
@@ -132,7 +139,12 @@ class Source:
         return re.sub(r"\s", "", self._params["key_fingerprint"]).upper()
 
     def fetched_key(self) -> bytes:
-        """The key, if it is the right one."""
+        """The key, if it is the right one; of a keyring that is on the host what it holds."""
+        if not self.is_fetched:
+            try:
+                return self.key_file.read_bytes()
+            except OSError as problem:
+                self._fail(f"the keyring {self.key_file} cannot be read: {problem.strerror}")
         url = self._params["key_url"]
         try:
             key = bytes(open_url(url, timeout=_SECONDS).read())
@@ -151,7 +163,8 @@ class Source:
         with tempfile.TemporaryDirectory(prefix="deploy-apt-") as name:
             place = Path(name)
             place.chmod(0o755)  # apt fetches as a user of its own
-            trial_key, trial = place / "key.asc", place / "trial.sources"
+            # What a key is, armoured or not, apt tells by the suffix.
+            trial_key, trial = place / f"key{self.key_file.suffix}", place / "trial.sources"
             trial_key.write_bytes(key)
             trial.write_text(described(self._params, trial_key), encoding="utf-8")
             (place / "lists/partial").mkdir(parents=True)
@@ -181,8 +194,9 @@ class Source:
     def write(self, key: bytes) -> None:
         """Puts the source in place, and reads its lists."""
         _KEYS.mkdir(parents=True, exist_ok=True)
-        for path, content in ((self.key_file, key), (self.file, self.text.encode())):
-            replace_file(path, content, 0o644)
+        if self.is_fetched:
+            replace_file(self.key_file, key, 0o644)
+        replace_file(self.file, self.text.encode(), 0o644)
         code, _, err = self._module.run_command(
             [
                 *("apt-get", "--quiet", "update", "-o", f"Dir::Etc::sourcelist={self.file}"),
@@ -200,10 +214,17 @@ def main() -> None:
         "uri": {"type": "str", "required": True},
         "suite": {"type": "str", "default": "/"},
         "components": {"type": "list", "elements": "str", "default": []},
-        "key_url": {"type": "str", "required": True, "no_log": False},
-        "key_fingerprint": {"type": "str", "required": True, "no_log": False},
+        "key_url": {"type": "str", "no_log": False},
+        "key_fingerprint": {"type": "str", "no_log": False},
+        "keyring": {"type": "path", "no_log": False},
     }
-    module = AnsibleModule(argument_spec=arguments, supports_check_mode=True)
+    module = AnsibleModule(
+        argument_spec=arguments,
+        supports_check_mode=True,
+        required_together=[("key_url", "key_fingerprint")],
+        required_one_of=[("key_url", "keyring")],
+        mutually_exclusive=[("key_url", "keyring")],
+    )
     source = Source(module)
     changed = not source.is_current()
     if changed and not module.check_mode:
@@ -211,7 +232,7 @@ def main() -> None:
         source.judge(key)
         source.write(key)
     changed |= source.give_to_root()
-    manages = {"files": left([source.file, source.key_file])}
+    manages = {"files": left(source.files)}
     previewed = {"ansible_facts": {"deb_source_pending": True}} if changed and module.check_mode else {}
     module.exit_json(changed=changed, deploy_manages=manages, **previewed)
 

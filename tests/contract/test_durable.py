@@ -10,6 +10,7 @@ _SEE_TO_IT = {
     "deploy/durable.py",
     "deploy/run/drains.py",
     "deploy/run/host_records.py",
+    "playbooks/library/slurm_backup.py",
     "playbooks/module_utils/durable.py",
     # Whose own tests see to it: it opens nothing by its path.
     "playbooks/module_utils/user_files.py",

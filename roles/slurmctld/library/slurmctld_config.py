@@ -64,6 +64,11 @@ options:
     description: Whether the daemon was told something else than its files say, and has to read them again.
     type: bool
     default: false
+  judged_by:
+    description: >-
+      Where another release is unpacked, whose slurmctld judges the files. Nothing is changed then.
+    type: path
+    default: ""
   not_added:
     description: File name to lines that stay in it where they are, and are left out where they are not.
     type: dict
@@ -179,6 +184,8 @@ class Slurmctld:
         self.record = Path(module.params["state_directory"])
         self.directories = [Path(name) for name in module.params["owned_directories"]]
         self.files: dict[str, str] = module.params["files"]
+        self.other = Path(module.params["judged_by"]) if module.params["judged_by"] else None
+        """Where another release is, which is tried in place of the installed one."""
         self.program = module.get_bin_path("slurmctld")
 
     def version(self) -> Version:
@@ -268,8 +275,21 @@ class Slurmctld:
                 self._run(["systemctl", "stop", unit])
         if verdict:
             self.module.fail_json(
-                msg="slurmctld rejects the new configuration, so nothing was changed: " + verdict
+                msg=f"{self._judge_named()} rejects the new configuration, so nothing was changed: {verdict}"
             )
+
+    def _judge_named(self) -> str:
+        return "slurmctld of the wanted release" if self.other else "slurmctld"
+
+    def _of_another_release(self, root: Path) -> tuple[str, list[str]]:
+        """Its slurmctld, and what shows it its own plugins where the installed ones are."""
+        programs = sorted(root.glob("usr/sbin/slurmctld*"))
+        plugins = sorted(root.glob("usr/lib/*/slurm-wlm"))
+        if not programs or not plugins:
+            self.module.fail_json(msg=f"{root} has no slurmctld: the other release is not unpacked")
+        binds = [f"--property=BindReadOnlyPaths={path}:/{path.relative_to(root)}" for path in plugins]
+        libraries = ":".join(str(path.parent) for path in plugins)
+        return str(programs[0]), [*binds, f"--setenv=LD_LIBRARY_PATH={libraries}"]
 
     def _throwaway(self, unit: str, place: Path) -> list[str]:
         """Runs slurmctld where it writes nothing but its own state and reaches nobody: in a private network.
@@ -288,10 +308,12 @@ class Slurmctld:
             "KillSignal": "SIGKILL",
             "RuntimeMaxSec": str(self.module.params["timeout"] + 10),
         }
+        program, more = self._of_another_release(self.other) if self.other else (str(self.program), [])
         return [
             *["systemd-run", "--quiet", "--collect", "--unit", unit],
             *(f"--property={key}={value}" for key, value in properties.items()),
-            *[str(self.program), "-D", "-c", "-f", str(place / "slurm.conf")],
+            *more,
+            *[program, "-D", "-c", "-f", str(place / "slurm.conf")],
         ]
 
     def _verdict(self, unit: str, logs: list[Path]) -> str:
@@ -449,6 +471,7 @@ def _argument_spec() -> dict[str, Any]:
         "timeout": {"type": "int", "default": 60},
         "may_lose_jobs": {"type": "bool", "default": False},
         "told_otherwise": {"type": "bool", "default": False},
+        "judged_by": {"type": "path", "default": ""},
         "not_added": {"type": "dict", "default": {}},
         "known_since": {"type": "dict", "default": {}},
     }
@@ -458,6 +481,18 @@ def main() -> None:
     """Compare, judge, write, apply, record."""
     module = AnsibleModule(argument_spec=_argument_spec(), supports_check_mode=True)
     daemon = Slurmctld(module)
+    if daemon.other:
+        current = daemon.read(daemon.directory)
+        _, daemon.files = planned(
+            daemon.files, current, module.params, daemon.oldest_version(daemon.version())
+        )
+        daemon.judge()
+        module.exit_json(changed=False)
+    bring(module, daemon)
+
+
+def bring(module: AnsibleModule, daemon: Slurmctld) -> None:
+    """Brings the installed slurmctld to the files."""
     current = daemon.read(daemon.directory)
     applied = daemon.read(daemon.record)
     version = daemon.version()

@@ -65,7 +65,7 @@ class Machines:
         run = self._site_run(inventory)
         for name, phases in run.records.expected(read_contract(run.site)).items():
             records = {phase: {"fingerprint": of, "drift": []} for phase, of in phases.items()}
-            self.said[name] = {"records": records, "left": [], "pending": {}, "hosts": {}}
+            self.said[name] = {"records": records, "left": [], "pending": {}, "hosts": {}, "slurm": ""}
 
     def plan(self, inventory: Path) -> Any:  # noqa: ANN401 - the preview
         """What ``deploy plan`` previews."""

@@ -1,0 +1,379 @@
+"""What ``deploy upgrade`` does: Slurm of the whole cluster from one release to another, while jobs run."""
+
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from deploy.engine.alone import alone
+from deploy.engine.batches import Bad, Course, Share, StoppedError, Work, in_batches, next_batch
+from deploy.engine.drains import reason
+from deploy.engine.options import Options
+from deploy.engine.run import Run, opened
+from deploy.engine.secrets import borrowed_secrets
+from deploy.engine.upgrade_state import State
+from deploy.errors import DeployError, ExitCode, Finding, error
+from deploy.judge.upgrade_outcome import Outcome, fates
+from deploy.judge.upgrade_route import is_of, refuse_route
+from deploy.judge.version_skew import release, shown
+from deploy.plan.build import build_plan
+from deploy.plan.upgrade_groups import write_step
+from deploy.run.cancellation import signals_cancel
+from deploy.run.events import Event, HostResult
+from deploy.run.execute import execute
+from deploy.run.journal import state_directory
+from deploy.run.lock import site_lock
+from deploy.run.submissions import Submissions, submissions
+from deploy.site.node_lists import fold
+
+_BACKUPS = "/var/backups/deploy"
+_PATIENCE, _PAUSE = 120.0, 1.0
+_LEAST_CONVERSION = 120
+_NO_ROOM, _COMPLETED = "no room", "COMPLETED"
+
+Say = Callable[[str], None]
+"""Gets what is done next, in lines."""
+
+
+def upgrade(inventory: Path, options: Options, most: Share, say: Say, *, drains: bool) -> Outcome:
+    """Walks the cluster to the release that the site wants; with ``drains``, nodes when they have no jobs.
+
+    Raises DeployError: before anything changed where the way is refused (exit code 2), and at the first step
+    that fails, with what was begun and what was not.
+    """
+    with (
+        opened(inventory, options) as run,
+        site_lock(state_directory(run.site.directory)),
+        alone(replace(run, say=say), lambda _: None, is_needed=True),
+    ):
+        state = State(run)
+        walk = Walk(replace(run, say=say), state, most, drains=drains)
+        walk.refuse()
+        if not state.left:
+            return Outcome(state.wanted, state.before, time.time() - walk.began, is_nothing=True)
+        return walk.whole()
+
+
+@dataclass
+class Walk:
+    """One upgrade. What is left to do is what hosts say of themselves, whatever an earlier one came to."""
+
+    run: Run
+    state: State
+    most: Share
+    drains: bool
+    began: float = field(default_factory=time.time)
+    rehearsal: Mapping[str, Any] = field(default_factory=dict)
+    backup: str = ""
+    done: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def whole(self) -> Outcome:
+        """All steps in their order."""
+        site = self.run.site
+        self.start()
+        with submissions(site.logins[0], self.run.options.login, self.state.user) as stream:
+            jobs = self.state.ask("jobs", but=self.state.user or "")
+            with self.halting():
+                self.fetch()
+                if self.state.left_of(site.controllers):
+                    self.rehearse()
+                    self.controllers()
+                self.nodes()
+                self.logins()
+        return self.outcome(jobs, stream)
+
+    def refuse(self) -> None:
+        """Raises DeployError where one hop does not lead to what is wanted."""
+        refuse_route(self.state.wanted, self.state.before, self.run.inventory)
+        controller = self.run.site.controller.name
+        said = self.state.looks([controller])[controller]
+        if not (said["packages"] or said["broken"]):
+            raise error(
+                "upgrade-no-cluster",
+                "there is no Slurm yet, so there is nothing to upgrade",
+                where=controller,
+                hint=f"deploy cluster {self.run.inventory}   (it installs the wanted version)",
+            )
+
+    def start(self) -> None:
+        """Raises DeployError where Slurm does not answer, unless an upgrade that was cut off stopped it."""
+        name = self.run.site.controller.name
+        said = self.state.looks([name])[name]
+        stopped = [unit for unit, state in said["daemons"].items() if state == "inactive"]
+        if stopped or said["broken"]:
+            why = (
+                f"{', '.join(stopped)} stopped"
+                if stopped
+                else f"dpkg left {', '.join(said['broken'])} undone"
+            )
+            self.run.say(
+                f"{name}: {why}, as an upgrade leaves it that is cut off: this one goes on from there"
+            )
+            self.notes.append("Slurm was stopped at the beginning, so the jobs of before are not known")
+        else:
+            self.gate("before the first step")
+
+    def gate(self, when: str, names: Collection[str] = ()) -> None:
+        """Raises DeployError where Slurm does not answer, or one of the nodes is not in order."""
+        self.run.say(f"checks {when}")
+        bad = self._waited(lambda: self.state.troubles(names))
+        if bad:
+            findings = [
+                Finding(where, "upgrade-gate", f"{why}, {when}", self.run.command("status"))
+                for where, why in bad.items()
+            ]
+            raise DeployError(*findings, exit_code=ExitCode.FAILED)
+
+    def fetch(self) -> None:
+        """The wanted release is on every host that is not there yet; on controllers it is unpacked beside."""
+        controllers = self.state.left_of(self.run.site.controllers)
+        self.run.say(f"Slurm {self.state.wanted} is fetched")
+        self.step("prepare", controllers, slurm_stage_unpacks=True)
+        self.step("prepare", [name for name in self.state.left if name not in controllers])
+
+    def rehearse(self) -> None:
+        """The wanted release judges the configuration, and converts a dump of the database.
+
+        Not where it is installed already: then one that was cut off did that.
+        """
+        said = self.state.looks([self.run.site.controller.name])[self.run.site.controller.name]
+        if said["broken"] or all(is_of(version, self.state.wanted) for version in said["packages"].values()):
+            return
+        controllers = [host.name for host in self.run.site.controllers]
+        self.run.say(f"slurmctld {self.state.wanted} judges the configuration")
+        self.step("judge", controllers)
+        self.run.say(f"slurmdbd {self.state.wanted} converts a dump of the database")
+        answers = self.step("rehearse", [host.name for host in self.run.site.accounting_hosts])
+        self.rehearsal = next((said for said in answers.values() if "counts" in said), {})
+        if self.rehearsal:
+            self.run.say(_rehearsed(self.rehearsal))
+
+    def controllers(self) -> None:
+        """Both daemons of the controller; until they start again, the old packages are the way back."""
+        names = self.state.left_of(self.run.site.controllers)
+        old = release(self.state.before[names[0]])
+        self.backup = f"{_BACKUPS}/slurm-{shown(old) if old else 'unknown'}-{time.strftime('%Y%m%d-%H%M%S')}"
+        self.run.say(
+            f"controller {fold(names)}: stops, is kept in {self.backup}, starts as {self.state.wanted}"
+        )
+        seconds = max(_LEAST_CONVERSION, int(4 * float(self.rehearsal.get("seconds", 0))) + _LEAST_CONVERSION)
+        self.forget(names)
+        self.step("controllers", names, slurm_backup_directory=self.backup, slurmdbd_start_timeout=seconds)
+        self.done += names
+        self.gate("after the controller")
+
+    def nodes(self) -> None:
+        """One node, and when that is good the others in batches."""
+        names = {host.name for host in self.run.site.nodes} - {
+            host.name for host in self.run.site.controllers
+        }
+        most = Share(1)
+        while left := [name for name in self.state.left if name in names]:
+            partitions: dict[str, set[str]] = {}
+            out = set()
+            for node in self.state.ledger.nodes():
+                out |= set() if node.is_in_service else {node.name}
+                for partition in node.partitions:
+                    partitions.setdefault(partition, set()).add(node.name)
+            batch = next_batch(left, partitions, most, out)
+            if not batch:
+                raise self._nothing_to_spare(left, out)
+            self._batch(batch, left)
+            most = self.most
+
+    def _nothing_to_spare(self, left: Collection[str], out: Collection[str]) -> DeployError:
+        return error(
+            "no-node-to-spare",
+            f"no partition of theirs can spare a node at --batch {self.most}: out of service are {fold(out)}",
+            where=fold(left),
+            hint=f"{self.run.command('node list')}; a number goes on whatever is out: --batch 1",
+            exit_code=ExitCode.FAILED,
+        )
+
+    def _batch(self, batch: tuple[str, ...], left: Collection[str]) -> None:
+        rest = tuple(name for name in left if name not in batch)
+        earlier = self._reasons(batch)
+        long = self._witnesses("hold", nodes=[*batch]) if not self.drains else {}
+        work = Work(
+            f"Slurm {self.state.wanted}",
+            self.state.why,
+            self._change,
+            self._check,
+            lambda _: self.run.command("upgrade"),
+            waits=self.drains,
+        )
+        try:
+            in_batches(self.state.ledger, batch, Share(len(batch)), work, self.run.say)
+        except StoppedError as problem:
+            course = replace(problem.course, done=tuple(self.done), left=(*problem.course.left, *rest))
+            raise StoppedError(course, work, exit_code=problem.exit_code) from None
+        for node, reasons in earlier.items():
+            for who, why in reasons:
+                self.state.ledger.ask("resume", [node], {"names": [node], "who": who, "why": why})
+        bad = self._bore_witness([*batch], long)
+        for node, why in bad.items():
+            self.state.ledger.drain([node], reason(f"{self.state.why}: {why}"))
+        self.done += [node for node in batch if node not in bad]
+        if bad:
+            raise StoppedError(Course(tuple(self.done), bad, rest), work, exit_code=ExitCode.FAILED)
+
+    def _reasons(self, nodes: Collection[str]) -> dict[str, list[tuple[str, str]]]:
+        """By node who drained it in an earlier upgrade to this release, and why."""
+        return {
+            node.name: [(each.who, each.why) for each in node.drains if each.why.startswith(self.state.why)]
+            for node in self.state.ledger.nodes([*nodes])
+        }
+
+    def _change(self, nodes: tuple[str, ...]) -> Bad:
+        self.forget(nodes)
+        try:
+            self.step("hosts", nodes)
+        except DeployError as problem:
+            return {finding.where: finding.message for finding in problem.findings if finding.where in nodes}
+        return {}
+
+    def _check(self, nodes: tuple[str, ...]) -> Bad:
+        return self._waited(lambda: self.state.troubles(nodes, is_new=True)) if nodes else {}
+
+    def logins(self) -> None:
+        """Whatever is left: login nodes, and hosts with the commands alone."""
+        names = self.state.left
+        if names:
+            self.run.say(f"login nodes {fold(names)}")
+            self.forget(names)
+            self.step("hosts", names)
+            self.done += names
+        self.gate("at the end", [host.name for host in self.run.site.nodes])
+
+    def step(self, group: str, hosts: Collection[str], **variables: Any) -> dict[str, Mapping[str, Any]]:  # noqa: ANN401
+        """What hosts answered in one play of playbooks/upgrade.yml.
+
+        Raises DeployError ``upgrade-step-failed``.
+        """
+        if not hosts:
+            return {}
+        source = self.run.place / f"{group}.json"
+        # Of a host that this step does not change the pin stays as it is.
+        kept = {} if group in {"controllers", "hosts"} else self._kept()
+        write_step(source, self.run.site, self.state.contract, group, hosts, kept=kept, variables=variables)
+        events: list[Event] = []
+        with signals_cancel(self.run.cancellation):
+            execute(
+                self.run.request("upgrade", source, borrowed_secrets(self.run)),
+                events.append,
+                self.run.cancellation,
+                self.run.ansible,
+            )
+        self.run.refuse_silence(events, hosts)
+        results = [event for event in events if isinstance(event, HostResult)]
+        failed = {event.host: event for event in results if event.is_trouble}
+        if failed:
+            findings = [
+                Finding(
+                    name,
+                    "upgrade-step-failed",
+                    f"{event.title}: {event.message}",
+                    self.run.command("upgrade"),
+                )
+                for name, event in failed.items()
+            ]
+            raise DeployError(*findings, exit_code=ExitCode.FAILED)
+        return {event.host: event.answer for event in results if event.answer}
+
+    def forget(self, names: Collection[str]) -> None:
+        """Hosts have no record of what is about to change; ``deploy cluster`` at the end writes them."""
+        plan = build_plan(self.run.site, self.state.contract, limit=names)
+        theirs = {step.phase.name: tuple(name for name in step.hosts if name in names) for step in plan.steps}
+        self.run.records.forget(plan.only(theirs), {})
+
+    def _kept(self) -> dict[str, str]:
+        found = {
+            name: release(version)
+            for name, version in self.state.before.items()
+            if not is_of(version, self.state.wanted)
+        }
+        return {name: shown(each) for name, each in found.items() if each}
+
+    def _waited(self, troubles: Callable[[], dict[str, str]]) -> dict[str, str]:
+        """What is wrong when it had its time to become right."""
+        deadline = time.monotonic() + _PATIENCE
+        while (bad := troubles()) and time.monotonic() < deadline and not self.run.cancellation.is_asked:
+            time.sleep(_PAUSE)
+        return bad
+
+    def _witnesses(self, verb: str, **arguments: Any) -> dict[str, str]:  # noqa: ANN401
+        return self.state.ask(verb, user=self.state.user, **arguments) if self.state.user else {}
+
+    def _bore_witness(self, nodes: list[str], long: Mapping[str, str]) -> Bad:
+        """What is wrong with nodes by the jobs of the validation user there."""
+        bad = {}
+        ran_on = self.state.ask("held", jobs=dict(long)) if long else {}
+        for node, state in ran_on.items():
+            if state not in {"RUNNING", _COMPLETED}:
+                bad[node] = f"a job that ran there before is {state}"
+        for node, state in self._witnesses("witness", nodes=nodes).items():
+            if state == _NO_ROOM:
+                self.notes.append(f"{node} had no room for a witness job")
+            elif state != _COMPLETED:
+                bad.setdefault(node, f"a witness job is {state}")
+        return bad
+
+    @contextmanager
+    def halting(self) -> Iterator[None]:
+        """What fails says what was done, and what was not begun."""
+        try:
+            yield
+        except StoppedError:
+            raise
+        except DeployError as problem:
+            left = [name for name in self.state.before if name not in self.done]
+            done = f"done: {fold(self.done)}; " if self.done else "no host was changed; "
+            finding = Finding(
+                "",
+                "upgrade-halted",
+                f"the upgrade stopped; {done}not done: {fold(left)}",
+                f"put it right, then the same again: {self.run.command('upgrade')}",
+            )
+            raise DeployError(*problem.findings, finding, exit_code=problem.exit_code) from None
+
+    def outcome(self, jobs: Mapping[str, Any], stream: Submissions) -> Outcome:
+        """What became of everybody's jobs, and of the witnesses."""
+        before: Mapping[str, list[Any]] = jobs.get("jobs", {})
+        now: Mapping[str, list[Any]] = self.state.ask("jobs", but=self.state.user or "").get("jobs", {})
+        gone = [name for name in before if name not in now]
+        rows = self.state.ask("ended", names=gone)
+        witnesses = self._ended(stream.jobs)
+        waiting = self.state.ask("leave", user=self.state.user)["waiting"] if self.state.user else []
+        return Outcome(
+            self.state.wanted,
+            self.state.before,
+            time.time() - self.began,
+            backup=self.backup,
+            rehearsal=dict(self.rehearsal),
+            done=tuple(self.done),
+            jobs=tuple(fates(before, now, rows)),
+            submitted=len(stream.jobs),
+            without_end=tuple(
+                name for name, states in witnesses.items() if states != [_COMPLETED] and name not in waiting
+            ),
+            silence=stream.longest_silence,
+            notes=(*self.notes, *([stream.trouble] if stream.trouble else [])),
+        )
+
+    def _ended(self, names: list[str]) -> dict[str, list[str]]:
+        """The rows of jobs that end by themselves, when they had time for it."""
+        deadline = time.monotonic() + _PATIENCE
+        rows = self.state.ask("ended", names=names)
+        while any(states != [_COMPLETED] for states in rows.values()) and time.monotonic() < deadline:
+            time.sleep(_PAUSE)
+            rows = self.state.ask("ended", names=names)
+        return rows
+
+
+def _rehearsed(said: Mapping[str, Any]) -> str:
+    jobs = sum(count for table, count in said["counts"].items() if table.endswith("_job_table"))
+    room = f"{said['seconds']} s and {said['bytes'] >> 20} MiB"
+    return f"it took {room}; {jobs} jobs, associations and usage are the same"

@@ -1,0 +1,42 @@
+"""What the steps of ``deploy upgrade`` are told: the inventory source of playbooks/upgrade.yml."""
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from deploy.plan.build import build_plan
+from deploy.plan.generated_inventory import generated_inventory
+from deploy.site.hardware import Hardware
+from deploy.site.inventory import Site
+
+GROUPS = ("prepare", "judge", "rehearse", "controllers", "hosts")
+"""The plays, each of which has a group ``upgrade_<name>``."""
+STAGE = "/var/lib/deploy/slurm-upgrade"
+"""Where a controller has the wanted release beside the installed one."""
+
+
+def write_step(
+    path: Path,
+    site: Site,
+    contract: Mapping[str, Hardware],
+    group: str,
+    hosts: Iterable[str],
+    *,
+    kept: Mapping[str, str],
+    variables: Mapping[str, Any],
+) -> None:
+    """Writes the source for one step: its hosts are in the group of one play, and all others are empty.
+
+    ``kept`` is by host the release that stays for now; ``variables`` are the step's own.
+    """
+    chosen = set(hosts)
+    release = {name: {"slurm_packages_kept": kept.get(name, "")} for name in site.hosts}
+    source = generated_inventory(site, build_plan(site, contract), contract, release)
+    for name in GROUPS:
+        members = sorted(chosen) if name == group else ()
+        source["all"]["children"][f"upgrade_{name}"] = {
+            "hosts": dict.fromkeys(members),
+            "vars": {"slurm_stage_directory": STAGE, **variables},
+        }
+    path.write_text(json.dumps(source, indent=1), encoding="utf-8")

@@ -1,0 +1,149 @@
+"""Slurm from one release to the next but three while jobs run: halted, killed, and brought to its end."""
+
+import json
+import re
+import signal
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+
+from tests.cluster.jobs import UNTIL_TOLD, submit, wait_for_job
+from tests.cluster.lab_cluster import DEPLOY, Cluster, booted, run, wait_until
+
+pytestmark = pytest.mark.more
+
+OLD, NEW = "24.11", "26.05"
+_ARRAY = 12
+_BROKEN = "/run/systemd/system/slurmd.service.d/broken.conf"
+
+
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Cluster, list[str]]]:
+    """A cluster of the old release that wants the new one, with jobs that run and an array that waits."""
+    with booted("upgrade", tmp_path_factory, "--nodes", "2", "--gpus", "0") as made:
+        made.deploy()
+        jobs = [
+            submit(made, f"-w {node} --mem=50M", f"mkdir -p ~/{node}; cd ~/{node}; {UNTIL_TOLD}")
+            for node in ("node1", "node2")
+        ]
+        for job in jobs:
+            wait_for_job(made, job, "RUNNING")
+        written = "echo $SLURM_ARRAY_TASK_ID >> ~/array.log; sleep 20"
+        array = submit(made, f"--array=1-{_ARRAY} --mem=50M --output=/dev/null", written)
+        source = made.on(
+            "ctl1", "sed", "-n", r"s/^deb .*\(http[^ ]*\) trixie main.*/\1/p", "/etc/apt/sources.list"
+        )
+        place = made.directory / "group_vars/slurm-cluster.yml"
+        repository = {
+            "uri": source.split()[0],
+            "suite": "forky",
+            "components": ["main"],
+            "keyring": "/usr/share/keyrings/debian-archive-keyring.gpg",
+            "also": ["libhwloc15", "libhwloc-plugins", "libze1"],
+        }
+        place.write_text(json.dumps({"slurm_packages_version": NEW, "slurm_packages_repository": repository}))
+        yield made, [*jobs, *(f"{array}_{task}" for task in range(1, _ARRAY + 1))]
+
+
+def upgrade(cluster: Cluster, *options: str, expect: int) -> subprocess.CompletedProcess[str]:
+    """`deploy upgrade`; a validation has tests of its own."""
+    command = (*DEPLOY, "upgrade", str(cluster.inventory), "--no-validate", *options)
+    return run(*command, expect=expect, seconds=900)
+
+
+def installed(cluster: Cluster) -> dict[str, str]:
+    """By host the release of its commands."""
+    shape = ("dpkg-query", "--show", "--showformat", "${Version}", "slurm-client")
+    return {name: cluster.on(name, *shape)[:5] for name in ("ctl1", "login1", "node1", "node2")}
+
+
+def test_a_run_does_not_upgrade_and_says_what_does(loaded: tuple[Cluster, list[str]]) -> None:
+    cluster, _ = loaded
+    said = cluster.deploy().stdout
+    assert f"Slurm stays {OLD}, though the site wants {NEW}" in said
+    assert f"deploy upgrade {cluster.inventory}" in re.sub(
+        r"\S*/(?=inventory.ini)", f"{cluster.directory}/", said
+    )
+    assert set(installed(cluster).values()) == {OLD}
+    # Nor does whoever upgrades packages by hand.
+    assert NEW not in cluster.on("node1", "apt-get", "--simulate", "upgrade")
+
+
+def test_a_canary_that_does_not_start_halts_it(loaded: tuple[Cluster, list[str]]) -> None:
+    """Killed before in the midst of the controller, with its daemons down."""
+    cluster, jobs = loaded
+    cluster.on("node1", "mkdir", "-p", _BROKEN.rpartition("/")[0])
+    cluster.on(
+        "node1",
+        "sh",
+        "-c",
+        f"printf '[Service]\\nExecStartPre=/bin/false\\n' > {_BROKEN}; systemctl daemon-reload",
+    )
+    killed_when_slurmctld_is_down(cluster)
+    said = upgrade(cluster, expect=1).stderr
+    assert "batch-stopped" in said
+    assert "node1 stays drained" in said
+    assert "not begun, and as they were: node2" in said
+    assert installed(cluster) == {"ctl1": NEW, "login1": OLD, "node1": NEW, "node2": OLD}
+    states = cluster.node_states()
+    assert states["node1"].startswith(("drain", "drng", "down"))
+    assert states["node2"] in {"alloc", "mix", "idle"}
+    running = cluster.on("ctl1", "squeue", "--noheader", "--format", "%i", "--states", "running").split()
+    assert set(jobs[:2]) <= set(running)
+
+
+def killed_when_slurmctld_is_down(cluster: Cluster) -> None:
+    """`deploy upgrade`, and the end of it by SIGKILL."""
+    with subprocess.Popen(
+        [*DEPLOY, "upgrade", str(cluster.inventory), "--no-validate"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+
+        def is_down() -> bool:
+            assert process.poll() is None, "it ended before its controller stopped"
+            return "inactive" in cluster.on("ctl1", "systemctl", "is-active", "slurmctld", expect=None)
+
+        wait_until("slurmctld is down", is_down, seconds=600)
+        process.send_signal(signal.SIGKILL)
+
+
+def test_after_the_repair_it_goes_on_and_no_job_is_lost(loaded: tuple[Cluster, list[str]]) -> None:
+    cluster, jobs = loaded
+    cluster.on("node1", "sh", "-c", f"rm {_BROKEN}; systemctl daemon-reload")
+    came = json.loads(upgrade(cluster, "--json", "--batch", "1", expect=0).stdout)
+    assert came["hurt"] == []
+    assert came["without_end"] == []
+    assert came["submitted"] > 0
+    assert set(installed(cluster).values()) == {NEW}
+    for node in ("node1", "node2"):
+        cluster.as_user(f"touch {node}/stop")
+    rows = (
+        "sacct",
+        "--noheader",
+        "--allocations",
+        "--duplicates",
+        "--parsable2",
+        "--format",
+        "JobID,State,Restarts",
+    )
+    wanted = [f"{job}|COMPLETED|0" for job in jobs]
+
+    def all_ended() -> bool:
+        ids = ",".join(jobs)
+        return sorted(cluster.on("ctl1", *rows, "--jobs", ids).split()) == sorted(wanted)
+
+    wait_until("every job ended once, and has its row", all_ended, seconds=300)
+    ran = cluster.as_user("cat array.log").split()
+    assert sorted(map(int, ran)) == list(range(1, _ARRAY + 1))
+
+
+def test_then_there_is_nothing_to_do_and_the_way_back_is_refused(loaded: tuple[Cluster, list[str]]) -> None:
+    cluster, _ = loaded
+    assert "nothing to do" in upgrade(cluster, expect=0).stdout
+    assert cluster.node_states() == {"node1": "idle", "node2": "idle"}
+    assert "node1" in cluster.as_user("srun -w node1 hostname")
+    said = upgrade(cluster, "-e", f"slurm_packages_version={OLD}", expect=2).stderr
+    assert "upgrade-is-downgrade" in said
