@@ -12,7 +12,9 @@ from deploy.site.duplicates import check_duplicates
 from deploy.site.hardware_check import check_hardware
 from deploy.site.inventory import Site
 from deploy.site.membership import check_addresses, check_groups, check_names
+from deploy.site.other_numbers import check_other_numbers
 from deploy.site.partitions import check_partitions
+from deploy.site.programs import check_programs
 from deploy.site.secrets_check import check_secrets
 from deploy.site.slurm_parameters import check_slurm_parameters
 from deploy.site.storage import check_storage
@@ -27,6 +29,7 @@ _CHECKS: tuple[Callable[[Site], Iterable[Finding]], ...] = (
     check_deepops_groups,
     check_variable_files,
     check_variables,
+    check_other_numbers,
     check_templates,
 )
 _OF_VALUES: tuple[Callable[[Site], Iterable[Finding]], ...] = (
@@ -39,6 +42,7 @@ _OF_VALUES: tuple[Callable[[Site], Iterable[Finding]], ...] = (
     check_storage,
     check_access,
     check_duplicates,
+    check_programs,
 )
 """Those that ask what values mean, whatever templates they come from."""
 

@@ -2,10 +2,13 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any
 
+import yaml
 from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 
+from deploy.content import roles
 from deploy.errors import Finding, Severity
 from deploy.site.inventory import NODE, Site
 
@@ -51,6 +54,7 @@ class _Partitions:
         for partition in self._partitions:
             yield from self._members(partition, covered)
             yield from self._contradictions(partition)
+            yield from self._written_twice(partition)
         beside = sorted(self._nodes - covered)
         if beside:
             yield self._finding(
@@ -149,6 +153,33 @@ class _Partitions:
                 f"partition {name}: Slurm ignores deny_accounts where allow_accounts is set",
                 "remove one of the two",
             )
+
+    def _written_twice(self, partition: Partition) -> Iterator[Finding]:
+        """Further parameters of a line that has them already; Slurm does not care for their case."""
+        further = partition.get("parameters")
+        if not isinstance(further, dict):
+            return
+        own = {"partitionname": "name", "nodes": "nodes and groups", "default": "default"}
+        own |= {word.lower(): key for key, word in _words_of_keys().items() if key in partition}
+        if "sharing" in partition:
+            own["oversubscribe"] = "sharing"
+        seen: dict[str, str] = {}
+        for word in map(str, further):
+            first = own.get(word.lower()) or seen.setdefault(word.lower(), word)
+            if first != word:
+                yield self._finding(
+                    "parameter-written-twice",
+                    f"partition {_name(partition)}: parameters has {word}, which {first} says, too",
+                    "keep one of them",
+                )
+
+
+@cache
+def _words_of_keys() -> Mapping[str, str]:
+    """Which parameter of a partition's line each key of slurmctld_partitions becomes."""
+    text = (roles() / "slurmctld" / "vars" / "main.yml").read_text(encoding="utf-8")
+    words: Mapping[str, str] = yaml.safe_load(text)["__slurmctld_partition_keys"]
+    return words
 
 
 def _name(partition: Partition) -> str:

@@ -72,7 +72,7 @@ Rule = Range | Form
 _NOT_NEGATIVE = Range(0)
 _UNLIMITED = Range(-1, _SLURM_NUMBER)
 _COUNT = Range(1)
-_PORT = Range(1, _PORTS)
+PORT = Range(1, _PORTS)
 _IDENTITY = Range(1, 0xFFFFFFFE)
 _UNITS = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 _MOST_BYTES = 2**63 - 1
@@ -268,6 +268,12 @@ _SHA256 = Form(
 )
 _URL = Form(r"(https?|ftp|file)://\S+", "an address: http://, https://, ftp:// or file:///PATH")
 
+PORT_RANGE = Form(
+    r"\d{1,5}(-\d{1,5})?",
+    "a port or a range of ports, as in 8000-8099",
+    judge=_is_port_range,
+    example="8000-8099",
+)
 _APPTAINER = Form(r"\d[A-Za-z0-9.~-]*", 'a version in quotes, as in "1.5.3"', quoted=True)
 
 RULES: Mapping[str, Rule] = {
@@ -281,12 +287,7 @@ RULES: Mapping[str, Rule] = {
     "firewall_cluster_networks[]": _NETWORK,
     "firewall_login_networks[]": _NETWORK,
     "firewall_open[].from[]": _NETWORK,
-    "firewall_open[].ports[]": Form(
-        r"\d{1,5}(-\d{1,5})?",
-        "a port or a range of ports, as in 8000-8099",
-        judge=_is_port_range,
-        example="8000-8099",
-    ),
+    "firewall_open[].ports[]": PORT_RANGE,
     "bootstrap_archive": Form(r"|(https?|file)://\S+", "an address: http://, https:// or file:///PATH"),
     "bootstrap_mirror": Form(rf"|{_URL.pattern}", _URL.expected),
     "apptainer_package_files[].sha256": _SHA256,
@@ -306,7 +307,7 @@ RULES: Mapping[str, Rule] = {
     "enroot_package_files[].sha256": _SHA256,
     "enroot_package_files[].url": _URL,
     "enroot_runtime_directory": _DIRECTORY,
-    "package_cache_port": _PORT,
+    "package_cache_port": PORT,
     "pyxis_runtime_directory": _DIRECTORY,
     "prometheus_evaluation_interval": _INTERVAL,
     "prometheus_external_url": _PAGE,
@@ -349,7 +350,7 @@ RULES: Mapping[str, Rule] = {
     "log_client_ca": _CERTIFICATE,
     "log_server_certificate": _CERTIFICATE,
     "log_server_keep_days": _COUNT,
-    "log_server_port": _PORT,
+    "log_server_port": PORT,
     "login_limits_cpus": Form(r"\d+(\.\d+)?", "a number from 0 on"),
     "login_limits_exempt_users[]": _USER_NAME,
     "login_limits_memory": _PART_OR_SIZE,
@@ -430,7 +431,7 @@ RULES: Mapping[str, Rule] = {
     "slurm_accounts_accounts[].name": _ACCOUNTING_NAME,
     "slurm_accounts_accounts[].parent": _ACCOUNTING_NAME,
     "slurm_accounts_accounts[].qos[]": _ACCOUNTING_NAME,
-    "slurm_accounts_database_port": _PORT,
+    "slurm_accounts_database_port": PORT,
     "slurm_accounts_accounts[].fairshare": _FAIRSHARE,
     "slurm_accounts_users[].fairshare": _FAIRSHARE,
     "slurm_accounts_qos[].flags[]": Form(
@@ -511,9 +512,9 @@ RULES: Mapping[str, Rule] = {
         r"|[A-Za-z0-9_.:-]+", _ADDRESS_WORD.expected, judge=lambda text: not text or is_host(text)
     ),
     "slurmdbd_database_name": _DATABASE_WORD,
-    "slurmdbd_database_port": _PORT,
+    "slurmdbd_database_port": PORT,
     "slurmdbd_database_user": _DATABASE_WORD,
-    "slurmdbd_port": _PORT,
+    "slurmdbd_port": PORT,
     "slurmdbd_purge.event": _AGE,
     "slurmdbd_purge.job": _AGE,
     "slurmdbd_purge.resv": _AGE,
@@ -555,6 +556,6 @@ def rule_of(path: str, spec: Mapping[str, Any]) -> Rule | None:
     if spec.get("type") != "int":
         return None
     if re.fullmatch(r"\w+_port", path):
-        return _PORT
+        return PORT
     # -1 takes a limit of an account, user or QOS back.
     return _UNLIMITED if path.startswith("slurm_accounts_") else _NOT_NEGATIVE

@@ -5,6 +5,8 @@ from typing import Any
 
 from deploy.errors import Finding
 from deploy.site.inventory import Host, Site
+from deploy.site.rules import PORT, PORT_RANGE, Rule
+from deploy.site.values import opaque
 
 VARIABLE = "slurmctld_parameters"
 _HAVE_A_PLACE: Mapping[str, tuple[str, str]] = {
@@ -15,6 +17,9 @@ _HAVE_A_PLACE: Mapping[str, tuple[str, str]] = {
     "partitionname": ("PartitionName", "declare partitions in slurmctld_partitions"),
 }
 """Parameters of which other parts of the cluster have to know."""
+
+_PORTS: Mapping[str, Rule] = {"SlurmctldPort": PORT_RANGE, "SlurmdPort": PORT}
+"""slurm.conf(5): slurmctld may listen on several ports, slurmd on one. Firewall and checks go by them."""
 
 
 def slurm_parameter(host: Host, name: str) -> str | None:
@@ -49,7 +54,20 @@ def check_slurm_parameters(site: Site) -> Iterator[Finding]:
                 "get its configuration",
                 "leave it out, or write what is to be added",
             )
+        yield from _no_ports(master)
         yield from _written_twice(where, declared)
+
+
+def _no_ports(master: Host) -> Iterator[Finding]:
+    for name, rule in _PORTS.items():
+        value = slurm_parameter(master, name)
+        if value and not opaque(value) and not rule.fits(value):
+            yield Finding(
+                master.where(VARIABLE),
+                "invalid-value",
+                f"{VARIABLE} has {name} {value!r}, not {rule.expected}",
+                "write a port, or leave it out for Slurm's own",
+            )
 
 
 def _written_twice(where: str, declared: Mapping[str, Any]) -> Iterator[Finding]:

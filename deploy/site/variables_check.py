@@ -58,6 +58,12 @@ _CONNECTION = frozenset(
 )
 """Ansible's own variables, for a name that is nearly one of them: Ansible would ignore it in silence."""
 
+_PLUGINS: Mapping[str, tuple[str, ...]] = {
+    "ansible_connection": ("ssh", "paramiko", "paramiko_ssh", "smart", "local"),
+    "ansible_become_method": ("sudo", "su"),
+}
+"""What comes with ansible-core, and fits a Linux machine; what a collection brings has its full name."""
+
 _LOGIN = re.compile(r"[^\s-]\S*")
 
 _READERS: Mapping[str, str] = {
@@ -181,6 +187,13 @@ def _check_connection(host: Host, name: str, value: object) -> Iterator[Finding]
             "invalid-value",
             f"{name} is {value!r}, not a login name",
             "write the account that deploy logs in with, or remove it for your own",
+        )
+    elif name in _PLUGINS and "." not in str(value) and str(value) not in _PLUGINS[name]:
+        yield Finding(
+            host.where(name),
+            "invalid-value",
+            f"{name} is {value!r}, not one of {', '.join(_PLUGINS[name])}",
+            "remove it; what a collection brings is written with its full name: namespace.collection.name",
         )
 
 

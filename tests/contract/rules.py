@@ -29,6 +29,7 @@ _KINDS: Mapping[str, type] = {"int": int, "bool": bool, "str": str, "list": list
 _SHOW_DIFFERENCES = frozenset(
     f"ansible.builtin.{name}" for name in ("copy", "template", "lineinfile", "blockinfile")
 )
+_WRITE_ONCE = tuple(f"ansible.builtin.{name}" for name in ("copy", "template", "get_url"))
 
 
 def defaults_equal_specification(role: Path) -> Iterator[str]:
@@ -182,6 +183,21 @@ def keeps_secrets_quiet(role: Path) -> Iterator[str]:
             yield f"{task.place}: writes a secret without diff: false"
 
 
+def keeps_owner_and_mode_of_what_it_leaves(role: Path) -> Iterator[str]:
+    """What is written only where it is missing keeps its owner and mode by a task of its own.
+
+    Ansible ends such a task when the file is there: a changed mode would become the recorded one.
+    What ``creates`` names may be half of an archive that was cut off.
+    """
+    kept = {str((task.words.get("ansible.builtin.file") or {}).get("path")) for task in tasks(role)}
+    for task in tasks(role):
+        words: Mapping[str, Any] = next((task.words[name] for name in _WRITE_ONCE if name in task.words), {})
+        if words.get("force") is False and str(words["dest"]) not in kept:
+            yield f"{task.place}: no task of ansible.builtin.file keeps the mode of {words['dest']}"
+        if "creates" in (task.words.get("ansible.builtin.unarchive") or {}):
+            yield f"{task.place}: creates takes half an archive for a whole one"
+
+
 def _touches(task: Task, direct: re.Pattern[str], word: re.Pattern[str], templates: set[str]) -> bool:
     texts = list(strings(task.words))
     if any(name in text for text in texts for name in templates):
@@ -223,4 +239,5 @@ RULES: tuple[Rule, ...] = (
     tags_its_tasks,
     mirrors_targets_in_template_paths,
     keeps_secrets_quiet,
+    keeps_owner_and_mode_of_what_it_leaves,
 )

@@ -52,6 +52,18 @@ argument_specs:
     src: elsewhere.conf.j2
     dest: /etc/here.conf
   tags: [configure]
+- name: Leaves another's mode
+  ansible.builtin.copy:
+    content: x
+    dest: /etc/once
+    force: false
+  tags: [configure]
+- name: Leaves half an archive
+  ansible.builtin.unarchive:
+    src: /srv/x.tar
+    dest: /srv
+    creates: /srv/x
+  tags: [configure]
 """,
 }
 
@@ -65,6 +77,7 @@ EXPECTED = {
     "explains_its_exceptions": {"not ignored", "no comment"},
     "tags_its_tasks": {"main.yml:2: has no tag"},
     "mirrors_targets_in_template_paths": {"elsewhere.conf.j2 does not mirror"},
+    "keeps_owner_and_mode_of_what_it_leaves": {"keeps the mode of /etc/once", "half an archive"},
     "keeps_secrets_quiet": {"without no_log", "without diff"},
 }
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from molecule.conftest import On
+from molecule.conftest import Converge, On
 
 NUMBERS = {"bookworm": 1, "trixie": 2}
 OTHER = {"bookworm": "trixie", "trixie": "bookworm"}
@@ -96,6 +96,13 @@ def test_the_page_does_nothing_without_the_password(on: On, machine: str) -> Non
     file = "/etc/apt-cacher-ng/deploy-admin.conf"
     assert on(machine, "stat", "--format=%a %U %G", file).stdout == "640 root apt-cacher-ng\n"
     assert re.fullmatch(r"AdminAuth: admin:\w{40}\n", on(machine, "cat", file).stdout)
+
+
+def test_the_password_is_closed_again(on: On, machine: str, converge: Converge) -> None:
+    file = "/etc/apt-cacher-ng/deploy-admin.conf"
+    on(machine, "chmod", "0644", file)
+    assert converge(only=machine, tags="configure").returncode == 0
+    assert on(machine, "stat", "--format=%a", file).stdout == "640\n"
 
 
 def test_old_packages_are_removed_every_day(on: On, machine: str) -> None:

@@ -146,3 +146,7 @@ def test_a_release_takes_the_place_of_the_package(on: On, machine: str, converge
     expected = "up"
     assert eventually(lambda: targets(on, machine).get(("node", "exporter")), expected) == expected
     assert changed(converge(only=machine, prometheus_release={"url": url, "sha256": sha256})) == [0]
+    # As an unpacking that was cut off leaves it.
+    on(machine, "truncate", "--size", "9", f"/opt/prometheus/{sha256[:16]}/promtool")
+    assert changed(converge(only=machine, prometheus_release={"url": url, "sha256": sha256})) == [1]
+    on(machine, f"/opt/prometheus/{sha256[:16]}/promtool", "--version")

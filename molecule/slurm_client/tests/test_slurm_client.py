@@ -1,6 +1,6 @@
 """The commands find the controller wherever a user logs in."""
 
-from molecule.conftest import On
+from molecule.conftest import Converge, On
 
 BY_THEMSELVES = ["env", "--unset=SLURM_CONF_SERVER", "timeout", "20"]
 
@@ -35,3 +35,9 @@ def test_on_trixie_the_way_is_sackd(on: On) -> None:
     assert on("trixie", "systemctl", "is-enabled", "sackd").stdout == "enabled\n"
     received = on("trixie", "cat", "/run/slurm/conf/slurm.conf").stdout
     assert received == on("trixie", "cat", "/srv/controller/slurm.conf").stdout
+
+
+def test_what_the_commands_asked_in_an_earlier_release_is_gone(on: On, converge: Converge) -> None:
+    on("trixie", "sh", "-c", "echo SLURM_CONF_SERVER=elsewhere >> /etc/environment")
+    assert converge(only="trixie", tags="configure").returncode == 0
+    assert "SLURM_CONF_SERVER" not in on("trixie", "cat", "/etc/environment").stdout

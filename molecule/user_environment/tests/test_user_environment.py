@@ -50,8 +50,9 @@ def test_a_virtual_environment_is_made(on: On, machine: str) -> None:
 def test_a_locale_is_there_and_one_that_was_chosen_stays(on: On, machine: str, converge: Converge) -> None:
     show = ["cat", "/etc/default/locale"]
     assert on(machine, *show).stdout == "LANG=C.UTF-8\n"
-    on(machine, "sh", "-c", "echo LANG=de_DE.UTF-8 > /etc/default/locale")
+    on(machine, "sh", "-c", "echo LANG=de_DE.UTF-8 > /etc/default/locale; chown nobody /etc/default/locale")
     assert converge(only=machine, tags="configure").returncode == 0
     assert on(machine, *show).stdout == "LANG=de_DE.UTF-8\n"
+    assert on(machine, "stat", "--dereference", "--format=%U", "/etc/default/locale").stdout == "root\n"
     assert converge(only=machine, tags="configure", locale="C.UTF-8").returncode == 0
     assert on(machine, *show).stdout == "LANG=C.UTF-8\n"

@@ -84,4 +84,28 @@ SITES = (
             "set [partition-contradiction]"
         ),
     ),
+    variables(
+        "a further parameter that a key of the partition says",
+        "slurmctld_partitions:\n  - {name: a, default: true, max_time: '60', parameters: {MAXTIME: 90}}\n",
+        (
+            "group_vars/all.yml:1: partition a: parameters has MAXTIME, which max_time says, too "
+            "[parameter-written-twice]"
+        ),
+    ),
+    variables(
+        "a further parameter that every partition's line has",
+        "slurmctld_partitions:\n  - {name: a, default: true, parameters: {Nodes: node1}}\n",
+        (
+            "group_vars/all.yml:1: partition a: parameters has Nodes, which nodes and groups "
+            "says, too [parameter-written-twice]"
+        ),
+    ),
+    variables(
+        "a partition's further parameter in two cases",
+        "slurmctld_partitions:\n  - {name: a, default: true, parameters: {LLN: 'YES', lln: 'NO'}}\n",
+        (
+            "group_vars/all.yml:1: partition a: parameters has lln, which LLN says, too "
+            "[parameter-written-twice]"
+        ),
+    ),
 )

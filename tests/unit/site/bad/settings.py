@@ -905,4 +905,20 @@ SITES = (
             ("node[1:2]", "n\xf6de1\nnode2"),
         ),
     ),
+    variables(
+        "a health check that runs nothing",
+        "node_health_programs: [{name: licences, command: []}]\n",
+        "group_vars/slurm-node.yml:1: node_health_programs: the command of licences is empty [invalid-value]",
+        file=NODES,
+    ),
+    variables(
+        "a health check wherever it is started",
+        "node_health_programs: [{name: licences, command: [bin/answer]}]\n",
+        (
+            "group_vars/slurm-node.yml:1: node_health_programs: the command of licences starts "
+            "with 'bin/answer', "
+            "not with an absolute path [invalid-value]"
+        ),
+        file=NODES,
+    ),
 )

@@ -31,4 +31,29 @@ SITES = (
             "to Slurm [parameter-written-twice]"
         ),
     ),
+    variables(
+        "a port of slurmd beyond all ports",
+        "slurmctld_parameters: {slurmdport: 99999}\n",
+        (
+            "group_vars/all.yml:1: slurmctld_parameters has SlurmdPort '99999', not a number from "
+            "1 to 65535 [invalid-value]"
+        ),
+    ),
+    variables(
+        "several ports of slurmd, which has one",
+        "slurmctld_parameters: {SlurmdPort: 7000-7003}\n",
+        (
+            "group_vars/all.yml:1: slurmctld_parameters has SlurmdPort '7000-7003', not a number "
+            "from 1 to 65535 [invalid-value]"
+        ),
+    ),
+    variables(
+        "ports of slurmctld from high to low",
+        "slurmctld_parameters: {SlurmctldPort: 7003-7000}\n",
+        (
+            "group_vars/all.yml:1: slurmctld_parameters has SlurmctldPort '7003-7000', not a port "
+            "or a range of "
+            "ports, as in 8000-8099 [invalid-value]"
+        ),
+    ),
 )

@@ -261,4 +261,22 @@ SITES = (
             ".netrc of the account that builds [invalid-value]"
         ),
     ),
+    variables(
+        "an octal number",
+        "users_accounts:\n  - name: alice\n    uid: 02001\n",
+        "group_vars/all.yml:3: users_accounts has 02001, which YAML reads as 1025 [number-read-otherwise]",
+    ),
+    variables(
+        "a connection that Ansible has not",
+        "ansible_connection: sssh\n",
+        (
+            "group_vars/all.yml:1: ansible_connection is 'sssh', not one of ssh, paramiko, paramiko_ssh, "
+            "smart, local [invalid-value]"
+        ),
+    ),
+    variables(
+        "a way to root that Ansible has not",
+        "ansible_become_method: sodu\n",
+        "group_vars/all.yml:1: ansible_become_method is 'sodu', not one of sudo, su [invalid-value]",
+    ),
 )
