@@ -27,6 +27,7 @@ VERBS = (
         "deploy.cli.node:node_app",
         "Take nodes out of service and back; take machines off.",
     ),
+    Verb("update", "deploy.cli.update:update", "Install the distribution's updates, nodes in batches."),
     Verb("bundle", "deploy.cli.bundle:bundle", "Fetch everything a site needs into a directory."),
     Verb("schema", "deploy.cli.schema:schema", "Print the JSON Schema of all variables."),
     Verb(
