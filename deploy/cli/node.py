@@ -20,13 +20,23 @@ from deploy.cli.parameters import (
 )
 from deploy.cli.verbs import plain_typer
 from deploy.engine import departure, drains
+from deploy.engine import reboot as rebooting
+from deploy.engine.batches import share
 from deploy.engine.options import Options
 from deploy.errors import ExitCode, shown_path
-from deploy.show.drains import as_json, drained_lines, node_lines, released_lines
+from deploy.show.drains import as_json, back_lines, drained_lines, node_lines, released_lines
 
 node_app = plain_typer(no_args_is_help=True, help="Nodes out of service and back; machines that leave.")
 
 Nodes = Annotated[str, typer.Argument(metavar="NODES", help="As Slurm writes them: node1, 'node[1-4,7]'.")]
+
+Batch = Annotated[
+    str,
+    typer.Option(
+        metavar="SHARE",
+        help="How much at once: nodes (2), or of each partition (10%), what else is out counted.",
+    ),
+]
 
 _STAYS = "accounts, files and packages stay there: install the machine anew where it shall serve others"
 
@@ -89,6 +99,36 @@ def resume(
     had = {each.node for each in came.released}
     if any(node.is_drained and node.name not in had for node in came.nodes):
         raise typer.Exit(ExitCode.FAILED)
+
+
+@node_app.command()
+def reboot(
+    inventory: Inventory,
+    nodes: Nodes,
+    *,
+    reason: Annotated[str, typer.Option("--reason", "-r", help="Why, for whoever finds a node drained.")],
+    batch: Batch = "1",
+    user: User = None,
+    private_key: PrivateKey = None,
+    extra: ExtraVariables = None,
+    vault_password_file: VaultPasswordFile = None,
+) -> None:
+    """Reboot nodes in batches, each drained first, and back in service when it is well.
+
+    A batch is drained, waits for its jobs, reboots, boots anew, registers with Slurm and passes its health
+    check; then its nodes are released and the next batch begins. A node that does not come back within its
+    reboot_timeout_minutes stays drained with the reason, and nothing more is begun.
+
+    Exit code 1: a batch was not good. Nodes that others drained are rebooted, and stay drained.
+
+    Examples:
+      deploy node reboot inventory.ini node3 --reason 'new kernel'
+      deploy node reboot inventory.ini 'node[1-64]' --batch 10% --reason 'new kernel'
+
+    """
+    options = _options(user, private_key, extra, vault_password_file)
+    came = rebooting.reboot(inventory, nodes, reason, options, most=share(batch), say=say)
+    typer.echo("\n".join(back_lines(came, "rebooted")))
 
 
 @node_app.command("list")

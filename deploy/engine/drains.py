@@ -55,6 +55,8 @@ class Node:
     drains: tuple[Drain, ...]
     jobs: tuple[str, ...]
     partitions: tuple[str, ...] = ()
+    started: str = ""
+    """When its slurmd was started, as Slurm writes it."""
 
     @property
     def is_in_service(self) -> bool:
@@ -240,6 +242,7 @@ def _nodes(found: Mapping[str, Any], names: Iterable[str]) -> tuple[Node, ...]:
             tuple(held.get(name, ())),
             tuple(jobs.get(name, ())),
             tuple(said["partitions"]),
+            said["started"],
         )
         for name in names
         if (said := found["nodes"].get(name))

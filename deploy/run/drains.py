@@ -65,18 +65,25 @@ def _must(*command: str) -> str:
 
 
 def _nodes() -> dict[str, dict[str, Any]]:
-    """All nodes as Slurm has them: ``states``, ``partitions``, ``reason``, and ``by``, ``since`` of that."""
+    """All nodes as Slurm has them: ``states``, ``partitions``, ``reason``, and ``by``, ``since`` of that.
+
+    ``started`` is when its slurmd was started.
+    """
     found = {}
     for line in _must("scontrol", "--oneliner", "show", "node").splitlines():
         name = re.match(r"NodeName=(\S+)", line)
         state = re.search(r" State=(\S+)", line)
         if name and state:
             said = _FIELDS.search(line)
-            states = [word for word in re.split(r"[+*~#$!%@^-]", state.group(1)) if word]
+            # Some versions write a star for a node that does not answer.
+            said_states = state.group(1).replace("*", "+NOT_RESPONDING")
+            states = [word for word in re.split(r"[+~#$!%@^-]", said_states) if word]
+            started = re.search(r" SlurmdStartTime=(\S+)", line)
             partitions = re.search(r" Partitions=(\S+)", line)
             found[name.group(1)] = {
                 "states": states,
                 "partitions": partitions.group(1).split(",") if partitions else [],
+                "started": started.group(1) if started else "",
                 **(said.groupdict() if said else {"reason": "", "by": "", "since": ""}),
             }
     return found

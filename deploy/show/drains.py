@@ -32,6 +32,16 @@ def drained_lines(nodes: Sequence[Node]) -> Iterator[str]:
         yield f"{node.name}: runs until they end: {', '.join(node.jobs)}"
 
 
+def back_lines(nodes: Sequence[Node], done: str) -> Iterator[str]:
+    """Nodes with which something was ``done``, and what keeps any of them out of service."""
+    yield f"{done}: {fold(node.name for node in nodes)}"
+    for node in nodes:
+        if node.is_drained:
+            held = [f"{each.why} ({each.who})" for each in node.drains]
+            held += [_by_others(node)] if node.held_by_others else []
+            yield f"{node.name}: stays drained, as it was before: {'; '.join(held)}"
+
+
 def released_lines(came: Released, resume: str) -> Iterator[str]:
     """What a resume came to; ``resume`` is the command, without nodes."""
     if came.resumed:

@@ -1,10 +1,12 @@
 """Machines with kernels of their own: control groups v2, /home by NFS, a reboot, a power cut."""
 
 import re
+import subprocess
 from collections.abc import Iterator
 
 import pytest
 
+from tests.cluster.jobs import UNTIL_TOLD, job_state, submit, wait_for_job
 from tests.cluster.lab_cluster import DEPLOY, Cluster, booted, run, wait_until
 
 pytestmark = pytest.mark.more
@@ -60,9 +62,18 @@ def test_a_validation_finds_nothing_wrong(cluster: Cluster) -> None:
 
 
 def test_a_node_that_reboots_takes_jobs_again(cluster: Cluster) -> None:
-    before = _boot(cluster, "node1")
-    cluster.on("node1", "systemctl", "reboot", expect=None)
-    wait_until("the node has booted", lambda: _boot(cluster, "node1") not in ("", before), _TO_COME_BACK)
+    before, job = _boot(cluster, "node1"), submit(cluster, "-w node1", UNTIL_TOLD)
+    wait_for_job(cluster, job, "RUNNING")
+    words = ("node", "reboot", str(cluster.inventory), "node1", "--reason", "new kernel")
+    with subprocess.Popen((*DEPLOY, *words), stdout=subprocess.PIPE, text=True) as going:
+        wait_until("the node drains", lambda: cluster.node_states()["node1"] == "drng", _TO_COME_BACK)
+        assert _boot(cluster, "node1") == before
+        cluster.as_user("touch stop")
+        said, _ = going.communicate(timeout=2 * _TO_COME_BACK)
+    assert (going.returncode, said) == (0, "rebooted: node1\n")
+    assert _boot(cluster, "node1") != before
+    assert job_state(cluster, job) == "COMPLETED"
+    assert cluster.node_states()["node1"] == "idle"
     _takes_jobs(cluster)
 
 

@@ -2,12 +2,15 @@
 
 import json
 import re
+import subprocess
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
 
 from deploy import __version__
+from deploy.lab.state import container_name
 from deploy.run.journal import state_directory
 from deploy.run.lock import site_lock
 from tests.cluster.jobs import UNTIL_TOLD, job_state, submit, wait_for_job
@@ -83,9 +86,7 @@ def test_what_is_wrong_is_seen_in_the_line_of_its_host(cluster: Cluster) -> None
 
 
 def test_drains_of_a_node_are_kept_apart(cluster: Cluster) -> None:
-    def node(*words: str, expect: int = 0) -> str:
-        return run(*DEPLOY, "node", words[0], str(cluster.inventory), *words[1:], expect=expect).stdout
-
+    node = partial(_node, cluster)
     job = submit(cluster, "-w node1", UNTIL_TOLD)
     wait_for_job(cluster, job, "RUNNING")
     said = node("drain", "node[1-2]", "--reason", "firmware")
@@ -106,6 +107,43 @@ def test_drains_of_a_node_are_kept_apart(cluster: Cluster) -> None:
     assert job_state(cluster, job) == "RUNNING"
     cluster.as_user("touch stop")
     wait_for_job(cluster, job, "COMPLETED")
+
+
+def test_nodes_reboot_in_turn_and_stop_at_one_that_stays_away(cluster: Cluster) -> None:
+    words = ("node", "reboot", str(cluster.inventory), "node[1-2]", "--reason", "kernel")
+    job = submit(cluster, "-w node1", UNTIL_TOLD)
+    wait_for_job(cluster, job, "RUNNING")
+    with subprocess.Popen((*DEPLOY, *words), stdout=subprocess.PIPE, text=True) as going:
+        wait_until("node1 drains", lambda: cluster.node_states()["node1"] == "drng", seconds=60)
+        assert cluster.node_states()["node2"] == "idle"
+        cluster.as_user("touch stop")
+        # A container that reboots has ended; its power is what brings it back.
+        for node in ("node1", "node2"):
+            wait_until(f"{node} is off", lambda node=node: not _is_on(cluster, node), seconds=120)
+            run(*DEPLOY, "lab", "start", "--name", cluster.name, node)
+        said, _ = going.communicate(timeout=300)
+    assert (going.returncode, said) == (0, "rebooted: node[1-2]\n")
+    assert job_state(cluster, job) == "COMPLETED"
+    assert set(cluster.node_states().values()) == {"idle"}
+    said = run(*DEPLOY, *words, "-e", "reboot_timeout_minutes=0", expect=1).stderr
+    assert "not begun, and as they were: node2 [batch-stopped]" in said
+    assert "node1 stays drained: it" in said
+    wait_until("node1 is off", lambda: not _is_on(cluster, "node1"), seconds=120)
+    run(*DEPLOY, "lab", "start", "--name", cluster.name, "node1")
+    (held,) = (node for node in json.loads(_node(cluster, "list", "--json")) if node["drains"])
+    assert (held["name"], held["drains"][0]["why"].startswith("reboot: kernel: it ")) == ("node1", True)
+    assert "in service: node1" in _node(cluster, "resume", "node1")
+    wait_until("all nodes are idle", lambda: set(cluster.node_states().values()) == {"idle"}, seconds=120)
+
+
+def _node(cluster: Cluster, verb: str, *words: str, expect: int = 0) -> str:
+    """`deploy node`."""
+    return run(*DEPLOY, "node", verb, str(cluster.inventory), *words, expect=expect).stdout
+
+
+def _is_on(cluster: Cluster, host: str) -> bool:
+    said = run("podman", "inspect", "--format", "{{.State.Running}}", container_name(cluster.name, host))
+    return said.stdout.strip() == "true"
 
 
 def test_a_controller_that_does_not_run_is_everybodys_trouble(cluster: Cluster) -> None:

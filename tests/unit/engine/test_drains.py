@@ -22,7 +22,7 @@ MINE = {"node": "node1", "who": "alice", "why": "disk", "since": 1, "shown": "de
 
 def _node(reason: str = "", *, by: str = "root") -> dict[str, Any]:
     states = ["IDLE", "DRAIN"] if reason else ["IDLE"]
-    return {"states": states, "reason": reason, "by": by, "since": "", "partitions": ["all"]}
+    return {"states": states, "reason": reason, "by": by, "since": "", "partitions": ["all"], "started": ""}
 
 
 class Controller:

@@ -7,6 +7,7 @@ class Slurm:
     def __init__(self) -> None:
         self.reasons = {"node1": "", "node2": "", "node3": ""}
         self.partitions: dict[str, str] = {}
+        self.started: dict[str, str] = {}
         self.jobs = ""
         self.fails_at = ""
 
@@ -30,4 +31,5 @@ class Slurm:
             ("IDLE+DRAIN", f" Reason={reason} [root@2026-11-20T10:00:00]") if reason else ("IDLE", "")
         )
         partitions = f" Partitions={self.partitions[node]}" if node in self.partitions else ""
-        return f"NodeName={node} Arch=x86_64 State={state} ThreadsPerCore=1{partitions}{more}\n"
+        started = f" SlurmdStartTime={self.started.get(node, 'None')}"
+        return f"NodeName={node} Arch=x86_64 State={state} ThreadsPerCore=1{partitions}{started}{more}\n"

@@ -1,0 +1,139 @@
+"""Nodes that come back: booted anew, registered with Slurm, well by their own health check."""
+
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from deploy.engine.drains import Ledger, Node
+from deploy.errors import DeployError, ExitCode, error, shown_path
+from deploy.run import on_node
+from deploy.run.ssh import Unanswered, ask
+from deploy.site.inventory import Host, Site
+from deploy.site.node_lists import fold
+
+LIMIT = "reboot_timeout_minutes"
+"""How long a machine may take to come back: a variable of the role reboot."""
+_POLL_SECONDS = 5.0
+_AWAY = frozenset({"DOWN", "NOT_RESPONDING", "UNKNOWN", "FUTURE", "INVALID_REG"})
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """The nodes of a site, asked one by one and by the ledger's controller."""
+
+    ledger: Ledger
+    say: Callable[[str], None]
+
+    @property
+    def site(self) -> Site:
+        """Whose nodes they are."""
+        return self.ledger.site
+
+    def boots(self, names: Collection[str]) -> dict[str, str | Unanswered]:
+        """Which boot of each node it is."""
+        return self._ask("boot", names)
+
+    def reboot(self, names: Collection[str]) -> dict[str, str]:
+        """Has nodes reboot; gives the nodes whose systemd refused, with what it says.
+
+        A connection that ends before its answer is what a reboot looks like.
+        """
+        answers = self._ask("reboot", names)
+        return {name: said for name, said in answers.items() if said and not isinstance(said, Unanswered)}
+
+    def booted(self, before: Mapping[str, str]) -> dict[str, str]:
+        """Waits until each node is in another boot than ``before``; gives those that are not, with why."""
+
+        def why_not(names: Collection[str]) -> dict[str, str]:
+            found = self.boots(names)
+            return {
+                name: f"it does not answer: {boot.why}"
+                if isinstance(boot, Unanswered)
+                else "it did not reboot"
+                for name, boot in found.items()
+                if isinstance(boot, Unanswered) or boot == before[name]
+            }
+
+        return self.wait("boot", before, why_not)
+
+    def fit(self, names: Collection[str], since: Mapping[str, str]) -> dict[str, str]:
+        """Waits until nodes serve Slurm by another slurmd than ``since``, and are well; the others, with why.
+
+        ``since``: when slurmd was started, as Slurm knew it before.
+        """
+
+        def why_not(names: Collection[str]) -> dict[str, str]:
+            try:
+                nodes = {node.name: node for node in self.ledger.nodes(names)}
+            except DeployError as problem:
+                if problem.exit_code is not ExitCode.UNREACHABLE:
+                    raise
+                return dict.fromkeys(names, "Slurm's controller does not answer")
+            away = {name: why for name in names if (why := _unregistered(nodes[name], since.get(name)))}
+            answers = self._ask("faults", [name for name in names if name not in away])
+            return away | {
+                name: f"it does not answer: {said.why}" if isinstance(said, Unanswered) else "; ".join(said)
+                for name, said in answers.items()
+                if said
+            }
+
+        return self.wait("be fit for jobs", names, why_not)
+
+    def wait(
+        self, what: str, names: Iterable[str], why_not: Callable[[Collection[str]], dict[str, str]]
+    ) -> dict[str, str]:
+        """Asks ``why_not`` until it names no node any more; those that it names when their time is over."""
+        start, minutes, late = time.monotonic(), self.limits(names), dict[str, str]()
+        waiting, told = [*minutes], list[str]()
+        while waiting:
+            why = why_not(waiting)
+            over = (time.monotonic() - start) / 60
+            late |= {
+                name: f"{why[name]} (after {minutes[name]} min)" for name in why if over >= minutes[name]
+            }
+            waiting = [name for name in why if name not in late]
+            if waiting and waiting != told:
+                self.say(f"waiting for {fold(waiting)} to {what}; {waiting[0]}: {why[waiting[0]]}")
+                told = waiting
+            if waiting:
+                time.sleep(_POLL_SECONDS)
+        return late
+
+    def limits(self, names: Iterable[str]) -> dict[str, int]:
+        """By node how many minutes it may take."""
+        hosts = self.site.resolved.hosts
+        return {name: int(hosts[name].value(LIMIT)) for name in names}
+
+    def known(self, names: Collection[str], verb: str) -> dict[str, Host]:
+        """The hosts of those nodes. Raises DeployError where one cannot be rebooted or replaced from here."""
+        nodes, controllers = {host.name for host in self.site.nodes}, {h.name for h in self.site.controllers}
+        for name in names:
+            if name not in nodes:
+                raise error(
+                    "node-not-in-inventory",
+                    "the inventory has no such compute node, so nothing was begun",
+                    where=name,
+                    hint=f"deploy node list {shown_path(self.site.inventory)}",
+                )
+            is_here = self.site.hosts[name].connection.get("ansible_connection") == "local"
+            if name in controllers or is_here:
+                what = "deploy itself runs there" if is_here else "it is the controller, too"
+                raise error(
+                    "node-not-alone",
+                    f"{what}, so it would end what waits for it; nothing was begun",
+                    where=name,
+                    hint=f"drain it (deploy node drain), wait for its jobs, then {verb} it by hand",
+                )
+        return {name: self.site.hosts[name] for name in names}
+
+    def _ask(self, verb: str, names: Collection[str]) -> dict[str, Any]:
+        options = self.ledger.options
+        return ask({n: (verb, {}) for n in names}, self.site.hosts, options.login, options.forks, on_node)
+
+
+def _unregistered(node: Node, since: str | None) -> str:
+    if node.started == since:
+        return "slurmd there has not registered with Slurm yet"
+    away = _AWAY & {*node.states}
+    return f"Slurm says that it is {'+'.join(sorted(away)).lower()}" if away else ""

@@ -1,0 +1,60 @@
+"""What ``deploy node reboot`` does: nodes rebooted in batches, each drained, waited for and proven."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from deploy.engine.alone import alone
+from deploy.engine.batches import Bad, Share, Work, in_batches
+from deploy.engine.drains import Ledger, Node, reason
+from deploy.engine.fit import Nodes
+from deploy.engine.options import Options
+from deploy.engine.run import opened
+from deploy.errors import shown_path
+from deploy.run.ssh import Unanswered
+
+
+def reboot(
+    inventory: Path, nodes: str, why: str, options: Options, *, most: Share, say: Callable[[str], None]
+) -> tuple[Node, ...]:
+    """The nodes as they are after their reboot; some may be held by others.
+
+    Raises DeployError before anything was drained, and StoppedError at the first batch that is not good.
+    """
+    with opened(inventory, options, needs_ansible=False) as run:
+        ledger = Ledger(run.site, options)
+        names = ledger.names(nodes)
+        turn = _Turn(Nodes(ledger, say))
+        turn.nodes.known(names, "reboot")
+        # A run that is at work there would lose its connection. One that begins later is its admin's affair.
+        with alone(run, lambda _: None, is_needed=True):
+            pass
+        work = Work(
+            "reboot",
+            reason(f"reboot: {why}"),
+            turn.act,
+            turn.check,
+            lambda rest: f"deploy node reboot {shown_path(inventory)} {rest!r} --reason {why!r}",
+        )
+        return in_batches(ledger, names, most, work, say)
+
+
+class _Turn:
+    """One batch at a time: what Slurm knew of its nodes before, for the proof afterwards."""
+
+    def __init__(self, nodes: Nodes) -> None:
+        self.nodes = nodes
+        self._started: dict[str, str] = {}
+
+    def act(self, batch: tuple[str, ...]) -> Bad:
+        """Reboots nodes, and waits until each has booted. One that does not answer stays as it is."""
+        self._started = {node.name: node.started for node in self.nodes.ledger.nodes(batch)}
+        boots = self.nodes.boots(batch)
+        bad = {name: f"not rebooted: {it.why}" for name, it in boots.items() if isinstance(it, Unanswered)}
+        before = {name: it for name, it in boots.items() if not isinstance(it, Unanswered)}
+        refused = self.nodes.reboot(before)
+        bad |= {name: f"not rebooted: {said}" for name, said in refused.items()}
+        return bad | self.nodes.booted({name: it for name, it in before.items() if name not in refused})
+
+    def check(self, batch: tuple[str, ...]) -> Bad:
+        """Nodes that do not serve Slurm again, or are not well."""
+        return self.nodes.fit(batch, self._started)
