@@ -1,0 +1,279 @@
+"""What ``deploy update`` does: the distribution's updates over all hosts, nodes in batches, controllers last."""
+
+import re
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from deploy.engine.alone import alone
+from deploy.engine.batches import Bad, Share, Work, in_batches
+from deploy.engine.drains import Ledger, reason
+from deploy.engine.fit import Nodes
+from deploy.engine.options import Options
+from deploy.engine.run import Run, opened
+from deploy.errors import DeployError, ExitCode, Finding, shown_path
+from deploy.run import updates
+from deploy.run.journal import state_directory
+from deploy.run.lock import site_lock
+from deploy.run.ssh import Unanswered, ask
+from deploy.site.inventory import Site
+from deploy.site.node_lists import fold
+
+HELD = "bootstrap_attended_packages"
+"""What jobs live on is replaced by its own verbs, not with the distribution's updates."""
+_POLL_SECONDS = 3.0
+_MOST_SILENCES = 20
+"""How often in a row a host may leave a question unanswered while it installs."""
+
+
+@dataclass(frozen=True)
+class Package:
+    """A package of which a newer version waits; ``old`` is empty where it comes anew, as kernels do."""
+
+    name: str
+    old: str
+    new: str
+    security: bool
+
+
+@dataclass(frozen=True)
+class Pending:
+    """What waits on a host: updates, those of ``held`` packages that stay, what runs and was replaced."""
+
+    host: str
+    packages: tuple[Package, ...]
+    held: tuple[Package, ...]
+    units: tuple[str, ...]
+    reboot: tuple[str, ...]
+    unfinished: bool = False
+
+    @property
+    def is_due(self) -> bool:
+        """Whether there is anything to do."""
+        return bool(self.packages or self.units or self.reboot or self.unfinished)
+
+
+@dataclass(frozen=True)
+class Updated:
+    """What became of an update: the hosts in turn, and those that still have to be rebooted, with why."""
+
+    hosts: tuple[str, ...]
+    reboot: Mapping[str, tuple[str, ...]]
+
+
+Agrees = Callable[[tuple[Pending, ...]], bool]
+
+
+def pending(inventory: Path, options: Options, say: Callable[[str], None]) -> tuple[Pending, ...]:
+    """What waits on every host, by lists of packages that were just fetched. Installs nothing."""
+    with opened(inventory, options, needs_ansible=False) as run:
+        return _Hosts(run, say).pending()
+
+
+def update(
+    inventory: Path, options: Options, agrees: Agrees, *, most: Share, say: Callable[[str], None]
+) -> Updated:
+    """Installs what waits; no hosts where there is nothing to do, or it was not agreed to.
+
+    Compute nodes are drained in batches and rebooted where they must be. Other hosts are updated one by one,
+    controllers last; what of them must be rebooted is told, for whoever knows when.
+
+    Raises DeployError before anything changes, and ``batch-stopped`` or ``update-stopped`` at the first hosts
+    that are not well afterwards.
+    """
+    with (
+        opened(inventory, options, needs_ansible=False) as run,
+        site_lock(state_directory(run.site.directory)),
+    ):
+        hosts = _Hosts(run, say)
+        with _alone(run, say):
+            waiting = tuple(it for it in hosts.pending() if it.is_due)
+            if not waiting or not agrees(waiting):
+                return Updated((), {})
+            due = [it.host for it in waiting]
+            known = {node.name for node in hosts.ledger.nodes()}
+            nodes = [host.name for host in run.site.nodes if host.name in due and host.name in known]
+            hosts.nodes_in_batches(nodes, most)
+            for name in _others(run.site, due, nodes):
+                hosts.one(name)
+            left = {it.host: it.reboot for it in hosts.look(due) if it.reboot}
+    return Updated(tuple(due), left)
+
+
+@contextmanager
+def _alone(run: Run, say: Callable[[str], None]) -> Iterator[None]:
+    with alone(run, lambda event: say(str(getattr(event, "message", event))), is_needed=True):
+        yield
+
+
+def _others(site: Site, due: Collection[str], nodes: Collection[str]) -> Iterator[str]:
+    """Hosts that are no compute nodes, controllers and databases last."""
+    last = {host.name: None for host in (*site.database_hosts, *site.accounting_hosts, *site.controllers)}
+    yield from (h.name for h in site.cluster if h.name in due and h.name not in nodes and h.name not in last)
+    yield from (name for name in last if name in due and name not in nodes)
+
+
+@dataclass(frozen=True)
+class _Hosts:
+    """The hosts of a run, asked and worked on over plain ssh."""
+
+    run: Run
+    say: Callable[[str], None]
+
+    @property
+    def ledger(self) -> Ledger:
+        return Ledger(self.run.site, self.run.options)
+
+    def pending(self) -> tuple[Pending, ...]:
+        """Raises DeployError ``host-not-updated`` where a host cannot say what waits."""
+        names = [name for name in self.run.hosts if name in self.run.site.hosts]
+        self.say(f"fetching the lists of packages on {fold(names)}")
+        if trouble := self._done("refresh", names):
+            raise self._refused(trouble)
+        return self.look(names)
+
+    def look(self, names: Iterable[str]) -> tuple[Pending, ...]:
+        """What waits on hosts, by the lists of packages that they have."""
+        answers = self._ask({name: ("look", {"held": self._held(name)}) for name in names})
+        trouble = {name: said.why for name, said in answers.items() if isinstance(said, Unanswered)}
+        trouble |= {n: it["trouble"] for n, it in answers.items() if n not in trouble and it["trouble"]}
+        if trouble:
+            raise self._refused(trouble)
+        return tuple(_pending(name, answer) for name, answer in answers.items())
+
+    def nodes_in_batches(self, names: Collection[str], most: Share) -> None:
+        """Compute nodes: drained, waited for, updated, rebooted where needed, checked, released."""
+        if not names:
+            return
+        nodes, started = Nodes(self.ledger, self.say), dict[str, str]()
+        nodes.known(names, "update")
+
+        def act(batch: tuple[str, ...]) -> Bad:
+            started.clear()
+            started.update({node.name: node.started for node in self.ledger.nodes(batch)})
+            bad, reboot = self.install(batch)
+            boots = nodes.boots(reboot)
+            bad |= {
+                name: f"not rebooted: {it.why}" for name, it in boots.items() if isinstance(it, Unanswered)
+            }
+            before = {name: it for name, it in boots.items() if not isinstance(it, Unanswered)}
+            if before:
+                self.say(f"reboot: {fold(before)}")
+            bad |= {name: f"not rebooted: {said}" for name, said in nodes.reboot(before).items()}
+            for name in [name for name in started if name not in before]:
+                del started[name]
+            return bad | nodes.booted({name: it for name, it in before.items() if name not in bad})
+
+        def check(batch: tuple[str, ...]) -> Bad:
+            bad = nodes.fit(batch, started)
+            return bad | self._still(name for name in batch if name not in bad)
+
+        why = reason("update of the distribution's packages")
+        again = f"deploy update {shown_path(self.run.site.inventory)}"
+        in_batches(self.ledger, names, most, Work("update", why, act, check, lambda _: again), self.say)
+
+    def install(self, names: Collection[str]) -> tuple[dict[str, str], list[str]]:
+        """Installs what waits and restarts what is stale; the hosts that are bad, and those to reboot."""
+        bad = self._done("install", names)
+        after = {it.host: it for it in self.look([name for name in names if name not in bad])}
+        reboot = [name for name, it in after.items() if it.reboot]
+        stale = {name: ("restart", {"units": it.units}) for name, it in after.items() if it.units}
+        for name, answer in self._ask(stale).items():
+            if isinstance(answer, Unanswered):
+                bad[name] = f"it does not answer: {answer.why}"
+            elif answer:
+                bad[name] = "; ".join(f"{unit}: {why}" for unit, why in answer.items())
+        return bad, [name for name in reboot if name not in bad]
+
+    def one(self, name: str) -> None:
+        """A host that is no compute node. Raises DeployError ``update-stopped``."""
+        self.say(f"update: {name}")
+        bad, _ = self.install([name])
+        if not bad and name in {host.name for host in self.run.site.controllers}:
+            bad = self._silent_controller(name)
+        if bad:
+            again = f"deploy update {shown_path(self.run.site.inventory)}"
+            finding = Finding(
+                name,
+                "update-stopped",
+                f"it is not well after its update, and what comes after it was not begun: {bad[name]}",
+                f"put it right, then the same again: {again}",
+            )
+            raise DeployError(finding, exit_code=ExitCode.FAILED)
+
+    def _silent_controller(self, name: str) -> dict[str, str]:
+        """slurmctld may take a while to read its state."""
+        trouble = "Slurm does not answer"
+        for _ in range(_MOST_SILENCES):
+            try:
+                self.ledger.nodes()
+            except DeployError as problem:
+                trouble = problem.findings[0].message
+                time.sleep(_POLL_SECONDS)
+            else:
+                return {}
+        return {name: trouble}
+
+    def _still(self, names: Iterable[str]) -> dict[str, str]:
+        """Nodes that must be rebooted even now."""
+        found = self.look(names)
+        return {it.host: f"after its reboot, still: {'; '.join(it.reboot)}" for it in found if it.reboot}
+
+    def _done(self, action: str, names: Collection[str]) -> dict[str, str]:
+        """Starts an action of apt's on hosts and waits for its end; those where it failed, with why."""
+        bad: dict[str, str] = {}
+        silent = dict.fromkeys(names, 0)
+        verbs = {name: ("start", {"action": action, "held": self._held(name)}) for name in names}
+        waiting = [*names]
+        while waiting:
+            answers = self._ask({name: verbs[name] for name in waiting})
+            for name, said in answers.items():
+                if isinstance(said, Unanswered):
+                    silent[name] += 1
+                    if said.is_by_choice or silent[name] > _MOST_SILENCES or verbs[name][0] == "start":
+                        bad[name] = f"it does not answer: {said.why}"
+                    continue
+                silent[name] = 0
+                verbs[name] = ("state", {})
+                if said["trouble"]:
+                    bad[name] = said["trouble"]
+            runs = {name for name, said in answers.items() if isinstance(said, Unanswered) or said["runs"]}
+            waiting = [name for name in waiting if name in runs and name not in bad]
+            if waiting:
+                time.sleep(_POLL_SECONDS)
+        self._ask({name: ("finish", {}) for name in names if name not in bad})
+        return bad
+
+    def _held(self, name: str) -> str:
+        """A pattern for the names of packages that stay as they are, as apt_preferences(5) takes it."""
+        patterns = self.run.site.resolved.hosts[name].value(HELD)
+        return f"^({'|'.join(map(re.escape, map(str, patterns)))})" if patterns else "^$"
+
+    def _ask(self, questions: Mapping[str, tuple[str, Mapping[str, Any]]]) -> dict[str, Any]:
+        options = self.run.options
+        return ask(questions, self.run.site.hosts, options.login, options.forks, updates)
+
+    def _refused(self, trouble: Mapping[str, str]) -> DeployError:
+        hint = f"deploy check {shown_path(self.run.site.inventory)}; apt-get update   (there)"
+        return DeployError(
+            *(
+                Finding(name, "host-not-updated", f"it cannot say what waits: {why}", hint)
+                for name, why in trouble.items()
+            ),
+            exit_code=ExitCode.UNREACHABLE,
+        )
+
+
+def _pending(name: str, answer: Mapping[str, Any]) -> Pending:
+    stale = answer["stale"]
+    return Pending(
+        name,
+        tuple(Package(**entry) for entry in answer["updates"]),
+        tuple(Package(**entry) for entry in answer["held"]),
+        tuple(stale["units"]),
+        tuple(stale["reboot"]),
+        unfinished=answer["unfinished"],
+    )
