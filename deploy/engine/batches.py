@@ -7,7 +7,7 @@ partitions in service, halts at the first batch that is not good, and says how t
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from deploy.engine.drains import Ledger, Node, Way, reason
 from deploy.errors import DeployError, ExitCode, Finding, error, shown_path
@@ -154,23 +154,24 @@ def in_batches(
     left, done = tuple(dict.fromkeys(nodes)), tuple[str, ...]()
     ledger.nodes(left)
     while left:
-        batch = _next(ledger, left, done, most, work)
-        left = tuple(node for node in left if node not in batch)
         try:
-            bad, found = _go_through(ledger, batch, work, say)
+            batch = _next(ledger, left, most)
+            came = _go_through(ledger, batch, work, say)
         except DeployError as problem:
-            course = Course(done, {}, (*batch, *left))
+            if not done and problem.findings[0].reference == "no-node-to-spare":
+                raise
+            course = Course(done, {}, left)
             raise StoppedError(course, work, *problem.findings, exit_code=problem.exit_code) from None
-        done += tuple(node for node in batch if node not in bad)
-        if bad:
-            raise StoppedError(Course(done, bad, left), work, *found, exit_code=ExitCode.FAILED)
+        left = tuple(node for node in left if node not in batch)
+        done += tuple(node for node in batch if node not in came.bad)
+        if came.bad:
+            course = Course(done, came.bad, left)
+            raise StoppedError(course, work, *came.findings, exit_code=came.exit_code)
     return ledger.nodes(done)
 
 
-def _next(
-    ledger: Ledger, left: tuple[str, ...], done: tuple[str, ...], most: Share, work: Work
-) -> tuple[str, ...]:
-    """The next batch, by what is out of service at this moment."""
+def _next(ledger: Ledger, left: tuple[str, ...], most: Share) -> tuple[str, ...]:
+    """The next batch, by what is out of service at this moment. Raises DeployError ``no-node-to-spare``."""
     nodes = ledger.nodes()
     partitions: dict[str, set[str]] = {}
     for node in nodes:
@@ -180,49 +181,64 @@ def _next(
     batch = next_batch(left, partitions, most, out)
     if batch:
         return batch
-    short = Finding(
-        fold(left),
+    raise error(
         "no-node-to-spare",
         f"no partition of theirs can spare a node at --batch {most}: out of service are {fold(sorted(out))}",
-        f"deploy node list {shown_path(ledger.site.inventory)}; a number goes on whatever is out: --batch 1",
+        where=fold(left),
+        hint=f"deploy node list {shown_path(ledger.site.inventory)}; --batch 1 goes on whatever is out",
+        exit_code=ExitCode.FAILED,
     )
-    if not done:
-        raise DeployError(short, exit_code=ExitCode.FAILED)
-    raise StoppedError(Course(done, {}, left), work, short, exit_code=ExitCode.FAILED)
 
 
-def _go_through(
-    ledger: Ledger, batch: tuple[str, ...], work: Work, say: Callable[[str], None]
-) -> tuple[Bad, tuple[Finding, ...]]:
-    """Drains a batch, waits, acts, checks, releases what is good; gives what is bad and stays drained.
+@dataclass(frozen=True)
+class _Came:
+    """What a batch came to: what is bad and stays drained, and with what the work itself ended."""
 
-    Findings are those with which the work itself ended.
+    bad: Bad
+    findings: tuple[Finding, ...] = ()
+    exit_code: ExitCode = ExitCode.FAILED
+
+
+def _go_through(ledger: Ledger, batch: tuple[str, ...], work: Work, say: Callable[[str], None]) -> _Came:
+    """Drains a batch, waits, acts, checks, releases what is good.
+
+    Raises DeployError where nothing was done with it, and then it is as it was.
     """
-    found: tuple[Finding, ...] = ()
     try:
         if work.waits:
             ledger.emptied(batch, work.why, work.way, say)
         else:
             ledger.drain(batch, work.why)
+    except DeployError as problem:
+        try:
+            ledger.release(batch, work.why)
+        except DeployError:
+            bad = dict.fromkeys(batch, "nothing was done with it, and the controller does not answer")
+            return _Came(bad, problem.findings, problem.exit_code)
+        raise
     except BaseException:
-        # Nothing was done with them yet: they are as they were.
         with suppress(DeployError):
             ledger.release(batch, work.why)
         raise
     say(f"{work.what}: {fold(batch)}")
+    bad, came = dict[str, str](), _Came({})
     try:
-        bad = dict(work.act(batch))
+        bad |= work.act(batch)
         bad |= work.check(tuple(node for node in batch if node not in bad))
     except DeployError as problem:
-        bad, found = dict.fromkeys(batch, problem.findings[0].message), problem.findings
+        bad = {**dict.fromkeys(batch, problem.findings[0].message), **bad}
+        came = _Came(bad, problem.findings)
     except BaseException:
         _hold(ledger, dict.fromkeys(batch, f"{work.what} was interrupted"), work)
         raise
-    _hold(ledger, bad, work)
-    good = [node for node in batch if node not in bad]
-    if good:
-        ledger.release(good, work.why)
-    return bad, found
+    try:
+        _hold(ledger, bad, work)
+        if good := [node for node in batch if node not in bad]:
+            ledger.release(good, work.why)
+    except DeployError as problem:
+        late = dict.fromkeys(batch, "done, but the controller does not answer, so it could not be released")
+        return _Came({**late, **bad}, (*came.findings, *problem.findings), problem.exit_code)
+    return replace(came, bad=bad)
 
 
 def _hold(ledger: Ledger, bad: Bad, work: Work) -> None:

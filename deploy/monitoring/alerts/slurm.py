@@ -5,6 +5,7 @@ from deploy.monitoring.alert import Alert, Chapter
 _JOB = 'instance="ctl1",job="slurm"'
 _ACCOUNTING = f'slurm_exporter_collect_success{{{_JOB},command="accounting"}}'
 _REASON = f'{_JOB},node="node1",reason="fan",user="root"'
+_DRAIN = 'instance="ctl1",job="node",node="node1",reason="fan"'
 _CTL1 = {"instance": "ctl1"}
 
 SLURM = Chapter(
@@ -151,6 +152,29 @@ SLURM = Chapter(
             {f"slurm_node_reason_timestamp_seconds{{{_REASON}}}": "-90000x60"},
             {f"slurm_node_reason_timestamp_seconds{{{_REASON}}}": "0x60"},
             {"node": "node1", "reason": "fan"},
+        ),
+        Alert(
+            "SlurmDrainForgotten",
+            "warning",
+            "{{ $labels.node }} is drained by a drain of a day ago: {{ $labels.reason }}",
+            "(time() - deploy_drain_timestamp_seconds > 86400) and on (node, reason) "
+            "(time() - slurm_node_reason_timestamp_seconds <= 86400)",
+            15,
+            (
+                "Somebody drained a node with `deploy node drain` more than a day ago. Slurm shows a younger "
+                "reason, because something else held the node until lately; the ledger of drains knows."
+            ),
+            "Who holds it, and whether that is over.",
+            ("deploy node list INVENTORY", "deploy node resume INVENTORY NODE --by WHO"),
+            {
+                f"slurm_node_reason_timestamp_seconds{{{_REASON}}}": "0x60",
+                f"deploy_drain_timestamp_seconds{{{_DRAIN}}}": "-90000x60",
+            },
+            {
+                f"slurm_node_reason_timestamp_seconds{{{_REASON}}}": "0x60",
+                f"deploy_drain_timestamp_seconds{{{_DRAIN}}}": "0x60",
+            },
+            {"instance": "ctl1", "node": "node1", "reason": "fan"},
         ),
         Alert(
             "SlurmManyNodesDrained",

@@ -238,7 +238,9 @@ def test_a_silent_controller_names_where_things_stand(cluster: Cluster) -> None:
     with pytest.raises(StoppedError) as stopped:
         cluster.go()
     assert [finding.reference for finding in stopped.value.findings] == ["controller-silent", "batch-stopped"]
-    assert (stopped.value.course.done, stopped.value.exit_code) == (("node1",), ExitCode.UNREACHABLE)
+    course = stopped.value.course
+    assert (course.done, [*course.bad], course.left) == (("node1",), ["node2"], ("node3",))
+    assert stopped.value.exit_code is ExitCode.UNREACHABLE
 
 
 def test_where_a_partition_has_no_node_to_spare_nothing_begins(cluster: Cluster) -> None:

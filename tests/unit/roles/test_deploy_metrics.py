@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from deploy.run import drains
 from tests.unit.roles.loading import load_module
 
 DRIVER = """\
@@ -47,6 +48,22 @@ def test_records_are_told_and_broken_ones_are_left_out(program: Any, tmp_path: P
     assert found["deploy_phase_converged_timestamp_seconds"] == {("base",): 12.5}
     assert found["deploy_phase_info"] == {("base", '0.1"x'): 1}
     assert found["deploy_munge_success"] == {(): 0}
+
+
+def test_the_drains_of_the_ledger_are_told_by_the_reason_that_slurm_shows(
+    program: Any,  # noqa: ANN401
+    tmp_path: Path,
+) -> None:
+    entries = [
+        {"node": "node1", "who": "alice", "why": "fan", "since": 5},
+        {"node": "node1", "who": "root", "why": "node_health: x", "since": 4, "is_foreign": True},
+    ]
+    write(tmp_path, "var/lib/deploy/drains.json", json.dumps(entries))
+    shown = drains.words(entries[0])
+    found = told(program.text(tmp_path, munge_works=None))
+    assert found == {"deploy_drain_timestamp_seconds": {("node1", shown): 5}}
+    write(tmp_path, "var/lib/deploy/drains.json", '[{"node"')
+    assert program.text(tmp_path, munge_works=None) == ""
 
 
 def test_the_configuration_in_use_is_the_one_from_the_controller(

@@ -20,6 +20,7 @@ from pathlib import Path
 
 _SECONDS = 10
 _RECORDS = Path("var/lib/deploy/converged")
+_LEDGER = Path("var/lib/deploy/drains.json")
 # What slurmd and sackd got from the controller, then what a controller reads.
 _CONFIGURATIONS = (Path("run/slurm/conf/slurm.conf"), Path("etc/slurm/slurm.conf"))
 _MODULE = re.compile(r"Kernel Module(?: for \S+)?\s+(\S+)")
@@ -55,6 +56,11 @@ def text(root: Path, *, munge_works: bool | None) -> str:
             "Whether the driver in the kernel is the one of its library.",
             list(_driver(root)),
         ),
+        _block(
+            "deploy_drain_timestamp_seconds",
+            "When a drain of deploy node drain was made, with the reason that Slurm shows for it.",
+            list(_drains(root)),
+        ),
     ]
     return "".join(blocks)
 
@@ -82,6 +88,18 @@ def _records(root: Path) -> tuple[list[Sample], list[Sample]]:
         converged.append(({"phase": path.stem}, at))
         versions.append(({"phase": path.stem, "version": version}, 1.0))
     return converged, versions
+
+
+def _drains(root: Path) -> Iterator[Sample]:
+    """The ledger of drains, which a controller has; the reasons of others are Slurm's to tell."""
+    try:
+        entries = json.loads((root / _LEDGER).read_text(encoding="utf-8"))
+        for entry in entries:
+            if not entry.get("is_foreign"):
+                reason = f"deploy: {entry['why']} ({entry['who']})"
+                yield {"node": entry["node"], "reason": reason}, float(entry["since"])
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return
 
 
 def _configuration(root: Path) -> Iterator[Sample]:
