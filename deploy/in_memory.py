@@ -26,12 +26,12 @@ def place_for_secrets() -> Path:
 
 def is_in_memory(path: Path) -> bool:
     """Whether what is written there stays in memory (or in swap)."""
-    found = ("", "")
+    path, found = path.resolve(), ("", "")
     for line in _MOUNTS.read_text(encoding="utf-8", errors="replace").splitlines():
         mount, _, source = line.partition(" - ")
         point = re.sub(r"\\(\d{3})", lambda code: chr(int(code[1], 8)), mount.split()[4])
         # Of those on one point the last is what is seen.
-        if path.resolve().is_relative_to(point) and len(point) >= len(found[0]):
+        if len(point) >= len(found[0]) and path.is_relative_to(point):
             found = (point, source.split()[0])
     return found[1] in _TYPES
 

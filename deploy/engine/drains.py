@@ -293,7 +293,7 @@ class Ledger:
         """What the controller answers. Raises ``controller-silent`` and ``node-not-known-to-slurm``."""
         controller, inventory = self.site.controller.name, shown_path(self.site.inventory)
         asked = {controller: (verb, arguments)}
-        answer = ask(asked, self.site.hosts, self.options.login, source=drains)[controller]
+        answer = ask(asked, self.site.hosts, self.options.login, source="drains")[controller]
         trouble = answer.why if isinstance(answer, Unanswered) else answer.get("trouble")
         if trouble:
             raise error(

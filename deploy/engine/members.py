@@ -8,7 +8,6 @@ from typing import Any
 from deploy.engine.options import Options
 from deploy.judge.departed import Departed, departed_hosts, remembered
 from deploy.judge.moved_controller import Moved, Queue
-from deploy.run import host_records, on_departed
 from deploy.run.ssh import Unanswered, ask
 from deploy.site.inventory import Host, Site
 from deploy.site.secrets import read_secrets, secrets_file
@@ -59,13 +58,13 @@ class Members:
             **remembered(self.site.hosts[name] for name in sorted(here)),
         }
         changed = {name: ("know", {"hosts": wanted}) for name, entries in known.items() if entries != wanted}
-        ask(changed, self.site.hosts, self.options.login, self.options.forks, host_records)
+        ask(changed, self.site.hosts, self.options.login, self.options.forks)
 
     def forget(self, known: Mapping[str, Known], name: str) -> dict[str, Any]:
         """Has controllers forget a host; what they answer."""
         without = {other: entry for other, entry in _together(known).items() if other != name}
         questions = {master: ("know", {"hosts": without}) for master in known}
-        return ask(questions, self.site.hosts, self.options.login, self.options.forks, host_records)
+        return ask(questions, self.site.hosts, self.options.login, self.options.forks)
 
     def queue(self, moved: Moved) -> Queue:
         """The jobs of the cluster whose controller moves; None where nobody can say which there are."""
@@ -81,7 +80,7 @@ class Members:
         self, questions: Mapping[str, tuple[str, Mapping[str, Any]]], hosts: Mapping[str, Host]
     ) -> dict[str, Any]:
         """What hosts answer to verbs of ``run/on_departed.py``."""
-        return ask(questions, hosts, self.options.login, self.options.forks, on_departed)
+        return ask(questions, hosts, self.options.login, self.options.forks, "on_departed")
 
     def _key(self) -> str | None:
         """The hash of the cluster's munge key; None where it is not known here."""

@@ -9,6 +9,7 @@ as they were recorded.
 
 import hashlib
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache, cached_property
@@ -155,7 +156,12 @@ def plays(root: Path) -> dict[str, str]:
 @cache
 def _of_directory(root: Path, place: Path) -> str:
     text = hashlib.sha256()
-    for path in sorted(place.rglob("*")):
-        if path.is_file() and not _LEFT_OUT & set(path.parts):
-            text.update(f"{path.relative_to(root)}\0".encode() + path.read_bytes() + b"\0")
+    for path in sorted(_files(place)):
+        text.update(f"{path.relative_to(root)}\0".encode() + path.read_bytes() + b"\0")
     return text.hexdigest()
+
+
+def _files(place: Path) -> Iterator[Path]:
+    for directory, directories, names in os.walk(place):
+        directories[:] = [name for name in directories if name not in _LEFT_OUT]
+        yield from (Path(directory, name) for name in names if name not in _LEFT_OUT)

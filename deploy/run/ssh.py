@@ -7,10 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
-from deploy.run import host_records
 from deploy.run.settings import default_forks
 from deploy.site.inventory import Host
 
@@ -63,9 +61,9 @@ def ask(
     hosts: Mapping[str, Host],
     login: Login,
     forks: int | None = None,
-    source: ModuleType = host_records,
+    source: str = "host_records",
 ) -> dict[str, Any]:
-    """What hosts answer; by host name a verb of ``source`` and its arguments.
+    """What hosts answer; by host name a verb and its arguments, of ``source``: a program of this package.
 
     An answer is what the verb returns, or Unanswered. Raises nothing for a host that cannot be asked.
     """
@@ -83,9 +81,10 @@ def ask(
         return dict(zip(questions, pool.map(one, questions), strict=True))
 
 
-def program(verb: str, arguments: Mapping[str, Any], source: ModuleType = host_records) -> str:
+def program(verb: str, arguments: Mapping[str, Any], source: str = "host_records") -> str:
     """The text of the program that does a verb on a host."""
-    text = Path(str(source.__file__)).read_text(encoding="utf-8")
+    # Importing it would take longer than reading it.
+    text = Path(__file__).with_name(f"{source}.py").read_text(encoding="utf-8")
     return f"{text}\n\nmain({verb!r}, json.loads({json.dumps(arguments)!r}))\n"
 
 
