@@ -67,6 +67,7 @@ class Walk:
     began: float = field(default_factory=time.time)
     rehearsal: Mapping[str, Any] = field(default_factory=dict)
     backup: str = ""
+    begun: list[str] = field(default_factory=list)
     done: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -129,10 +130,8 @@ class Walk:
 
     def fetch(self) -> None:
         """The wanted release is on every host that is not there yet; on controllers it is unpacked beside."""
-        controllers = self.state.left_of(self.run.site.controllers)
         self.run.say(f"Slurm {self.state.wanted} is fetched")
-        self.step("prepare", controllers, slurm_stage_unpacks=True)
-        self.step("prepare", [name for name in self.state.left if name not in controllers])
+        self.step("prepare", self.state.left)
 
     def rehearse(self) -> None:
         """The wanted release judges the configuration, and converts a dump of the database.
@@ -258,7 +257,14 @@ class Walk:
         source = self.run.place / f"{group}.json"
         # Of a host that this step does not change the pin stays as it is.
         kept = {} if group in {"controllers", "hosts"} else self._kept()
-        write_step(source, self.run.site, self.state.contract, group, hosts, kept=kept, variables=variables)
+        unpacks = {host.name for host in self.run.site.controllers}
+        by_host = {
+            name: {"slurm_packages_kept": kept.get(name, ""), "slurm_stage_unpacks": name in unpacks}
+            for name in self.run.site.hosts
+        }
+        write_step(
+            source, self.run.site, self.state.contract, group, hosts, by_host=by_host, variables=variables
+        )
         events: list[Event] = []
         with signals_cancel(self.run.cancellation):
             execute(
@@ -285,6 +291,7 @@ class Walk:
 
     def forget(self, names: Collection[str]) -> None:
         """Hosts have no record of what is about to change; ``deploy cluster`` at the end writes them."""
+        self.begun += names
         plan = build_plan(self.run.site, self.state.contract, limit=names)
         theirs = {step.phase.name: tuple(name for name in step.hosts if name in names) for step in plan.steps}
         self.run.records.forget(plan.only(theirs), {})
@@ -329,12 +336,17 @@ class Walk:
         except StoppedError:
             raise
         except DeployError as problem:
-            left = [name for name in self.state.before if name not in self.done]
-            done = f"done: {fold(self.done)}; " if self.done else "no host was changed; "
+            left = [name for name in self.state.before if name not in {*self.done, *self.begun}]
+            begun = [name for name in self.begun if name not in self.done]
+            course = [
+                *([f"done: {fold(self.done)}"] if self.done else []),
+                *([f"begun, and not done: {fold(begun)}"] if begun else []),
+                *([f"not begun, and as they were: {fold(left)}"] if left else []),
+            ]
             finding = Finding(
                 "",
                 "upgrade-halted",
-                f"the upgrade stopped; {done}not done: {fold(left)}",
+                f"the upgrade stopped; {'; '.join(course)}",
                 f"put it right, then the same again: {self.run.command('upgrade')}",
             )
             raise DeployError(*problem.findings, finding, exit_code=problem.exit_code) from None

@@ -23,16 +23,16 @@ def write_step(
     group: str,
     hosts: Iterable[str],
     *,
-    kept: Mapping[str, str],
+    by_host: Mapping[str, Mapping[str, Any]],
     variables: Mapping[str, Any],
 ) -> None:
     """Writes the source for one step: its hosts are in the group of one play, and all others are empty.
 
-    ``kept`` is by host the release that stays for now; ``variables`` are the step's own.
+    ``by_host`` are variables of hosts, ``variables`` those of the step.
     """
     chosen = set(hosts)
-    release = {name: {"slurm_packages_kept": kept.get(name, "")} for name in site.hosts}
-    source = generated_inventory(site, build_plan(site, contract), contract, release)
+    own = {name: dict(said) for name, said in by_host.items()}
+    source = generated_inventory(site, build_plan(site, contract), contract, own)
     for name in GROUPS:
         members = sorted(chosen) if name == group else ()
         source["all"]["children"][f"upgrade_{name}"] = {

@@ -444,3 +444,13 @@ def test_a_node_is_asked_for_the_size_of_its_scratch_before_its_contract_is_know
     hosts = json.loads((tmp_path / "generated.json").read_text())["all"]["children"]["phase_check"]["hosts"]
     told = {name: host.get("slurmd_scratch_directory") for name, host in hosts.items()}
     assert told == {"ctl1": None, "login1": None, "node1": "/var/spool/scratch", "node2": "/scratch"}
+
+
+def test_of_a_wanted_release_nothing_is_installed_before_the_role_pins_it(tmp_path: Path) -> None:
+    for number, (value, installs) in enumerate((("''", True), ("'26.05'", False))):
+        place = tmp_path / str(number)
+        place.mkdir()
+        files = {"group_vars/all.yml": f"slurm_packages_version: {value}\n"}
+        hosts = wired(read_site(write_site(place, files=files)))["phase_check"]["hosts"]
+        assert ("slurmctld" in hosts["ctl1"]["bootstrap_packages"]) is installs
+        assert hosts["ctl1"]["slurm_packages_components"] == ["slurmdbd", "slurmctld", "slurm-client"]

@@ -1,0 +1,54 @@
+import pytest
+
+from deploy.run import slurm_look
+
+NODES = """\
+NodeName=node1 Arch=x86_64 State=MIXED+DRAIN Version=26.05.5 Reason=deploy: x [root@2026-11-25T02:00:00]
+NodeName=node2 Arch=x86_64 State=DOWN*+NOT_RESPONDING ThreadsPerCore=1 Version=24.11.5
+"""
+QUEUE = "12_3 alice RUNNING 0\n13 deploy-validate PENDING 0\n14 bob PENDING 2\n"
+
+
+@pytest.fixture
+def says(monkeypatch: pytest.MonkeyPatch) -> dict[str, tuple[str, bool]]:
+    """By the command's name what it prints, and whether it succeeds."""
+    answers: dict[str, tuple[str, bool]] = {}
+
+    def run(*command: str) -> tuple[str, bool]:
+        return answers.get(" ".join(command[:2])) or answers.get(command[0], ("", False))
+
+    monkeypatch.setattr(slurm_look, "_run", run)
+    return answers
+
+
+def test_daemons_and_nodes_at_a_gate(says: dict[str, tuple[str, bool]]) -> None:
+    says["scontrol ping"] = ("Slurmctld(primary) at ctl1 is UP\n", True)
+    says["scontrol"] = (NODES, True)
+    says["sacctmgr"] = ("sacctmgr: error: Connection refused", False)
+    said = slurm_look.gate()
+    assert said["slurmctld"] == ""
+    assert "Connection refused" in said["slurmdbd"]
+    assert said["nodes"]["node1"] == {
+        "states": ["MIXED", "DRAIN"],
+        "answers": True,
+        "version": "26.05.5",
+        "reason": "deploy: x",
+    }
+    assert said["nodes"]["node2"]["answers"] is False
+
+
+def test_jobs_of_users_are_told_one_by_one(says: dict[str, tuple[str, bool]]) -> None:
+    says["squeue"] = (QUEUE, True)
+    assert slurm_look.jobs("deploy-validate") == {"jobs": {"12_3": ["RUNNING", 0], "14": ["PENDING", 2]}}
+
+
+def test_rows_are_counted_by_job(says: dict[str, tuple[str, bool]]) -> None:
+    says["sacct"] = ("7|CANCELLED by 0\n8|REQUEUED\n8|COMPLETED\n", True)
+    assert slurm_look.ended(["7", "8", "9"]) == {"7": ["CANCELLED"], "8": ["REQUEUED", "COMPLETED"], "9": []}
+
+
+def test_packages_and_what_dpkg_left_half_done(says: dict[str, tuple[str, bool]]) -> None:
+    says["dpkg-query"] = ("slurm-client ii  26.05.5-1\nslurmd iU  26.05.5-1\nsackd un  \n", True)
+    said = slurm_look.look()
+    assert said["packages"] == {"slurm-client": "26.05.5-1"}
+    assert said["broken"] == ["slurmd"]
