@@ -1,4 +1,4 @@
-"""What ``deploy update`` does: the distribution's updates over all hosts, nodes in batches, controllers last."""
+"""What ``deploy update`` does: the distribution's updates, nodes in batches, controllers last."""
 
 import re
 import time
@@ -137,9 +137,8 @@ class _Hosts:
 
     def look(self, names: Iterable[str]) -> tuple[Pending, ...]:
         """What waits on hosts, by the lists of packages that they have."""
-        answers = self._ask({name: ("look", {"held": self._held(name)}) for name in names})
+        answers = self._ask({name: ("look", {}) for name in names})
         trouble = {name: said.why for name, said in answers.items() if isinstance(said, Unanswered)}
-        trouble |= {n: it["trouble"] for n, it in answers.items() if n not in trouble and it["trouble"]}
         if trouble:
             raise self._refused(trouble)
         return tuple(_pending(name, answer) for name, answer in answers.items())
@@ -205,7 +204,7 @@ class _Hosts:
             raise DeployError(finding, exit_code=ExitCode.FAILED)
 
     def _silent_controller(self, name: str) -> dict[str, str]:
-        """slurmctld may take a while to read its state."""
+        """A slurmctld may take a while to read its state."""
         trouble = "Slurm does not answer"
         for _ in range(_MOST_SILENCES):
             try:

@@ -1,7 +1,7 @@
-"""What deploy runs on a host for the distribution's updates: which wait, their installation, what is stale after.
+"""What deploy runs on a host for the distribution's updates: what waits, its installation, what is stale.
 
-Sent as text over ssh and run as root, with the standard library of Python 3.9 alone. What takes long runs as a
-unit of systemd's, which a connection that ends does not end, and which a second call finds at work.
+Sent as text over ssh and run as root, with the standard library of Python 3.9 alone. What takes long runs as
+a unit of systemd's, which a connection that ends does not end, and which a second call finds at work.
 """
 
 from __future__ import annotations
@@ -27,10 +27,19 @@ WANTED_REBOOT = Path("/run/reboot-required")
 _SECONDS = 50
 _WAITS_FOR_APT = 600
 # Inst openssl [3.0.17-1~deb12u2] (3.0.18-1~deb12u1 Debian-Security:12/oldstable-security [amd64])
-_INSTALLED = re.compile(r"Inst (?P<name>\S+) (?:\[(?P<old>[^\]]+)\] )?\((?P<new>\S+) (?P<source>[^\[)]*)")
-_INSTALL = 'dpkg --force-confdef --force-confold --configure -a && exec "$@"'
+_TO_INSTALL = re.compile(r"Inst (?P<name>\S+) (?:\[(?P<old>[^\]]+)\] )?\((?P<new>\S+) (?P<source>[^\[)]*)")
+# apt takes its time to read the lists of packages, so what waits is asked behind their arrival.
+_REFRESH = (
+    '"$@" update && "$@" --simulate --with-new-pkgs upgrade > waiting && '
+    f'"$@" -o Dir::Etc::Preferences={PREFERENCES} --simulate --with-new-pkgs upgrade > of_all'
+)
+# What an interrupted dpkg left comes first; apt-get would refuse it.
+_INSTALL = (
+    "rm -f waiting of_all; dpkg --force-confdef --force-confold --configure -a && "
+    '"$@" --with-new-pkgs upgrade'
+)
 _CONFIGURATION = ("-o", "Dpkg::Options::=--force-confdef", "-o", "Dpkg::Options::=--force-confold")
-# Programs and libraries; what else is deleted while it is mapped (memory files, data of jobs) is nobody's update.
+# Programs and libraries; what else is deleted while it is mapped (memory, data of jobs) is nobody's update.
 _OF_PACKAGES = re.compile(r"/(usr|lib|lib64|bin|sbin|opt)/")
 _UNIT_OF_PROCESS = re.compile(r"/([^/]+\.(?:service|scope))(?:/|$)")
 # What cannot be restarted under those who use it. Jobs and logins keep what they began with to their end.
@@ -66,40 +75,33 @@ def _environment() -> dict[str, str]:
     }
 
 
-def _apt(held: str, *words: str) -> list[str]:
-    """apt-get, which leaves packages as they are whose names the pattern ``held`` begins."""
-    PLACE.mkdir(mode=0o700, exist_ok=True)
-    others = PREFERENCES.read_text(encoding="utf-8") + "\n" if PREFERENCES.exists() else ""
-    file = PLACE / "preferences"
-    file.write_text(f"{others}Package: /{held}/\nPin: version *\nPin-Priority: -1\n", encoding="utf-8")
-    file.chmod(0o644)  # apt reads it as its own user, too
-    PLACE.chmod(0o755)
-    return [
-        *("apt-get", "-o", f"Dir::Etc::Preferences={file}", "-o", f"DPkg::Lock::Timeout={_WAITS_FOR_APT}"),
-        *(*_CONFIGURATION, "--yes", "--quiet", "--no-install-recommends", *words),
-    ]
-
-
 def start(action: str, held: str) -> dict[str, Any]:
-    """Starts ``refresh`` (the lists of packages) or ``install`` (what waits), unless one is at work; its state."""
+    """Starts ``refresh`` (the lists of packages) or ``install``, unless one is at work; gives its state.
+
+    Packages whose names match ``held`` (a regular expression of POSIX's) stay as they are.
+    """
     if state()["runs"]:
         return state()
     finish()
-    command = _apt(held, "update")
-    if action == "install":
-        # What an interrupted dpkg left comes first; apt-get would refuse it.
-        command = ["sh", "-c", _INSTALL, "sh", *_apt(held, "--with-new-pkgs", "upgrade")]
+    PLACE.mkdir(exist_ok=True)
+    others = PREFERENCES.read_text(encoding="utf-8") + "\n" if PREFERENCES.exists() else ""
+    file = PLACE / "preferences"
+    file.write_text(f"{others}Package: /{held}/\nPin: version *\nPin-Priority: -1\n", encoding="utf-8")
+    apt = (
+        *("apt-get", "-o", f"Dir::Etc::Preferences={file}", "-o", f"DPkg::Lock::Timeout={_WAITS_FOR_APT}"),
+        *(*_CONFIGURATION, "--yes", "--quiet", "--no-install-recommends"),
+    )
     said, succeeded = _run(
         *("systemd-run", "--quiet", f"--unit={UNIT}", "--property=RemainAfterExit=yes"),
-        *(f"--property=StandardOutput=truncate:{PLACE}/said", "--property=StandardError=inherit"),
+        *(f"--property=StandardOutput=truncate:{PLACE}/said", f"--property=WorkingDirectory={PLACE}"),
         *("--setenv=DEBIAN_FRONTEND=noninteractive", "--setenv=NEEDRESTART_SUSPEND=1", "--setenv=LC_ALL=C"),
-        *("--", *command),
+        *("--", "sh", "-c", _REFRESH if action == "refresh" else _INSTALL, "sh", *apt),
     )
     return state() if succeeded else {"runs": False, "trouble": said.strip()}
 
 
 def state() -> dict[str, Any]:
-    """Whether a unit of ours ``runs``; when it does not, its ``trouble``, which is empty where all went well."""
+    """Whether our unit ``runs``; when it does not, its ``trouble``, which is empty where all went well."""
     said = _run("systemctl", "show", UNIT, "--property=ActiveState,SubState,Result,ExecMainStatus")[0]
     shown = dict(line.partition("=")[::2] for line in said.splitlines())
     if shown.get("ActiveState") in {"activating", "deactivating"} or shown.get("SubState") == "running":
@@ -122,29 +124,33 @@ def finish() -> None:
     _run("systemctl", "reset-failed", UNIT)
 
 
-def look(held: str) -> dict[str, Any]:
-    """``updates`` that wait, those of ``held`` packages apart, and what is ``stale`` by now."""
-    broken = _run("dpkg", "--audit")[0].strip()
-    said, succeeded = _run(*_apt(held, "--simulate", "--with-new-pkgs", "upgrade"))
-    if not succeeded:
-        lines = [line for line in said.splitlines() if line.startswith("E: ")]
-        return {"trouble": "; ".join(lines[:2]) or "apt-get --simulate upgrade failed"}
-    everything = _run(*_apt("^$", "--simulate", "--with-new-pkgs", "upgrade"))[0]
-    updates = list(_waiting(said))
-    names = {update["name"] for update in updates}
+def look() -> dict[str, Any]:
+    """``updates`` that waited when the lists were fetched, if nothing was installed since; what is stale now.
+
+    ``held`` are updates of packages that stay as they are. ``unfinished``: an installation was cut off.
+    """
+    updates, everything = _waiting("waiting"), _waiting("of_all")
     return {
-        "trouble": "",
-        "unfinished": bool(broken),
+        "unfinished": bool(_run("dpkg", "--audit")[0].strip()),
         "updates": updates,
-        "held": [update for update in _waiting(everything) if update["name"] not in names],
+        "held": [update for update in everything if update not in updates],
         "stale": stale(),
     }
 
 
-def _waiting(said: str) -> Iterator[dict[str, Any]]:
-    for match in filter(None, map(_INSTALLED.match, said.splitlines())):
-        security = "security" in match["source"].lower()
-        yield {"name": match["name"], "old": match["old"] or "", "new": match["new"], "security": security}
+def _waiting(name: str) -> list[dict[str, Any]]:
+    """What a simulation of apt-get would install."""
+    file = PLACE / name
+    lines = file.read_text(encoding="utf-8", errors="replace").splitlines() if file.exists() else []
+    return [
+        {
+            "name": match["name"],
+            "old": match["old"] or "",
+            "new": match["new"],
+            "security": "security" in match["source"].lower(),
+        }
+        for match in filter(None, map(_TO_INSTALL.match, lines))
+    ]
 
 
 def stale() -> dict[str, Any]:
@@ -158,13 +164,13 @@ def stale() -> dict[str, Any]:
 
 def _with_old_files() -> Iterator[str]:
     """Processes, by number, with a program or library mapped that is deleted."""
-    for process in filter(str.isdigit, os.listdir(PROCESSES)):
+    for process in PROCESSES.iterdir():
         try:
-            with open(PROCESSES / process / "maps", encoding="utf-8", errors="replace") as file:
-                if any(_is_old(line) for line in file):
-                    yield process
+            with (process / "maps").open(encoding="utf-8", errors="replace") as file:
+                if process.name.isdigit() and any(map(_is_old, file)):
+                    yield process.name
         except OSError:
-            continue  # It has ended.
+            continue  # It has ended, or is none.
 
 
 def _is_old(line: str) -> bool:
@@ -181,7 +187,8 @@ def _unit(process: str) -> str:
         text = (PROCESSES / process / "cgroup").read_text(encoding="utf-8")
     except OSError:
         return ""
-    found = [unit for line in text.splitlines() for unit in _UNIT_OF_PROCESS.findall(line.split(":", 2)[-1])]
+    groups = [line.split(":", 2)[-1] for line in text.splitlines()]
+    found = [unit for group in groups for unit in _UNIT_OF_PROCESS.findall(group)]
     return next((unit for unit in found if _OF_USERS.match(unit)), found[-1] if found else "")
 
 
@@ -202,7 +209,7 @@ def _is_newer(one: str, other: str) -> bool:
 
 
 def _asked_for() -> Iterator[str]:
-    """What packages ask for: /run/reboot-required and its list, as Debian's and Ubuntu's packages write them."""
+    """What packages ask for: /run/reboot-required and its list, as packages write them."""
     if WANTED_REBOOT.exists():
         listed = WANTED_REBOOT.with_name("reboot-required.pkgs")
         names = sorted(set(listed.read_text(encoding="utf-8").split())) if listed.exists() else []

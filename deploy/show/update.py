@@ -43,6 +43,7 @@ def as_json(waiting: Sequence[Pending]) -> list[Mapping[str, Any]]:
 
 def _packages(what: str, packages: Sequence[Package]) -> Iterator[str]:
     for package in packages[:_SHOWN]:
-        yield f"  {what}{package.name} {package.old or '(new)'} -> {package.new}{' (security)' * package.security}"
+        security = " (security)" if package.security else ""
+        yield f"  {what}{package.name} {package.old or '(new)'} -> {package.new}{security}"
     if len(packages) > _SHOWN:
         yield f"  {what}and {len(packages) - _SHOWN} more (--json names all)"
