@@ -7,7 +7,6 @@ from typing import Any
 
 from deploy.engine.drains import Ledger, Node
 from deploy.errors import DeployError, ExitCode, error, shown_path
-from deploy.run import on_node
 from deploy.run.ssh import Unanswered, ask
 from deploy.site.inventory import Host, Site
 from deploy.site.node_lists import fold
@@ -129,7 +128,7 @@ class Nodes:
 
     def _ask(self, verb: str, names: Collection[str]) -> dict[str, Any]:
         options = self.ledger.options
-        return ask({n: (verb, {}) for n in names}, self.site.hosts, options.login, options.forks, on_node)
+        return ask({n: (verb, {}) for n in names}, self.site.hosts, options.login, options.forks, "on_node")
 
 
 def _unregistered(node: Node, since: str | None) -> str:

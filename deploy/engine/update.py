@@ -15,7 +15,6 @@ from deploy.engine.fit import Nodes
 from deploy.engine.options import Options
 from deploy.engine.run import Run, opened
 from deploy.errors import DeployError, ExitCode, Finding, shown_path
-from deploy.run import updates
 from deploy.run.journal import state_directory
 from deploy.run.lock import site_lock
 from deploy.run.ssh import Unanswered, ask
@@ -253,7 +252,7 @@ class _Hosts:
 
     def _ask(self, questions: Mapping[str, tuple[str, Mapping[str, Any]]]) -> dict[str, Any]:
         options = self.run.options
-        return ask(questions, self.run.site.hosts, options.login, options.forks, updates)
+        return ask(questions, self.run.site.hosts, options.login, options.forks, "updates")
 
     def _refused(self, trouble: Mapping[str, str]) -> DeployError:
         hint = f"deploy check {shown_path(self.run.site.inventory)}; apt-get update   (there)"

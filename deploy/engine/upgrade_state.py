@@ -10,7 +10,6 @@ from deploy.engine.run import Run
 from deploy.errors import DeployError, ExitCode, Finding, error
 from deploy.judge.upgrade_route import is_of
 from deploy.plan.validation_vars import validation_user
-from deploy.run import slurm_look
 from deploy.run.ssh import Unanswered, ask
 from deploy.site.hardware import Contract, read_contract
 from deploy.site.inventory import Host
@@ -102,7 +101,7 @@ class State:
             self.run.site.hosts,
             self.run.options.login,
             self.run.options.forks,
-            slurm_look,
+            "slurm_look",
         )
         silent = [
             Finding(name, "host-silent", f"it does not answer: {answer.why}", self.run.command("check"))
@@ -120,7 +119,7 @@ class State:
         """
         controller = self.run.site.controller.name
         asked = {controller: (verb, arguments)}
-        answer = ask(asked, self.run.site.hosts, self.run.options.login, source=slurm_look)[controller]
+        answer = ask(asked, self.run.site.hosts, self.run.options.login, source="slurm_look")[controller]
         if isinstance(answer, Unanswered):
             raise error(
                 "controller-silent",

@@ -61,11 +61,12 @@ def work_of(run: Run, machines: Machines, asked: Future[Looked], tell: Callable[
     done = {name: state.converged for name, state in states.items()}
     changed = [name for name, state in states.items() if state.drift]
     plan = build_plan(run.site, contract, limit=run.limit, converged=done, changed=changed)
+    looked = asked.result()
     kept = _kept(run, looked, tell)
     repairs = {name: {**said, **kept.get(name, {})} for name, said in _repairs(run, contract, states).items()}
     generated = run.place / "generated.json"
     write_inventory(generated, run.site, plan, contract, repairs)
-    return Work(plan, contract, generated, repairs, states, asked.result())
+    return Work(plan, contract, generated, repairs, states, looked)
 
 
 def _repairs(run: Run, contract: Contract, states: Mapping[str, HostState]) -> dict[str, dict[str, Any]]:

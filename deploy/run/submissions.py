@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
-from deploy.run import submission_stream
 from deploy.run.ssh import Login, NotByPlainSshError, command, program
 from deploy.site.inventory import Host
 
@@ -86,7 +85,7 @@ def submissions(host: Host, login: Login, user: str | None) -> Iterator[Submissi
     )
     with process:
         assert process.stdin  # noqa: S101 - for mypy
-        text = program("stream", {"user": user}, submission_stream)
+        text = program("stream", {"user": user}, "submission_stream")
         with suppress(BrokenPipeError):
             process.stdin.write(text.encode("unicode_escape").decode() + "\n")
             process.stdin.flush()
