@@ -170,7 +170,7 @@ class Walk:
             host.name for host in self.run.site.controllers
         }
         most = Share(1)
-        while left := [name for name in self.state.left if name in names]:
+        while left := [name for name in self.state.left if name in names and name not in self.done]:
             partitions: dict[str, set[str]] = {}
             out = set()
             for node in self.state.ledger.nodes():
@@ -235,11 +235,22 @@ class Walk:
         return {}
 
     def _check(self, nodes: tuple[str, ...]) -> Bad:
-        return self._waited(lambda: self.state.troubles(nodes, is_new=True)) if nodes else {}
+        bad = self._waited(lambda: self.state.troubles(nodes, is_new=True)) if nodes else {}
+        for where, why in bad.items():
+            if where not in nodes:
+                raise error(
+                    "upgrade-gate",
+                    why,
+                    where=where,
+                    hint=self.run.command("status"),
+                    exit_code=ExitCode.FAILED,
+                )
+        return bad
 
     def logins(self) -> None:
         """Whatever is left: login nodes, and hosts with the commands alone."""
-        names = self.state.left
+        nodes = {host.name for host in self.run.site.nodes}
+        names = [name for name in self.state.left if name not in nodes]
         if names:
             self.run.say(f"login nodes {fold(names)}")
             self.forget(names)

@@ -46,7 +46,8 @@ author: [the maintainers of this project]
 
 RETURN = r"""
 packages:
-  description: The installed packages of another release, and the wanted ones that are missing.
+  description: >-
+    What brings the wanted release, each as C(name=version): packages of another one, and missing ones.
   type: list
   returned: always
 deploy_answer:
@@ -186,7 +187,8 @@ def main() -> None:
         stage.unpack(come, Path(module.params["directory"]))
     others = [name for name in others if name in come]
     version = next((come[name] for name in others if is_of(come[name], module.params["version"])), "")
-    module.exit_json(changed=False, packages=others, deploy_answer={"packages": others, "version": version})
+    wanted = [f"{name}={come[name]}" for name in others]
+    module.exit_json(changed=False, packages=wanted, deploy_answer={"packages": wanted, "version": version})
 
 
 if __name__ == "__main__":
