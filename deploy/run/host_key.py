@@ -3,12 +3,12 @@
 import base64
 import hashlib
 import subprocess
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from deploy.durable import replace_file
+from deploy.place import private_place
 from deploy.run.ssh import Unanswered
 
 _SECONDS = 30
@@ -45,9 +45,9 @@ class Known:
 def offered(command: Sequence[str]) -> tuple[HostKey, ...] | Unanswered:
     """The keys that a machine offers to ``ssh.command``; nobody logs in for that."""
     keys, why = [], "it offers no host key"
-    with tempfile.TemporaryDirectory() as place:
+    with private_place() as place:
         for algorithms in _ALGORITHMS:
-            file = Path(place) / algorithms
+            file = place / algorithms
             options = {
                 "UserKnownHostsFile": str(file),
                 "GlobalKnownHostsFile": "/dev/null",
