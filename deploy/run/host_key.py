@@ -12,8 +12,9 @@ from deploy.place import private_place
 from deploy.run.ssh import Unanswered
 
 _SECONDS = 30
+_ELLIPTIC = ("ssh-ed25519", "ecdsa-sha2-nistp256")
 # One at a time: a machine shows the key that both sides like best, and the admin may have read another.
-_ALGORITHMS = ("ssh-ed25519", "ecdsa-sha2-nistp256", "rsa-sha2-512,rsa-sha2-256")
+_ALGORITHMS = (*_ELLIPTIC, "rsa-sha2-512,rsa-sha2-256")
 _SSH_PORT = "22"
 _COMMAND = "-T"
 """The first option of ``ssh.command``, behind the executable. Of options the first one counts."""
