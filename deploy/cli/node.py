@@ -203,7 +203,7 @@ def replace(
     options = _options(user, private_key, extra, vault_password_file)
     asked = Asked(reason, _way(within, force, yes, when_idle), fingerprint, confirm_host_key, ask_to_go_on)
     came = replace_node(inventory, node, asked, options, display=choose_display(output, options), say=say)
-    typer.echo("\n".join(back_lines([came], "replaced")))
+    typer.echo("\n".join(back_lines([came], "replaced")), err=output is Output.JSONL)
 
 
 @node_app.command()

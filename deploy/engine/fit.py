@@ -110,7 +110,7 @@ class Nodes:
         for name in names:
             if name not in nodes:
                 raise error(
-                    "node-not-in-inventory",
+                    "no-such-node",
                     "the inventory has no such compute node, so nothing was begun",
                     where=name,
                     hint=f"deploy node list {shown_path(self.site.inventory)}",

@@ -3,17 +3,18 @@
 import base64
 import hashlib
 import subprocess
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from deploy.durable import replace_file
+from deploy.place import private_place
 from deploy.run.ssh import Unanswered
 
 _SECONDS = 30
+_ELLIPTIC = ("ssh-ed25519", "ecdsa-sha2-nistp256")
 # One at a time: a machine shows the key that both sides like best, and the admin may have read another.
-_ALGORITHMS = ("ssh-ed25519", "ecdsa-sha2-nistp256", "rsa-sha2-512,rsa-sha2-256")
+_ALGORITHMS = (*_ELLIPTIC, "rsa-sha2-512,rsa-sha2-256")
 _SSH_PORT = "22"
 _COMMAND = "-T"
 """The first option of ``ssh.command``, behind the executable. Of options the first one counts."""
@@ -45,9 +46,9 @@ class Known:
 def offered(command: Sequence[str]) -> tuple[HostKey, ...] | Unanswered:
     """The keys that a machine offers to ``ssh.command``; nobody logs in for that."""
     keys, why = [], "it offers no host key"
-    with tempfile.TemporaryDirectory() as place:
+    with private_place() as place:
         for algorithms in _ALGORITHMS:
-            file = Path(place) / algorithms
+            file = place / algorithms
             options = {
                 "UserKnownHostsFile": str(file),
                 "GlobalKnownHostsFile": "/dev/null",

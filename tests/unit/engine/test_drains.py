@@ -167,3 +167,89 @@ def test_why_nothing_was_drained_is_said(
     with pytest.raises(DeployError) as refused:
         drains.drain(inventory, "node9", "disk", Options(), way=Way(), say=print, waits=False)
     assert refused.value.findings[0].reference == reference
+
+
+@pytest.mark.parametrize(
+    "options",
+    [("--within", "2h", "--when-idle"), ("--within", "2h", "--force"), ("--yes",), ("--within", "soon")],
+)
+def test_ways_that_contradict_each_other_are_refused(
+    controller: Controller, inventory: Path, options: tuple[str, ...]
+) -> None:
+    words = ["drain", str(inventory), "node1", "--reason", "disk", *options]
+    came = CliRunner().invoke(node_app, words)
+    assert isinstance(came.exception, DeployError)
+    assert (came.exception.findings[0].reference, controller.asked) == ("invalid-option", [])
+
+
+@pytest.mark.parametrize(("text", "expected"), [("90m", 5400), ("2h", 7200), ("1d", 86400)])
+def test_a_time_from_now(text: str, expected: int) -> None:
+    assert drains.seconds(text) == expected
+
+
+def _busy(reason: str = "") -> dict[str, Any]:
+    return {"nodes": {"node1": _node(reason)}, "planned": [], "jobs": [["17", "bob", "node1"]], "held": []}
+
+
+def test_jobs_are_named_before_they_are_lost_and_nothing_is_done_without_a_yes(
+    controller: Controller, inventory: Path
+) -> None:
+    controller.answers = [_busy()]
+    said: list[str] = []
+    way = Way(agrees=lambda: False)
+    with pytest.raises(DeployError) as refused:
+        drains.drain(inventory, "node1", "disk", Options(), way=way, say=said.append, waits=False)
+    assert (refused.value.findings[0].reference, refused.value.exit_code) == (
+        "would-lose-jobs",
+        ExitCode.CHANGES_PENDING,
+    )
+    assert said == ["would be requeued, or cancelled where that cannot be: 17 (bob)"]
+    assert [verb for verb, _ in controller.asked] == ["listed"]
+
+
+def test_jobs_that_may_be_lost_are_ended_by_number(controller: Controller, inventory: Path) -> None:
+    drained, ended = _busy("deploy: disk (alice)"), {"requeued": ["17"], "cancelled": []}
+    controller.answers = [_busy(), drained, ended, {**drained, "jobs": []}]
+    said: list[str] = []
+    way = Way(agrees=lambda: True)
+    (node,) = drains.drain(inventory, "node1", "disk", Options(), way=way, say=said.append, waits=False)
+    assert (node.jobs, said[-1]) == ((), "requeued: 17")
+    assert controller.asked[2] == ("end", {"names": ["node1"], "jobs": ["17"]})
+
+
+def _planned(left: int, jobs: list[list[str]]) -> dict[str, Any]:
+    plan = {"name": "deploy_1", "who": "alice", "why": "disk", "nodes": ["node1"], "start": 1, "left": left}
+    return {"nodes": {"node1": _node()}, "planned": [plan], "jobs": jobs, "held": []}
+
+
+@pytest.mark.parametrize(
+    ("way", "last"),
+    [
+        (Way(within=60), _planned(-1, [])),
+        (Way(is_when_idle=True), _planned(60, [])),
+    ],
+)
+def test_a_drain_takes_over_when_its_time_has_come_or_the_node_is_idle(
+    controller: Controller, inventory: Path, monkeypatch: pytest.MonkeyPatch, way: Way, last: dict[str, Any]
+) -> None:
+    monkeypatch.setattr(drains, "_POLL_SECONDS", 0)
+    jobs = [["17", "bob", "node1"]]
+    drained = {**_planned(0, []), "planned": [], "nodes": {"node1": _node("deploy: disk (alice)")}}
+    controller.answers = [_planned(60, jobs), _planned(60, jobs), last, drained]
+    drains.drain(inventory, "node1", "disk", Options(), way=way, say=print, waits=True)
+    assert [verb for verb, _ in controller.asked] == ["plan", "listed", "listed", "drain"]
+
+
+def test_a_reservation_that_somebody_released_drains_nothing(
+    controller: Controller, inventory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(drains, "_POLL_SECONDS", 0)
+    controller.answers = [_planned(60, []), {**_planned(60, []), "planned": []}]
+    with pytest.raises(DeployError, match="reservation-gone"):
+        drains.drain(inventory, "node1", "disk", Options(), way=Way(within=60), say=print, waits=True)
+
+
+def test_a_job_without_an_end_cannot_be_planned_around(controller: Controller, inventory: Path) -> None:
+    controller.answers = [{**_busy(), "endless": True}]
+    with pytest.raises(DeployError, match="job-without-end"):
+        drains.drain(inventory, "node1", "x", Options(), way=Way(is_when_idle=True), say=print, waits=False)

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from deploy.site.inventory import read_site
-from deploy.site.origin import host_origin
+from deploy.site.origin import host_lines, host_origin
 from tests.unit.site.sites import INVENTORY, write_site
 
 
@@ -58,3 +58,15 @@ def test_the_line_that_names_a_host(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert host_origin(write_site(tmp_path, text).resolve(), host).removeprefix(f"{tmp_path}/") == expected
+
+
+def test_every_line_that_names_a_host_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("hosts").mkdir()
+    Path("hosts/a.ini").write_text(
+        "[x]\nnode1 ansible_host=1\nnode10\n# node1\n[slurm-node]\nnode[01:02]\nnode[1:4]\n"
+    )
+    Path("hosts/b.yml").write_text('all:\n  hosts:\n    node1:\n      ansible_host: node1\n    "node2":\n')
+    lines = host_lines(Path("hosts").absolute(), "node1")
+    assert lines == ("hosts/a.ini:2", "hosts/a.ini:7 (in node[1:4])", "hosts/b.yml:3")
+    assert host_lines(Path("hosts").absolute(), "node2")[-1] == "hosts/b.yml:5"
