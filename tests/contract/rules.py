@@ -108,6 +108,20 @@ def variables_carry_the_role_name(role: Path) -> Iterator[str]:
             yield f"the variable {name} does not start with {private}"
 
 
+def defines_what_it_names(role: Path) -> Iterator[str]:
+    """A private variable that something reads comes from vars, a result, a fact or a loop of the role."""
+    private = re.compile(rf"\b__{role.name}_\w+")
+    known = {name for path in role.glob("vars/*.yml") for name in read_yaml(path) or {}}
+    for task in tasks(role):
+        known |= {task.words.get("register"), *(task.words.get("loop_control") or {}).values()}
+        known |= {*(task.words.get("ansible.builtin.set_fact") or {}), *(task.words.get("vars") or {})}
+    for path in _files(role, "tasks", "handlers", "templates", "vars", "defaults"):
+        text = path.read_text(encoding="utf-8")
+        known_here = known | set(re.findall(r"\{%-? set (\w+)", text))
+        for name in sorted(set(private.findall(text)) - known_here):
+            yield f"{path}: {name} comes from nowhere"
+
+
 def has_its_documents(role: Path) -> Iterator[str]:
     """A README that says something, and meta/main.yml."""
     readme = role / "README.md"
@@ -285,6 +299,7 @@ RULES: tuple[Rule, ...] = (
     defaults_have_their_type,
     options_are_described,
     variables_carry_the_role_name,
+    defines_what_it_names,
     has_its_documents,
     reads_nothing_of_other_hosts,
     explains_its_exceptions,

@@ -54,7 +54,7 @@ __broken_twice: {<<: *one, a: 2}
 - name: Starts a daemon as it comes
   ansible.builtin.apt:
     name: daemon
-  when: ansible_facts['distribution'] == 'Debian'
+  when: ansible_facts['distribution'] == 'Debian' or __broken_absent
   tags: [install]
 - name: Lies elsewhere
   ansible.builtin.template:
@@ -81,6 +81,7 @@ EXPECTED = {
     "defaults_have_their_type": {"broken_number"},
     "options_are_described": {"short_description", "broken_silent has no description", "no elements"},
     "variables_carry_the_role_name": {"foreign_name", "broken_private", "variable result"},
+    "defines_what_it_names": {"main.yml: __broken_absent comes from nowhere"},
     "has_its_documents": {"README.md", "galaxy_info"},
     "reads_nothing_of_other_hosts": {"reads other hosts'", "ansible_hostname"},
     "explains_its_exceptions": {"not ignored", "no comment"},
