@@ -14,7 +14,7 @@ from typing import Any
 from tests.bench import machine
 from tests.bench.campaign import Campaign, Sizes
 from tests.bench.commands import BenchError
-from tests.bench.figures import Measured, Part, by_part, seconds_of, table, table_against, table_without
+from tests.bench.figures import Measured, Part, by_part, seconds_of, tables
 
 _INTERRUPTED = 130
 _FIRST_DEPLOYMENT_NODES = 3
@@ -45,9 +45,7 @@ def main() -> int:
             return _INTERRUPTED
     figures = {measured: campaign.seconds[measured] for measured in Measured if measured in campaign.seconds}
     lines = [f"{name:<10}{text}" for name, text in description.items()]
-    tables = [table(figures)] * bool(figures) + [table_without(campaign.without)] * bool(campaign.without)
-    tables += [table_against(campaign.costs)] * bool(campaign.costs)
-    sys.stdout.write("\n".join([*lines, "", *tables, ""]))
+    sys.stdout.write("\n".join([*lines, "", *tables(figures, campaign.without, campaign.costs), ""]))
     if options.json:
         when = datetime.now(UTC).isoformat(timespec="seconds")
         parts: dict[str, Mapping[str, Any]] = dict(by_part(figures))

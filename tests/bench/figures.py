@@ -202,3 +202,10 @@ def seconds_of(by_version: Mapping[str, Sequence[Cost]]) -> dict[str, dict[str, 
         "clock": {name: [round(cost.seconds, 2) for cost in costs] for name, costs in by_version.items()},
         "CPU": {name: [round(cost.cpu, 2) for cost in costs] for name, costs in by_version.items()},
     }
+
+
+def tables(figures: Figures, without: Without, costs: Costs) -> list[str]:
+    """Of all that was measured, and of nothing else."""
+    found = [table(figures)] if figures else []
+    found += [table_without(without)] if without else []
+    return [*found, table_against(costs)] if costs else found

@@ -16,6 +16,7 @@ from tests.bench.figures import (
     table,
     table_against,
     table_without,
+    tables,
 )
 from tests.bench.rerun import changes_in_recap, in_turn
 
@@ -103,6 +104,12 @@ def test_a_version_is_slower_or_not_on_the_clock_and_of_cpu() -> None:
     ]
     assert cpu.split()[-6:] == ["0.70", "0.71", "1.014", "<=", "1.03", "met"]
     assert seconds_of(found[Compared.RERUN])["CPU"] == {THIS: [0.7, 0.72, 0.71], "23f6881": [0.7, 0.7]}
+
+
+def test_there_is_a_table_of_what_was_measured_alone() -> None:
+    costs = {Compared.RERUN: {name: [Finished(b"", 1.0, 1.0)] for name in (THIS, "23f6881")}}
+    assert tables({}, {}, costs) == [table_against(costs)]
+    assert tables(FIGURES, {}, {}) == [table(FIGURES)]
 
 
 def test_the_recap_of_ansible_playbook() -> None:
