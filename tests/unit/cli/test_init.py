@@ -105,5 +105,5 @@ def test_it_says_how_a_team_shares_the_secrets(tmp_path: Path, is_encrypted: boo
             ["sh", "-c", command], check=True, env=os.environ | {"PATH": f"{BIN}:{os.environ['PATH']}"}
         )
     assert (site / "secrets.yml").read_text().startswith("$ANSIBLE_VAULT;")
-    assert (site / ".gitignore").read_text().splitlines()[-1] == ".deploy/"
+    assert ".deploy/" in (site / ".gitignore").read_text().splitlines()
     assert "secrets.yml\n" not in (site / ".gitignore").read_text()
