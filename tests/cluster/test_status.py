@@ -179,7 +179,8 @@ def test_a_node_that_was_installed_anew_is_taken_by_its_fingerprint(cluster: Clu
     came = run(*DEPLOY, *words, "--fingerprint", fingerprint, "--output", "plain", seconds=900).stdout
     assert came.splitlines()[-1] == "replaced: node2"
     assert contract.read_text() == before
-    assert _states(cluster, "node2") == {"idle"}
+    # Slurm's controller asks a node again that comes back, and marks it until it has.
+    wait_until("node2 is idle", lambda: _states(cluster, "node2") == {"idle"}, seconds=120)
     assert cluster.as_user("srun --quiet -w node2 hostname").strip() == "node2"
     said = run(*DEPLOY, "node", "rename", str(cluster.inventory), "node2", "node9", expect=2).stderr
     assert "node-not-renamed" in said
