@@ -4,13 +4,13 @@ import re
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from deploy.engine.alone import alone
 from deploy.engine.batches import Bad, Share, Work, in_batches
-from deploy.engine.drains import Ledger, reason
+from deploy.engine.drains import Ledger
 from deploy.engine.fit import Nodes
 from deploy.engine.options import Options
 from deploy.engine.run import Run, opened
@@ -23,6 +23,7 @@ from deploy.site.node_lists import fold
 
 HELD = "bootstrap_attended_packages"
 """What jobs live on is replaced by its own verbs, not with the distribution's updates."""
+_WHY = "update of the distribution's packages"
 _POLL_SECONDS = 3.0
 _MOST_SILENCES = 20
 """How often in a row a host may leave a question unanswered while it installs."""
@@ -48,11 +49,13 @@ class Pending:
     units: tuple[str, ...]
     reboot: tuple[str, ...]
     unfinished: bool = False
+    is_halted: bool = False
+    """Whether an update that ended left the node drained."""
 
     @property
     def is_due(self) -> bool:
         """Whether there is anything to do."""
-        return bool(self.packages or self.units or self.reboot or self.unfinished)
+        return bool(self.packages or self.units or self.reboot or self.unfinished or self.is_halted)
 
 
 @dataclass(frozen=True)
@@ -89,12 +92,14 @@ def update(
     ):
         hosts = _Hosts(run, say)
         with _alone(run, say):
-            waiting = tuple(it for it in hosts.pending() if it.is_due)
+            slurm = {node.name: node for node in hosts.ledger.nodes()}
+            halted = {n for n, node in slurm.items() if any(it.why.startswith(_WHY) for it in node.drains)}
+            found = (replace(it, is_halted=it.host in halted) for it in hosts.pending())
+            waiting = tuple(it for it in found if it.is_due)
             if not waiting or not agrees(waiting):
                 return Updated((), {})
             due = [it.host for it in waiting]
-            known = {node.name for node in hosts.ledger.nodes()}
-            nodes = [host.name for host in run.site.nodes if host.name in due and host.name in known]
+            nodes = [host.name for host in run.site.nodes if host.name in due and host.name in slurm]
             hosts.nodes_in_batches(nodes, most)
             for name in _others(run.site, due, nodes):
                 hosts.one(name)
@@ -169,9 +174,8 @@ class _Hosts:
             bad = nodes.fit(batch, started)
             return bad | self._still(name for name in batch if name not in bad)
 
-        why = reason("update of the distribution's packages")
         again = f"deploy update {shown_path(self.run.site.inventory)}"
-        in_batches(self.ledger, names, most, Work("update", why, act, check, lambda _: again), self.say)
+        in_batches(self.ledger, names, most, Work("update", _WHY, act, check, lambda _: again), self.say)
 
     def install(self, names: Collection[str]) -> tuple[dict[str, str], list[str]]:
         """Installs what waits and restarts what is stale; the hosts that are bad, and those to reboot."""

@@ -14,13 +14,15 @@ def pending_lines(waiting: Sequence[Pending]) -> Iterator[str]:
     """What waits, hosts with the same together."""
     alike: dict[tuple[Any, ...], list[str]] = {}
     for it in waiting:
-        key = (it.packages, it.held, it.units, it.reboot, it.unfinished)
+        key = (it.packages, it.held, it.units, it.reboot, it.unfinished, it.is_halted)
         alike.setdefault(key, []).append(it.host)
-    for (packages, held, units, reboot, unfinished), hosts in alike.items():
+    for (packages, held, units, reboot, unfinished, is_halted), hosts in alike.items():
         security = sum(package.security for package in packages)
         said = f"{len(packages)} update{'s' * (len(packages) != 1)}" if packages else "up to date"
         yield f"{fold(hosts)}: {said}{f', {security} for security' if security else ''}"
         yield from _packages("", packages)
+        if is_halted:
+            yield "  drained by an update that did not come to its end; it goes on there"
         if unfinished:
             yield "  an installation was cut off, and is finished first"
         yield from _packages("stays as it is: ", held)

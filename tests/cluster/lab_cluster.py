@@ -103,6 +103,11 @@ class Cluster:
         result = run(*call, expect=expect, seconds=seconds)
         return result.stdout + result.stderr
 
+    def is_off(self, host: str) -> bool:
+        """Whether a container has ended, as it does where its machine reboots."""
+        said = run("podman", "inspect", "--format", "{{.State.Running}}", container_name(self.name, host))
+        return said.stdout.strip() == "false"
+
     def node_states(self) -> dict[str, str]:
         """Node name -> compact state, as `sinfo` says."""
         lines = self.on("ctl1", "sinfo", "--noheader", "--Node", "--format", "%N %t").splitlines()

@@ -1,6 +1,7 @@
 """Small packages in several versions, and a repository of them on a machine: updates a test can count on."""
 
 import hashlib
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -51,6 +52,7 @@ def remove(cluster: Cluster, host: str) -> None:
 
 def _built(place: Path, name: str, version: int, after: str = "") -> Path:
     tree = place / f"{name}_{version}"
+    shutil.rmtree(tree, ignore_errors=True)
     (tree / "DEBIAN").mkdir(parents=True, exist_ok=True)
     (tree / "DEBIAN/control").write_text(
         f"Package: {name}\nVersion: {version}\nArchitecture: all\nMaintainer: tests\nDescription: a test\n"

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from deploy import __version__
-from deploy.lab.state import container_name
 from deploy.run.journal import state_directory
 from deploy.run.lock import site_lock
 from tests.cluster.jobs import UNTIL_TOLD, job_state, submit, wait_for_job
@@ -146,7 +145,7 @@ def test_nodes_reboot_in_turn_and_stop_at_one_that_stays_away(cluster: Cluster) 
         cluster.as_user("touch stop")
         # A container that reboots has ended; its power is what brings it back.
         for node in ("node1", "node2"):
-            wait_until(f"{node} is off", partial(_is_off, cluster, node), seconds=120)
+            wait_until(f"{node} is off", partial(cluster.is_off, node), seconds=120)
             run(*DEPLOY, "lab", "start", "--name", cluster.name, node)
         said, _ = going.communicate(timeout=300)
     assert (going.returncode, said) == (0, "rebooted: node[1-2]\n")
@@ -155,7 +154,7 @@ def test_nodes_reboot_in_turn_and_stop_at_one_that_stays_away(cluster: Cluster) 
     said = run(*DEPLOY, *words, "-e", "reboot_timeout_minutes=0", expect=1).stderr
     assert "not begun, and as they were: node2 [batch-stopped]" in said
     assert "node1 stays drained: it" in said
-    wait_until("node1 is off", partial(_is_off, cluster, "node1"), seconds=120)
+    wait_until("node1 is off", partial(cluster.is_off, "node1"), seconds=120)
     run(*DEPLOY, "lab", "start", "--name", cluster.name, "node1")
     (held,) = (node for node in json.loads(_node(cluster, "list", "--json")) if node["drains"])
     assert (held["name"], held["drains"][0]["why"].startswith("reboot: kernel: it ")) == ("node1", True)
@@ -193,11 +192,6 @@ def _states(cluster: Cluster, node: str) -> set[str]:
 def _node(cluster: Cluster, verb: str, *words: str, expect: int = 0) -> str:
     """`deploy node`."""
     return run(*DEPLOY, "node", verb, str(cluster.inventory), *words, expect=expect).stdout
-
-
-def _is_off(cluster: Cluster, host: str) -> bool:
-    said = run("podman", "inspect", "--format", "{{.State.Running}}", container_name(cluster.name, host))
-    return said.stdout.strip() == "false"
 
 
 def test_a_controller_that_does_not_run_is_everybodys_trouble(cluster: Cluster) -> None:
