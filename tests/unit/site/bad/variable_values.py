@@ -276,7 +276,7 @@ SITES = (
     ),
     variables(
         "a way to root that Ansible has not",
-        "ansible_become_method: sodu\n",
-        "group_vars/all.yml:1: ansible_become_method is 'sodu', not one of sudo, su [invalid-value]",
+        "ansible_become_method: suddo\n",
+        "group_vars/all.yml:1: ansible_become_method is 'suddo', not one of sudo, su [invalid-value]",
     ),
 )
