@@ -18,6 +18,7 @@ LIFE = (
     "status",
     "drift",
     "jobs",
+    "update",
     "changes",
     "unreachable_hosts",
     "access",
