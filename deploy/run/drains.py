@@ -28,6 +28,12 @@ LEDGER = Path("/var/lib/deploy/drains.json")
 RESERVATIONS = "reservations.json"
 """Beside the ledger: by the name of a reservation who made it and why, which Slurm 22.05 has no place for."""
 _SECONDS = 15
+# A site's own form of times, in /etc/environment, is not for programs.
+_ENVIRONMENT = {
+    "LC_ALL": "C",
+    "SLURM_TIME_FORMAT": "standard",
+    "PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
+}
 _ON_A_NODE = "running,suspended,completing,configuring,stopped"
 # Whoever gave these reasons takes them back by himself: a reboot of deploy's, and node_health.
 _BY_ITSELF = re.compile(r"deploy: maintenance(?= : |$)|node_health: .*")
@@ -39,7 +45,7 @@ def _run(*command: str) -> tuple[str, bool]:
     try:
         done = subprocess.run(
             ("timeout", str(_SECONDS), *command),
-            env={**os.environ, "LC_ALL": "C", "PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"},
+            env={**os.environ, **_ENVIRONMENT},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

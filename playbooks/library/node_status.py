@@ -63,7 +63,7 @@ def ask(command: Sequence[str]) -> str:
     try:
         done = subprocess.run(
             command,
-            env={**os.environ, "LC_ALL": "C"},
+            env={**os.environ, "LC_ALL": "C", "SLURM_TIME_FORMAT": "standard"},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             encoding="utf-8",

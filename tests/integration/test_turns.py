@@ -37,7 +37,7 @@ cd {place}
 case "$*" in
 *State=DRAIN*) node=${{2#NodeName=}}; touch drained/$node; echo drain $node >> log ;;
 *State=RESUME*) node=${{2#NodeName=}}; rm drained/$node; echo resume $node >> log ;;
-*) if [ -e drained/$4 ]; then echo "NodeName=$4 State=IDLE+DRAIN Reason=deploy: maintenance [root@now]"
+*) if [ -e drained/$4 ]; then echo "NodeName=$4 State=IDLE+DRAIN Reason=deploy: maintenance [root@2026-11-25T03:00:00]"
    else echo "NodeName=$4 State=IDLE"; fi ;;
 esac
 """

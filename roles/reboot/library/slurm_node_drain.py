@@ -126,7 +126,7 @@ class Controller:
     def ask(self, *command: str) -> tuple[int, str]:
         """A command's exit code and output, within bounds of time."""
         code, out, err = self._module.run_command(
-            ["timeout", _SECONDS, *command], environ_update={"LC_ALL": "C"}
+            ["timeout", _SECONDS, *command], environ_update={"LC_ALL": "C", "SLURM_TIME_FORMAT": "standard"}
         )
         return code, str(out) + str(err)
 

@@ -56,6 +56,7 @@ def main(arguments: Sequence[str]) -> int:
     """Exit code 0 in any case when slurmd asks: with another one it would wait before it registers."""
     os.environ["PATH"] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
     os.environ["LC_ALL"] = "C"
+    os.environ["SLURM_TIME_FORMAT"] = "standard"
     settings = json.loads(SETTINGS.read_text(encoding="utf-8"))
     checks = Checks(settings)
     if arguments == ["--show"]:
