@@ -34,10 +34,11 @@ CHANGE = """
 """
 SCONTROL = """#!/bin/sh
 cd {place}
+by='[root@2026-11-25T03:00:00]'
 case "$*" in
 *State=DRAIN*) node=${{2#NodeName=}}; touch drained/$node; echo drain $node >> log ;;
 *State=RESUME*) node=${{2#NodeName=}}; rm drained/$node; echo resume $node >> log ;;
-*) if [ -e drained/$4 ]; then echo "NodeName=$4 State=IDLE+DRAIN Reason=deploy: maintenance [root@2026-11-25T03:00:00]"
+*) if [ -e drained/$4 ]; then echo "NodeName=$4 State=IDLE+DRAIN Reason=deploy: maintenance $by"
    else echo "NodeName=$4 State=IDLE"; fi ;;
 esac
 """
