@@ -1,0 +1,156 @@
+"""The order of an update, and where it ends."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deploy.engine import update as module
+from deploy.engine.batches import Share
+from deploy.engine.batches import Work as BatchWork
+from deploy.engine.drains import Drain, Ledger, Node
+from deploy.engine.options import Options
+from deploy.errors import DeployError, ExitCode
+from deploy.run.ssh import Unanswered
+from tests.unit.site.sites import write_site
+
+SITE = (
+    "[slurm-master]\nctl1 ansible_host=10.0.0.1\n[slurm-login]\nlogin1 ansible_host=10.0.0.4\n"
+    "[slurm-node]\nnode1 ansible_host=10.0.0.2\nnode2 ansible_host=10.0.0.3\n"
+)
+OPENSSL = {"name": "openssl", "old": "1", "new": "2", "security": True}
+
+
+class Machines:
+    """Hosts on which things wait, and which remember what was done there, in turn."""
+
+    def __init__(self) -> None:
+        self.waiting: dict[str, list[dict[str, Any]]] = {}
+        self.units: dict[str, list[str]] = {}
+        self.trouble: dict[str, str] = {}
+        self.silent: set[str] = set()
+        self.drains: dict[str, str] = {}
+        self.done: list[str] = []
+        self.held: set[str] = set()
+
+    def ask(self, questions: Mapping[str, Any], *_: object, **__: object) -> dict[str, Any]:
+        return {
+            name: Unanswered("timed out") if name in self.silent else getattr(self, f"_{verb}")(name, **given)
+            for name, (verb, given) in questions.items()
+        }
+
+    def _start(self, name: str, action: str, held: str) -> dict[str, Any]:
+        self.held.add(held)
+        if action == "install":
+            self.done.append(f"install {name}")
+            self.waiting.pop(name, None)
+        return {
+            "runs": action == "refresh",
+            "trouble": self.trouble.get(name, "") if action == "install" else "",
+        }
+
+    def _state(self, _: str) -> dict[str, Any]:
+        return {"runs": False, "trouble": ""}
+
+    def _finish(self, _: str) -> None:
+        return None
+
+    def _look(self, name: str) -> dict[str, Any]:
+        updates = self.waiting.get(name, [])
+        units = self.units.get(name, []) if not updates else []
+        return {"unfinished": False, "updates": updates, "held": [], "stale": {"units": units, "reboot": []}}
+
+    def _restart(self, name: str, units: tuple[str, ...]) -> dict[str, str]:
+        self.done.append(f"restart {','.join(units)} {name}")
+        del self.units[name]
+        return {}
+
+    def nodes(self) -> tuple[Node, ...]:
+        return tuple(Node(name, ("IDLE",), "", "", self._drains(name), ()) for name in ("node1", "node2"))
+
+    def _drains(self, name: str) -> tuple[Drain, ...]:
+        why = self.drains.get(name)
+        return (Drain(name, "root", why, 0, why),) if why else ()
+
+
+@contextmanager
+def nobody_else(*_: object, **__: object) -> Iterator[float]:
+    yield 0.0
+
+
+@pytest.fixture
+def machines(monkeypatch: pytest.MonkeyPatch) -> Machines:
+    made = Machines()
+    monkeypatch.setattr(module, "ask", made.ask)
+    monkeypatch.setattr(module, "alone", nobody_else)
+    monkeypatch.setattr(module, "_POLL_SECONDS", 0)
+    monkeypatch.setattr(Ledger, "nodes", lambda *_: made.nodes())
+
+    def in_batches(
+        _: Ledger, names: list[str], most: Share, work: BatchWork, __: Callable[[str], None]
+    ) -> None:
+        assert (str(most), work.what) == ("1", "update")
+        for name in names:
+            made.done.append(f"batch {name}")
+
+    monkeypatch.setattr(module, "in_batches", in_batches)
+    return made
+
+
+def updated(tmp_path: Path, *, agrees: bool = True) -> module.Updated:
+    inventory = write_site(tmp_path, SITE)
+    return module.update(inventory, Options(), lambda _: agrees, most=Share(1), say=print)
+
+
+def test_nodes_come_first_and_controllers_last(machines: Machines, tmp_path: Path) -> None:
+    machines.waiting = {name: [OPENSSL] for name in ("ctl1", "login1", "node1", "node2")}
+    machines.units = {"login1": ["chrony.service", "ssh.service"]}
+    came = updated(tmp_path)
+    assert machines.done == [
+        *("batch node1", "batch node2", "install login1"),
+        *("restart chrony.service,ssh.service login1", "install ctl1"),
+    ]
+    assert came.hosts == ("ctl1", "login1", "node1", "node2")
+    (held,) = machines.held
+    assert held.startswith("^(slurm|")
+    assert "|nvidia|" in held
+
+
+def test_where_nothing_waits_nothing_is_done(machines: Machines, tmp_path: Path) -> None:
+    assert (updated(tmp_path).hosts, machines.done) == ((), [])
+
+
+def test_nothing_is_done_without_consent(machines: Machines, tmp_path: Path) -> None:
+    machines.waiting = {"ctl1": [OPENSSL]}
+    assert (updated(tmp_path, agrees=False).hosts, machines.done) == ((), [])
+
+
+def test_a_node_that_an_update_left_drained_is_taken_up_again(machines: Machines, tmp_path: Path) -> None:
+    machines.drains = {"node2": "update of the distribution's packages: it does not answer"}
+    assert updated(tmp_path).hosts == ("node2",)
+    assert machines.done == ["batch node2"]
+
+
+def test_a_host_that_cannot_say_what_waits_ends_it_before_it_began(
+    machines: Machines, tmp_path: Path
+) -> None:
+    machines.waiting, machines.silent = {"ctl1": [OPENSSL]}, {"login1"}
+    with pytest.raises(DeployError) as problem:
+        updated(tmp_path)
+    assert problem.value.exit_code is ExitCode.UNREACHABLE
+    (finding,) = problem.value.findings
+    assert (finding.where, finding.reference) == ("login1", "host-not-updated")
+    assert machines.done == []
+
+
+def test_the_first_bad_host_ends_it(machines: Machines, tmp_path: Path) -> None:
+    machines.waiting = {name: [OPENSSL] for name in ("ctl1", "login1")}
+    machines.trouble = {"login1": "dpkg: error processing package openssl"}
+    with pytest.raises(DeployError) as problem:
+        updated(tmp_path)
+    (finding,) = problem.value.findings
+    assert (finding.where, finding.reference) == ("login1", "update-stopped")
+    assert "dpkg: error" in finding.message
+    assert machines.done == ["install login1"]
