@@ -168,7 +168,8 @@ def test_a_node_that_was_installed_anew_is_taken_by_its_fingerprint(cluster: Clu
     contract.write_text(re.sub(r"(node2: .*tmp_disk_mb: )\d+", r"\g<1>1", before))
     assert contract.read_text() != before
     key = "/etc/ssh/ssh_host_ed25519_key"
-    new = f"rm {key}*; ssh-keygen -q -t ed25519 -N '' -f {key}; systemctl restart ssh"
+    known = (cluster.directory / ".lab/known_hosts").read_text()
+    new = f"mkdir /root/kept; mv {key}* /root/kept; ssh-keygen -q -t ed25519 -N '' -f {key}; systemctl restart ssh"
     cluster.on("node2", "sh", "-c", f"{new}; rm -r /var/lib/deploy /etc/munge/munge.key")
     words = ("node", "replace", str(cluster.inventory), "node2")
     said = run(*DEPLOY, *words, "--fingerprint", f"SHA256:{'A' * 43}", expect=1).stderr
@@ -183,6 +184,9 @@ def test_a_node_that_was_installed_anew_is_taken_by_its_fingerprint(cluster: Clu
     assert cluster.as_user("srun --quiet -w node2 hostname").strip() == "node2"
     said = run(*DEPLOY, "node", "rename", str(cluster.inventory), "node2", "node9", expect=2).stderr
     assert "node-not-renamed" in said
+    # `deploy lab up` knows its machines by the keys that it gave them.
+    cluster.on("node2", "sh", "-c", "mv /root/kept/* /etc/ssh; rmdir /root/kept; systemctl restart ssh")
+    (cluster.directory / ".lab/known_hosts").write_text(known)
 
 
 def _states(cluster: Cluster, node: str) -> set[str]:
