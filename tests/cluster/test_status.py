@@ -169,7 +169,8 @@ def test_a_node_that_was_installed_anew_is_taken_by_its_fingerprint(cluster: Clu
     assert contract.read_text() != before
     key = "/etc/ssh/ssh_host_ed25519_key"
     known = (cluster.directory / ".lab/known_hosts").read_text()
-    new = f"mkdir /root/kept; mv {key}* /root/kept; ssh-keygen -q -t ed25519 -N '' -f {key}; systemctl restart ssh"
+    new = f"mkdir /root/kept; mv {key}* /root/kept; ssh-keygen -q -t ed25519 -N '' -f {key}"
+    new += "; systemctl restart ssh"
     cluster.on("node2", "sh", "-c", f"{new}; rm -r /var/lib/deploy /etc/munge/munge.key")
     words = ("node", "replace", str(cluster.inventory), "node2")
     said = run(*DEPLOY, *words, "--fingerprint", f"SHA256:{'A' * 43}", expect=1).stderr
