@@ -25,6 +25,10 @@ class On(Protocol):
     ) -> CompletedProcess[str]: ...
 
 
+ASK = ("curl", "--silent", "--fail", "--retry", "60", "--retry-all-errors", "--retry-delay", "1")
+"""Asks a page until it answers: what was just started reads its data first."""
+
+
 class Converge(Protocol):
     """``converge(only="trixie", tags="configure", size=3)`` plays it there again with another size."""
 

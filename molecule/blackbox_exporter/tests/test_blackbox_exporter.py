@@ -2,7 +2,7 @@
 
 import pytest
 
-from molecule.conftest import MACHINES, Converge, On
+from molecule.conftest import ASK, MACHINES, Converge, On
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from molecule.conftest import MACHINES, Converge, On
 )
 def test_what_it_finds(on: On, machine: str, module: str, target: str, expected: str) -> None:
     address = f"http://127.0.0.1:9115/probe?module={module}&target={target}"
-    text = on(machine, "curl", "--silent", "--fail", address).stdout
+    text = on(machine, *ASK, address).stdout
     assert f"\nprobe_success {expected}\n" in text
 
 

@@ -1,10 +1,10 @@
 """The exporter reports the database, may see nothing else of it, and nobody else gets in by its account."""
 
-from molecule.conftest import On
+from molecule.conftest import ASK, On
 
 
 def test_it_tells_of_the_database(on: On, machine: str) -> None:
-    text = on(machine, "curl", "--silent", "--fail", "http://127.0.0.1:9104/metrics").stdout
+    text = on(machine, *ASK, "http://127.0.0.1:9104/metrics").stdout
     assert "\nmysql_up 1\n" in text
     assert "\nmysql_global_status_threads_connected " in text
 

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from molecule.conftest import MACHINES, Converge, On
+from molecule.conftest import ASK, MACHINES, Converge, On
 
 PASSWORD = "a-word-of-this-scenario"  # noqa: S105 - of machines that live for a minute
 PAGE = "http://127.0.0.1:9090"
 
 
 def ask(on: On, machine: str, path: str) -> Any:  # noqa: ANN401 - whatever the page answers
-    """What its programming interface answers."""
-    words = ("curl", "--silent", "--fail", "--config", "-", f"{PAGE}/api/v1/{path}")
+    """What its programming interface answers, when it does: it reads its data first."""
+    words = (*ASK, "--config", "-", f"{PAGE}/api/v1/{path}")
     return json.loads(on(machine, *words, data=f'user = "watcher:{PASSWORD}"').stdout)["data"]
 
 

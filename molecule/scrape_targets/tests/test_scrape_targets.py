@@ -5,7 +5,7 @@ import json
 import time
 from collections.abc import Callable
 
-from molecule.conftest import MACHINES, Converge, On
+from molecule.conftest import ASK, MACHINES, Converge, On
 
 JOBS = {
     "prometheus": [{"targets": ["127.0.0.1:9090"], "labels": {"instance": "ctl1"}}],
@@ -16,7 +16,7 @@ JOBS = {
 def targets(on: On, machine: str) -> dict[tuple[str, str], str]:
     """Job and instance of every target -> whether it answers."""
     address = "http://127.0.0.1:9090/api/v1/targets?state=active"
-    found = json.loads(on(machine, "curl", "--silent", "--fail", address).stdout)["data"]["activeTargets"]
+    found = json.loads(on(machine, *ASK, address).stdout)["data"]["activeTargets"]
     return {(entry["labels"]["job"], entry["labels"]["instance"]): entry["health"] for entry in found}
 
 
