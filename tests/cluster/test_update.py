@@ -70,7 +70,9 @@ def test_updates_come_in_batches_under_load(cluster: Cluster, place: Path) -> No
         wait_until(f"job {job} is done", partial(ended, cluster, job), 60)
     wait_until("all nodes are idle", lambda: {*cluster.node_states().values()} == {"idle"}, 120)
     assert "up to date" in update(cluster, "--check")
-    assert {host: it["record"]["drift"] for host, it in cluster.status().items()} == {host: [] for host in HOSTS}
+    assert {host: it["record"]["drift"] for host, it in cluster.status().items()} == {
+        host: [] for host in HOSTS
+    }
 
 
 def test_a_node_that_does_not_come_through_stops_it(cluster: Cluster, place: Path) -> None:
