@@ -29,23 +29,25 @@ class Nodes:
         """Whose nodes they are."""
         return self.ledger.site
 
-    def boots(self, names: Collection[str]) -> dict[str, str | Unanswered]:
-        """Which boot of each node it is."""
-        return self._ask("boot", names)
-
     def reboot(self, names: Collection[str]) -> dict[str, str]:
-        """Has nodes reboot; gives the nodes whose systemd refused, with what it says.
+        """Reboots nodes, and waits until each has booted; gives those that did not, with why.
 
-        A connection that ends before its answer is what a reboot looks like.
+        One that does not answer beforehand stays as it is.
         """
-        answers = self._ask("reboot", names)
-        return {name: said for name, said in answers.items() if said and not isinstance(said, Unanswered)}
+        boots: dict[str, str | Unanswered] = self._ask("boot", names)
+        bad = {name: f"not rebooted: {it.why}" for name, it in boots.items() if isinstance(it, Unanswered)}
+        before = {name: it for name, it in boots.items() if not isinstance(it, Unanswered)}
+        for name, said in self._ask("reboot", before).items():
+            # A connection that ends before its answer is what a reboot looks like.
+            if said and not isinstance(said, Unanswered):
+                bad[name] = f"not rebooted: {said}"
+        return bad | self._booted({name: it for name, it in before.items() if name not in bad})
 
-    def booted(self, before: Mapping[str, str]) -> dict[str, str]:
+    def _booted(self, before: Mapping[str, str]) -> dict[str, str]:
         """Waits until each node is in another boot than ``before``; gives those that are not, with why."""
 
         def why_not(names: Collection[str]) -> dict[str, str]:
-            found = self.boots(names)
+            found: dict[str, str | Unanswered] = self._ask("boot", names)
             return {
                 name: f"it does not answer: {boot.why}"
                 if isinstance(boot, Unanswered)

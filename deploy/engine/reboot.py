@@ -10,7 +10,6 @@ from deploy.engine.fit import Nodes
 from deploy.engine.options import Options
 from deploy.engine.run import opened
 from deploy.errors import shown_path
-from deploy.run.ssh import Unanswered
 
 
 def reboot(
@@ -54,14 +53,9 @@ class _Turn:
         self._started: dict[str, str] = {}
 
     def act(self, batch: tuple[str, ...]) -> Bad:
-        """Reboots nodes, and waits until each has booted. One that does not answer stays as it is."""
+        """Reboots nodes; gives those that did not."""
         self._started = {node.name: node.started for node in self.nodes.ledger.nodes(batch)}
-        boots = self.nodes.boots(batch)
-        bad = {name: f"not rebooted: {it.why}" for name, it in boots.items() if isinstance(it, Unanswered)}
-        before = {name: it for name, it in boots.items() if not isinstance(it, Unanswered)}
-        refused = self.nodes.reboot(before)
-        bad |= {name: f"not rebooted: {said}" for name, said in refused.items()}
-        return bad | self.nodes.booted({name: it for name, it in before.items() if name not in refused})
+        return self.nodes.reboot(batch)
 
     def check(self, batch: tuple[str, ...]) -> Bad:
         """Nodes that do not serve Slurm again, or are not well."""

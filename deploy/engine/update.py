@@ -155,20 +155,13 @@ class _Hosts:
         nodes.known(names, "update")
 
         def act(batch: tuple[str, ...]) -> Bad:
-            started.clear()
-            started.update({node.name: node.started for node in self.ledger.nodes(batch)})
+            before = {node.name: node.started for node in self.ledger.nodes(batch)}
             bad, reboot = self.install(batch)
-            boots = nodes.boots(reboot)
-            bad |= {
-                name: f"not rebooted: {it.why}" for name, it in boots.items() if isinstance(it, Unanswered)
-            }
-            before = {name: it for name, it in boots.items() if not isinstance(it, Unanswered)}
-            if before:
-                self.say(f"reboot: {fold(before)}")
-            bad |= {name: f"not rebooted: {said}" for name, said in nodes.reboot(before).items()}
-            for name in [name for name in started if name not in before]:
-                del started[name]
-            return bad | nodes.booted({name: it for name, it in before.items() if name not in bad})
+            started.clear()
+            started.update({name: before[name] for name in reboot})
+            if reboot:
+                self.say(f"reboot: {fold(reboot)}")
+            return bad | nodes.reboot(reboot)
 
         def check(batch: tuple[str, ...]) -> Bad:
             bad = nodes.fit(batch, started)

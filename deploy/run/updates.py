@@ -52,7 +52,11 @@ def _run(*command: str) -> tuple[str, bool]:
     try:
         done = subprocess.run(
             ("timeout", str(_SECONDS), *command),
-            env=_environment(),
+            env={
+                **os.environ,
+                "LC_ALL": "C",
+                "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+            },
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -63,16 +67,6 @@ def _run(*command: str) -> tuple[str, bool]:
     except OSError as problem:
         return type(problem).__name__, False
     return done.stdout, done.returncode == 0
-
-
-def _environment() -> dict[str, str]:
-    return {
-        **os.environ,
-        "LC_ALL": "C",
-        "DEBIAN_FRONTEND": "noninteractive",
-        "NEEDRESTART_SUSPEND": "1",
-        "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-    }
 
 
 def start(action: str, held: str) -> dict[str, Any]:
