@@ -33,10 +33,11 @@ def test_a_library_is_of_its_version_though_there_is_a_later_one(on: On, machine
 
 # What Slurm's commands say of a node, as far as the role asks.
 SLURM = {
-    "scontrol": """case "$*" in
+    "scontrol": """by='[root@2026-11-25T03:00:00]'
+case "$*" in
 *State=DRAIN*) touch /root/drained; echo drain >> /root/log ;;
 *State=RESUME*) rm /root/drained; echo resume >> /root/log ;;
-*) test -e /root/drained && echo "NodeName=n State=IDLE+DRAIN Reason=deploy: maintenance [root@now]" ||
+*) test -e /root/drained && echo "NodeName=n State=IDLE+DRAIN Reason=deploy: maintenance $by" ||
    echo "NodeName=n State=IDLE" ;;
 esac""",
     "squeue": "cat /root/jobs",
