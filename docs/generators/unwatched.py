@@ -1,7 +1,7 @@
 """docs/not-watched.md: what no record of a host knows, and why; from the roles themselves."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,8 @@ _DIRECTORY = re.compile(r"/etc/[\w./-]*\.d(?=/[\w{])")
 _ADDS = "A file there adds something and changes nothing that deploy's says, which is watched."
 _EDITS = "Only some lines are deploy's. Another that changes is named, and stays: nobody knows what it was."
 _SILENT = "They take no orders: what changes them is a file or an argument, and those are watched."
+_KEEPS = "It is written where it is missing. What somebody wrote is named once, and stays: it was chosen."
+_BLOCKS = ("block", "rescue", "always")
 _EDITED = ("ansible.builtin.lineinfile", "ansible.builtin.blockinfile")
 
 
@@ -35,7 +37,8 @@ def declared(role: Path) -> list[Mapping[str, Any]]:
     """A role's ``meta/unwatched.yml``.
 
     Entries have ``what`` and ``why``; ``running`` is true of one that says what its daemon can be told, and
-    an entry with ``takes_orders: false`` says that there is nothing.
+    an entry with ``takes_orders: false`` says that there is nothing. ``edited`` are the files whose lines
+    the role changes by a name that its tasks compute, ``kept`` those that it writes where they are missing.
     """
     path = role / "meta" / "unwatched.yml"
     return yaml.safe_load(path.read_text(encoding="utf-8")) if path.exists() else []
@@ -48,6 +51,7 @@ def _rows(roles: list[Path]) -> Iterator[str]:
                 yield _row(role.name, entry["what"], entry["why"])
     yield from _computed(roles, _added_to, "files of others in", _ADDS)
     yield from _computed(roles, _edited_by, "other lines of", _EDITS)
+    yield from _computed(roles, kept_by, "the content of", _KEEPS)
     silent = [role.name for role in roles for entry in declared(role) if entry.get("takes_orders") is False]
     yield _row(", ".join(silent), "what their daemons were told while they ran", _SILENT)
 
@@ -66,9 +70,24 @@ def _added_to(role: Path) -> Iterator[str]:
         yield from (place for place in _DIRECTORY.findall(text) if not OVERRIDES.search(place))
 
 
+def kept_by(role: Path) -> Iterator[str]:
+    """The files that a role writes where they are missing (``force: false``), as it declares them."""
+    yield from _declared(role, "kept", (path for text in _tasks(role) for path in _kept(text)))
+
+
 def _edited_by(role: Path) -> Iterator[str]:
-    for text in _tasks(role):
-        yield from _edited(text)
+    """The files in which a role changes lines; those that its tasks only compute as it declares them."""
+    paths = [path for text in _tasks(role) for path in _edited(text)]
+    yield from (path for path in paths if "{{" not in path)
+    yield from _declared(role, "edited", (path for path in paths if "{{" in path))
+
+
+def _declared(role: Path, key: str, found: Iterable[str]) -> Iterator[str]:
+    declared_here = [path for entry in declared(role) for path in entry.get(key, ())]
+    if bool(declared_here) != bool([*found]):
+        message = f"{role}/meta/unwatched.yml: its {key} are not what the tasks have"
+        raise ValueError(message)
+    yield from declared_here
 
 
 def _row(names: str, what: str, why: str) -> str:
@@ -88,13 +107,19 @@ def _tasks(role: Path) -> Iterator[Any]:
 
 
 def _edited(value: object) -> Iterator[str]:
-    """The files that tasks change lines of, as far as they name them."""
-    if isinstance(value, list):
-        for part in value:
-            yield from _edited(part)
-    elif isinstance(value, Mapping):
-        for name, part in value.items():
-            if name in _EDITED and "{{" not in str(part.get("path", "{{")):
-                yield str(part["path"])
-            else:
-                yield from _edited(part)
+    """The files that tasks change lines of, as they name them."""
+    return (str(told["path"]) for name, told in _modules(value) if name in _EDITED)
+
+
+def _kept(value: object) -> Iterator[str]:
+    return (str(told["dest"]) for _, told in _modules(value) if told.get("force") is False)
+
+
+def _modules(value: object) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """What tasks, also those of blocks, give their modules."""
+    for task in value if isinstance(value, list) else ():
+        for name, told in task.items():
+            if name in _BLOCKS:
+                yield from _modules(told)
+            elif "." in name and isinstance(told, Mapping):
+                yield name, told

@@ -22,6 +22,19 @@ _APART = (
     r"/NodeName=node1 NodeAddr=\1\2 \4\nNodeName=node2 NodeAddr=\1\3 \4/"
 )
 """Gives each of the two nodes a line of its own."""
+_SLOW_ECHO = """
+import socket, threading
+echo = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
+while True:
+    packet, sender = echo.recvfrom(65536)
+    message = packet[(packet[0] & 15) * 4:]
+    if message[0] == 8:
+        # The kind is the high byte of the first word of RFC 1071's sum.
+        total = int.from_bytes(message[2:4], "big") + 0x0800
+        answer = bytes(2) + ((total & 0xFFFF) + (total >> 16)).to_bytes(2, "big") + message[4:]
+        threading.Timer(0.05, echo.sendto, (answer, sender)).start()
+"""
+"""Answers echo requests instead of the kernel, 50 ms late: kernels without netem cannot delay packets."""
 _LOSSY = "INPUT --match statistic --mode random --probability 0.3 --jump DROP"
 
 
@@ -300,6 +313,17 @@ ACCOUNTING = (
         "sacctmgr",
         ("ctl1: systemctl stop slurmdbd",),
         (f"ctl1: systemctl start slurmdbd; {_ACCOUNTS}",),
+    ),
+    Fault(
+        "a node is 50 ms away (what answers echo requests there waits so long)",
+        "packets",
+        ("node1",),
+        "no packet takes less than",
+        (
+            f"node1: systemd-run --quiet --unit slow-echo python3 -c '{_SLOW_ECHO}'",
+            "node1: sysctl --quiet --write net.ipv4.icmp_echo_ignore_all=1",
+        ),
+        ("node1: sysctl --quiet --write net.ipv4.icmp_echo_ignore_all=0; systemctl stop slow-echo",),
     ),
 )
 

@@ -5,6 +5,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from docs.generators.unwatched import kept_by
+from tests.contract.content import ROOT
+
 Records = Mapping[str, Mapping[str, Any]]
 """The state of everything that is recorded of a host, by kind and name."""
 
@@ -34,6 +37,8 @@ SHARED_FILES = {
     "/etc/pam.d/sshd": "/deploy-job-session/d; /pam_deny/d",
 }
 """Files of the distribution in which some lines are deploy's, and how those are changed."""
+CHOSEN_FILES = {path for role in (ROOT / "roles").iterdir() for path in kept_by(role)}
+"""Those whose content stays as somebody writes it, of which docs/not-watched.md speaks."""
 SERVICES = {
     "systemctl stop {}": "service {} *is stopped",
     "systemctl disable {}": "service {} *is disabled at boot",
@@ -114,6 +119,8 @@ def _files(chosen: random.Random, host: str, states: Mapping[str, Any]) -> Itera
         if path.endswith(".service"):
             # Of a service without its unit nothing else is said than that it is missing.
             kinds = ATTRIBUTES
+        if path in CHOSEN_FILES:
+            kinds = {"rm {}": "{} is missing", **ATTRIBUTES}
         if path in SHARED_FILES:
             # podman binds /etc/hosts into its machines, where it cannot be replaced.
             edit = f"sed '{SHARED_FILES[path]}' {{0}} > /run/drifted && cat /run/drifted > {{0}}"

@@ -2,12 +2,17 @@
 
 import json
 import os
+import shutil
+import tempfile
 from pathlib import Path
+from secrets import token_hex
 
 import pytest
 
+from deploy.in_memory import place_for_secrets
 from tests.cluster.lab_cluster import DEPLOY, run
 from tests.contract.content import ROOT
+from tests.planted import everywhere, holders
 
 pytestmark = [pytest.mark.one_release, pytest.mark.more]
 
@@ -16,10 +21,15 @@ NAME = f"test-rehearsal-{os.getpid()}"
 
 
 def test_a_site_of_three_machines(tmp_path: Path) -> None:
+    site = shutil.copytree(SITE, tmp_path / "site")
+    planted = token_hex(16)
+    declared = site / "host_vars" / "master.yml"
+    declared.parent.mkdir()
+    declared.write_text(json.dumps({"mariadb_users": everywhere(planted)["mariadb_users"]}))
     result = tmp_path / "result.json"
     said = run(
         *DEPLOY,
-        *("rehearse", str(SITE / "inventory.ini")),
+        *("rehearse", str(site / "inventory.ini")),
         *("--name", NAME, "--output", "plain", "--json", str(result)),
         seconds=1200,
     )
@@ -37,4 +47,7 @@ def test_a_site_of_three_machines(tmp_path: Path) -> None:
     assert f"lab {NAME} is gone" in said.stderr
     assert NAME not in run("podman", "ps", "--all", "--format", "{{.Names}}").stdout
     assert NAME not in run("podman", "volume", "ls", "--format", "{{.Name}}").stdout
-    assert not (SITE / "secrets.yml").exists()
+    assert not (site / "secrets.yml").exists()
+    assert planted not in said.stdout + said.stderr
+    left = [*place_for_secrets().glob("deploy-*"), *Path(tempfile.gettempdir()).glob("deploy-*")]
+    assert holders([tmp_path, *left], [planted]) == [declared]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from deploy.plan.probes import declared as probes
-from docs.generators.unwatched import declared, outputs
+from docs.generators.unwatched import declared, kept_by, outputs
 from tests.contract.content import ROOT, role_directories, tasks
 
 _SERVICES = ("service_current", "ansible.builtin.systemd_service", "ansible.builtin.service")
@@ -32,9 +32,11 @@ def test_what_a_daemon_can_be_told_is_asked_or_said(role: Path) -> None:
 @pytest.mark.parametrize("role", role_directories(), ids=lambda role: role.name)
 def test_every_entry_has_a_reason(role: Path) -> None:
     for entry in declared(role):
-        if entry.get("takes_orders") is not False:
+        if "what" in entry:
             assert entry["what"][0] not in "A."
             assert entry["why"].endswith(".")
+        elif entry.keys() <= {"edited", "kept"}:
+            assert all(path.startswith("/etc/") for paths in entry.values() for path in paths)
         else:
             assert entry == {"takes_orders": False}
             assert [*daemons(role)] or role.name == "deploy_metrics"
@@ -44,6 +46,17 @@ def test_the_page_is_short() -> None:
     ((path, text),) = outputs(ROOT)
     assert path.name == "not-watched.md"
     assert len([line for line in text.splitlines() if line.startswith("| ")]) <= 30
+
+
+def test_a_file_whose_content_stays_has_to_be_declared(tmp_path: Path) -> None:
+    for place in ("tasks", "meta"):
+        (tmp_path / place).mkdir()
+    task = "- block: [{ansible.builtin.copy: {dest: '{{ a }}', content: '', force: false}}]\n"
+    (tmp_path / "tasks" / "main.yml").write_text(task)
+    with pytest.raises(ValueError, match=r"meta/unwatched.yml: its kept are not what the tasks have"):
+        [*kept_by(tmp_path)]
+    (tmp_path / "meta" / "unwatched.yml").write_text("- kept: [/etc/a]\n")
+    assert [*kept_by(tmp_path)] == ["/etc/a"]
 
 
 def test_a_daemon_is_noticed(tmp_path: Path) -> None:
