@@ -132,11 +132,9 @@ class Run:
 
 
 @contextmanager
-def opened(
-    inventory: Path, options: Options, settings: Settings | None = None, *, needs_ansible: bool = True
-) -> Iterator[Run]:
+def opened(inventory: Path, options: Options, *, needs_ansible: bool = True) -> Iterator[Run]:
     """Reads and checks a site. Raises DeployError when it is wrong, before the first connection."""
-    settings = settings or options.settings
+    settings = options.settings
     variables = read_extra_variables(options.extra)
     early = EarlyStart(
         ansible_environment(settings),

@@ -2,7 +2,6 @@
 
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 
 from deploy.engine.options import Options
@@ -15,13 +14,10 @@ from deploy.site.hardware import read_contract
 
 __all__ = ["SiteStatus", "status_of"]
 
-_CONNECTION_SECONDS = 5
-
 
 def status_of(inventory: Path, options: Options) -> SiteStatus:
     """What a site's hosts are like now. Raises DeployError when the site is wrong or cannot be asked."""
-    settings = replace(options.settings, connection_seconds=_CONNECTION_SECONDS)
-    with opened(inventory, options, settings) as run:
+    with opened(inventory, options) as run:
         site, records, members = run.site, run.records, run.members
         asked = asked_hosts(site, run.limit)
         questions = run.place / "questions.json"

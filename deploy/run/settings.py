@@ -10,6 +10,7 @@ from pathlib import Path
 from deploy.content import ansible_config, roles
 
 _CONNECTION_SECONDS = 10
+"""How long a host may take to answer; a busy admin's machine alone takes more than five."""
 _LARGEST_RESULT = 50_000_000
 _MOST_FORKS = 50
 _FORKS_PER_CORE = 10
@@ -46,8 +47,6 @@ class Settings:
     """Hosts at once (``--forks``)."""
     mitogen: bool | None = None
     """Whether hosts are reached by mitogen; else by ssh."""
-    connection_seconds: int = _CONNECTION_SECONDS
-    """How long a host may take to answer."""
     plain: bool = field(default_factory=is_plain_wanted)
     """Whether Ansible is left as it is: ansible-playbook itself, its own strategy, no mitogen."""
 
@@ -65,7 +64,7 @@ def ansible_environment(
         # Nothing but the collections of our own installation.
         "ANSIBLE_COLLECTIONS_PATH": str(roles().parent / "collections"),
         "ANSIBLE_FORKS": str(settings.forks or default_forks(settings.hosts)),
-        "ANSIBLE_TIMEOUT": str(settings.connection_seconds),
+        "ANSIBLE_TIMEOUT": str(_CONNECTION_SECONDS),
         "ANSIBLE_HOST_KEY_CHECKING": "true",
         "ANSIBLE_INJECT_FACT_VARS": "false",
         "ANSIBLE_TRANSFORM_INVALID_GROUP_CHARS": "ignore",

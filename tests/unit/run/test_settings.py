@@ -44,10 +44,9 @@ def test_why_mitogen_is_left_out_is_said(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_the_choice_is_free() -> None:
-    environment = ansible_environment(Settings(mitogen=False, forks=7, connection_seconds=3), base={})
+    environment = ansible_environment(Settings(mitogen=False, forks=7), base={})
     assert not {"ANSIBLE_STRATEGY", "ANSIBLE_STRATEGY_PLUGINS"} & set(environment)
     assert environment["ANSIBLE_FORKS"] == "7"
-    assert environment["ANSIBLE_TIMEOUT"] == "3"
 
 
 @pytest.mark.parametrize(("value", "expected"), [("1", True), ("yes", True), ("0", False), ("", False)])
