@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from deploy.errors import DeployError, error
+from deploy.errors import DeployError, ExitCode, error
 from deploy.run import user_commands
 from deploy.run.cancellation import Cancellation
 from deploy.run.ssh import Login, NotByPlainSshError, command
@@ -22,6 +22,8 @@ _AT_ONCE = 6
 _SECONDS_TO_LEAVE = 30
 _SILENT_SECONDS = 60
 _BETWEEN_LOOKS = 0.2
+_NO_CONNECTION = 255
+"""ssh(1): its exit code when it has no connection; else that of the command."""
 
 
 @dataclass(frozen=True)
@@ -123,10 +125,13 @@ class Session:
             process.wait()
         if cancellation.is_asked:
             return
+        if fault:
+            raise _not_typed(self.host, fault, ExitCode.FAILED)
         if watch.is_lost:
-            fault = fault or f"it gave no sign of life for {_SILENT_SECONDS} s"
-        if fault or process.returncode:
-            raise _not_typed(self.host, fault or (said[-1] if said else f"exit code {process.returncode}"))
+            why = f"it gave no sign of life for {_SILENT_SECONDS} s"
+            raise _not_typed(self.host, why, ExitCode.UNREACHABLE)
+        if process.returncode:
+            raise _ended(self.host, process.returncode, said)
 
 
 class _Watch:
@@ -148,12 +153,18 @@ class _Watch:
             time.sleep(_BETWEEN_LOOKS)
 
 
-def _not_typed(host: Host, why: str) -> DeployError:
+def _ended(host: Host, code: int, said: list[str]) -> DeployError:
+    why = said[-1] if said else f"exit code {code}"
+    return _not_typed(host, why, ExitCode.UNREACHABLE if code == _NO_CONNECTION else ExitCode.FAILED)
+
+
+def _not_typed(host: Host, why: str, exit_code: ExitCode = ExitCode.BAD_INPUT) -> DeployError:
     return error(
         "commands-not-typed",
         f"users' commands could not be typed here: {why}",
         where=host.name,
         hint="see that the host is reached and has Slurm's commands: deploy status",
+        exit_code=exit_code,
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from deploy.errors import DeployError
+from deploy.errors import DeployError, ExitCode
 from deploy.run.cancellation import Cancellation
 from deploy.run.ssh import Login
 from deploy.run.user_session import Session
@@ -38,17 +38,26 @@ def test_answers_are_handed_on(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("script", "why"),
+    ("script", "why", "exit_code"),
     [
-        ("sys.exit('login1: Permission denied (publickey).')", "Permission denied"),
-        ('print(\'deploy:{"fault": "sinfo: no such command"}\')', "sinfo: no such command"),
-        ("sys.exit(3)", "exit code 3"),
+        (
+            "sys.stderr.write('login1: Permission denied (publickey).'); sys.exit(255)",
+            "Permission denied",
+            ExitCode.UNREACHABLE,
+        ),
+        (
+            'print(\'deploy:{"fault": "sinfo: no such command"}\')',
+            "sinfo: no such command",
+            ExitCode.FAILED,
+        ),
+        ("sys.exit(3)", "exit code 3", ExitCode.FAILED),
     ],
 )
-def test_what_is_in_the_way_is_told(tmp_path: Path, script: str, why: str) -> None:
+def test_what_is_in_the_way_is_told(tmp_path: Path, script: str, why: str, exit_code: ExitCode) -> None:
     with pytest.raises(DeployError, match=rf"login1: .*{why}.*") as caught:
         session(tmp_path, script).type_commands(COMMANDS, lambda _: None, Cancellation())
     assert caught.value.findings[0].reference == "commands-not-typed"
+    assert caught.value.exit_code is exit_code
     assert "main('leave'" in (tmp_path / "asked").read_text()
 
 
