@@ -85,24 +85,7 @@ class Session:
         on_answer: Callable[[dict[str, Any]], None],
         cancellation: Cancellation,
     ) -> None:
-        try:
-            words = command(self.host, self.login)
-        except NotByPlainSshError as problem:
-            raise _not_typed(self.host, f"deploy reaches it by plain ssh only, and {problem}") from None
-        try:
-            process = subprocess.Popen(
-                words,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                encoding="utf-8",
-                errors="replace",
-                # Ctrl-C is for us; the other side is then told to take its things along.
-                process_group=0,
-            )
-        except OSError as problem:
-            raise _not_typed(self.host, f"{words[0]}: {problem.strerror}") from None
-        with process:
+        with self._connect() as process:
             assert process.stdin  # noqa: S101 - for mypy
             assert process.stdout  # noqa: S101 - for mypy
             assert process.stderr  # noqa: S101 - for mypy
@@ -132,6 +115,25 @@ class Session:
             raise _not_typed(self.host, why, ExitCode.UNREACHABLE)
         if process.returncode:
             raise _ended(self.host, process.returncode, said)
+
+    def _connect(self) -> subprocess.Popen[str]:
+        try:
+            words = command(self.host, self.login)
+        except NotByPlainSshError as problem:
+            raise _not_typed(self.host, f"deploy reaches it by plain ssh only, and {problem}") from None
+        try:
+            return subprocess.Popen(
+                words,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                encoding="utf-8",
+                errors="replace",
+                # Ctrl-C is for us; the other side is then told to take its things along.
+                process_group=0,
+            )
+        except OSError as problem:
+            raise _not_typed(self.host, f"{words[0]}: {problem.strerror}") from None
 
 
 class _Watch:
