@@ -10,10 +10,10 @@ LAB_PACKAGES := podman runc netavark aardvark-dns mmdebstrap uidmap iptables ope
 RELEASE ?= trixie
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help venv system demo demo-down test test-more lint docs release unit contract prometheus-programs integration molecule molecule-more browser cluster cluster-more bench clean clean-labs
+.PHONY: help venv system demo demo-down test test-more lint docs release unit contract prometheus-programs integration molecule molecule-more browser cluster cluster-more upgrade-long bench clean clean-labs
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 venv: .venv/installed ## Make .venv with everything pinned; .venv/bin/deploy is the command
 
@@ -110,6 +110,10 @@ cluster: venv system ## Two clusters' lives, both Debian releases; OPTIONS=--eve
 
 cluster-more: venv system browser ## Clusters with what a site may add
 	@$(call CLUSTERS,more)
+
+upgrade-long: venv system ## The cluster test of an upgrade with 4 nodes, 40 jobs, 200 tasks and 10 kills
+	DEPLOY_UPGRADE_NODES=4 DEPLOY_UPGRADE_JOBS=10 DEPLOY_UPGRADE_ARRAY=200 DEPLOY_UPGRADE_KILLS=10 \
+	  $(BIN)/pytest tests/cluster/test_upgrade.py $(OPTIONS)
 
 bench: venv system .venv/pyinfra/bin/pyinfra ## Benchmarks, as ratios side by side; OPTIONS='--nodes 10 --rounds 1'
 	$(BIN)/python -m tests.bench $(OPTIONS)

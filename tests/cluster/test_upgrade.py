@@ -1,36 +1,56 @@
-"""Slurm from one release to the next but three while jobs run: halted, killed, and brought to its end."""
+"""Slurm from one release to the next but three while jobs run: halted, killed, and brought to its end.
+
+DEPLOY_UPGRADE_NODES is the number of nodes, DEPLOY_UPGRADE_JOBS that of the jobs that run on each,
+DEPLOY_UPGRADE_ARRAY the length of the array that waits, DEPLOY_UPGRADE_KILLS how often deploy is killed.
+"""
 
 import json
+import os
+import random
 import re
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 
 import pytest
 
+from deploy.site.node_lists import fold
 from tests.cluster.jobs import UNTIL_TOLD, submit, wait_for_job
 from tests.cluster.lab_cluster import DEPLOY, Cluster, booted, run, wait_until
 
 pytestmark = pytest.mark.more
 
 OLD, NEW = "24.11", "26.05"
-_ARRAY = 12
+_NODES = tuple(f"node{number + 1}" for number in range(int(os.environ.get("DEPLOY_UPGRADE_NODES", "2"))))
+_JOBS = int(os.environ.get("DEPLOY_UPGRADE_JOBS", "1"))
+_ARRAY = int(os.environ.get("DEPLOY_UPGRADE_ARRAY", "12"))
+_KILLS = int(os.environ.get("DEPLOY_UPGRADE_KILLS", "1"))
+_RUNNING = [(node, f"{node}-{number}") for node in _NODES for number in range(_JOBS)]
+"""A job each: its node, and the directory that it waits in."""
+_LATEST_KILL_SECONDS = 60.0
 _BROKEN = "/run/systemd/system/slurmd.service.d/broken.conf"
 
 
 @pytest.fixture(scope="module")
 def loaded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Cluster, list[str]]]:
     """A cluster of the old release that wants the new one, with jobs that run and an array that waits."""
-    with booted("upgrade", tmp_path_factory, "--nodes", "2", "--gpus", "0") as made:
+    with booted("upgrade", tmp_path_factory, "--nodes", str(len(_NODES)), "--gpus", "0") as made:
+        # A lab's node has few CPUs, and jobs that wait need none.
+        partition = {"name": "batch", "default": True, "parameters": {"OverSubscribe": f"FORCE:{_JOBS + 4}"}}
+        settings = {"slurmctld_partitions": [partition]}
+        (made.directory / "group_vars/slurm-master.yml").write_text(json.dumps(settings))
         made.deploy()
         jobs = [
-            submit(made, f"-w {node} --mem=50M", f"mkdir -p ~/{node}; cd ~/{node}; {UNTIL_TOLD}")
-            for node in ("node1", "node2")
+            submit(made, f"-w {node} --mem=50M", f"mkdir -p ~/{place}; cd ~/{place}; {UNTIL_TOLD}")
+            for node, place in _RUNNING
         ]
         for job in jobs:
             wait_for_job(made, job, "RUNNING")
         written = "echo $SLURM_ARRAY_TASK_ID >> ~/array.log; sleep 20"
-        array = submit(made, f"--array=1-{_ARRAY} --mem=50M --output=/dev/null", written)
+        array = submit(
+            made, f"--array=1-{_ARRAY}%{max(2, _ARRAY // 25)} --mem=50M --output=/dev/null", written
+        )
         source = made.on(
             "ctl1", "sed", "-n", r"s/^deb .*\(http[^ ]*\) trixie main.*/\1/p", "/etc/apt/sources.list"
         )
@@ -55,7 +75,7 @@ def upgrade(cluster: Cluster, *options: str, expect: int) -> subprocess.Complete
 def installed(cluster: Cluster) -> dict[str, str]:
     """By host the release of its commands."""
     shape = ("dpkg-query", "--show", "--showformat", "${Version}", "slurm-client")
-    return {name: cluster.on(name, *shape)[:5] for name in ("ctl1", "login1", "node1", "node2")}
+    return {name: cluster.on(name, *shape)[:5] for name in ("ctl1", "login1", *_NODES)}
 
 
 def test_a_run_does_not_upgrade_and_says_what_does(loaded: tuple[Cluster, list[str]]) -> None:
@@ -84,23 +104,36 @@ def test_a_canary_that_does_not_start_halts_it(loaded: tuple[Cluster, list[str]]
     said = upgrade(cluster, expect=1).stderr
     assert "batch-stopped" in said
     assert "node1 stays drained" in said
-    assert "not begun, and as they were: node2" in said
-    assert installed(cluster) == {"ctl1": NEW, "login1": OLD, "node1": NEW, "node2": OLD}
+    assert f"not begun, and as they were: {fold(_NODES[1:])}" in said
+    untouched = dict.fromkeys(_NODES[1:], OLD)
+    assert installed(cluster) == {"ctl1": NEW, "login1": OLD, "node1": NEW, **untouched}
     states = cluster.node_states()
     assert states["node1"].startswith(("drain", "drng", "down"))
-    assert states["node2"] in {"alloc", "mix", "idle"}
+    assert {states[name] for name in untouched} <= {"alloc", "mix", "idle"}
     running = cluster.on("ctl1", "squeue", "--noheader", "--format", "%i", "--states", "running").split()
-    assert set(jobs[:2]) <= set(running)
+    assert set(jobs[: len(_RUNNING)]) <= set(running)
+
+
+def begun(cluster: Cluster) -> subprocess.Popen[bytes]:
+    """`deploy upgrade`, which somebody is going to kill."""
+    return subprocess.Popen(
+        [*DEPLOY, "upgrade", str(cluster.inventory), "--no-validate", "--batch", "1"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def killed_at_some_moment(cluster: Cluster, moments: random.Random) -> None:
+    """Whatever it is at then; it may also have come to its end."""
+    with begun(cluster) as process:
+        time.sleep(moments.uniform(0, _LATEST_KILL_SECONDS))
+        process.send_signal(signal.SIGKILL)
 
 
 def killed_when_slurmctld_is_down(cluster: Cluster) -> None:
     """`deploy upgrade`, and the end of it by SIGKILL."""
-    with subprocess.Popen(
-        [*DEPLOY, "upgrade", str(cluster.inventory), "--no-validate"],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    ) as process:
+    with begun(cluster) as process:
 
         def is_down() -> bool:
             assert process.poll() is None, "it ended before its controller stopped"
@@ -113,13 +146,16 @@ def killed_when_slurmctld_is_down(cluster: Cluster) -> None:
 def test_after_the_repair_it_goes_on_and_no_job_is_lost(loaded: tuple[Cluster, list[str]]) -> None:
     cluster, jobs = loaded
     cluster.on("node1", "sh", "-c", f"rm {_BROKEN}; systemctl daemon-reload")
+    moments = random.Random(_KILLS)  # noqa: S311 - no secret
+    for _ in range(_KILLS - 1):
+        killed_at_some_moment(cluster, moments)
     came = json.loads(upgrade(cluster, "--json", "--batch", "1", expect=0).stdout)
+    if _KILLS == 1:
+        assert came["submitted"] > 0
     assert came["hurt"] == []
     assert came["without_end"] == []
-    assert came["submitted"] > 0
     assert set(installed(cluster).values()) == {NEW}
-    for node in ("node1", "node2"):
-        cluster.as_user(f"touch {node}/stop")
+    cluster.as_user("touch " + " ".join(f"{place}/stop" for _, place in _RUNNING))
     rows = (
         "sacct",
         "--noheader",
@@ -135,7 +171,7 @@ def test_after_the_repair_it_goes_on_and_no_job_is_lost(loaded: tuple[Cluster, l
         ids = ",".join(jobs)
         return sorted(cluster.on("ctl1", *rows, "--jobs", ids).split()) == sorted(wanted)
 
-    wait_until("every job ended once, and has its row", all_ended, seconds=300)
+    wait_until("every job ended once, and has its row", all_ended, seconds=900)
     ran = cluster.as_user("cat array.log").split()
     assert sorted(map(int, ran)) == list(range(1, _ARRAY + 1))
 
@@ -143,7 +179,7 @@ def test_after_the_repair_it_goes_on_and_no_job_is_lost(loaded: tuple[Cluster, l
 def test_then_there_is_nothing_to_do_and_the_way_back_is_refused(loaded: tuple[Cluster, list[str]]) -> None:
     cluster, _ = loaded
     assert "nothing to do" in upgrade(cluster, expect=0).stdout
-    assert cluster.node_states() == {"node1": "idle", "node2": "idle"}
+    assert cluster.node_states() == dict.fromkeys(_NODES, "idle")
     assert "node1" in cluster.as_user("srun -w node1 hostname")
     said = upgrade(cluster, "-e", f"slurm_packages_version={OLD}", expect=2).stderr
     assert "upgrade-is-downgrade" in said
