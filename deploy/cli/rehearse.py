@@ -19,12 +19,12 @@ from deploy.errors import ExitCode, shown_path
 from deploy.lab.rehearsed_site import Rehearsed, rehearsed, vaulted
 from deploy.lab.stage import default_name, staged
 from deploy.lab.up import MOST_GPUS
-from deploy.show.validation import as_json
 from deploy.site.checks import check_site
 from deploy.site.inventory import Site, read_site
 from deploy.site.node_lists import fold
 from deploy.site.user_commands import default_file, read_user_commands
 from deploy.site.variables import read_extra_variables
+from deploy.validate.record import as_data
 
 _NOT_OF_CONTAINERS = ("speed",)
 """Checks that say nothing of machines that share the CPUs of one."""
@@ -107,7 +107,7 @@ def _perform(
         seconds=seconds,
         tell=echo,
     )
-    about = {"inventory": shown_path(site.inventory), "validation": as_json(found)}
+    about = {"inventory": shown_path(site.inventory), "validation": as_data(found)}
     report(replace(trial, about=trial.about | about), json_file)
     return max(found.exit_code, trial.exit_code)
 

@@ -1,6 +1,7 @@
 """``deploy upgrade``: the verb."""
 
 import json
+import time
 from typing import Annotated
 
 import typer
@@ -22,6 +23,7 @@ from deploy.cli.quick_validation import validate_quickly
 from deploy.engine.batches import share
 from deploy.engine.cluster import deploy_cluster
 from deploy.engine.options import Options
+from deploy.engine.reports import last_validation
 from deploy.engine.upgrade import upgrade as upgrade_site
 from deploy.errors import ExitCode
 from deploy.show.plain import PlainDisplay
@@ -48,7 +50,11 @@ def upgrade(
     extra: ExtraVariables = None,
     vault_password_file: VaultPasswordFile = None,
     validates: Annotated[
-        bool, typer.Option("--validate/--no-validate", help="Validate the cluster at the end.")
+        bool,
+        typer.Option(
+            "--validate/--no-validate",
+            help="Validate the cluster at the end, compared with the last validation.",
+        ),
     ] = True,
 ) -> None:
     """Bring the cluster to the release of Slurm that the site wants, while jobs run.
@@ -83,5 +89,6 @@ def upgrade(
     summary = deploy_cluster(inventory, options, display, ask_to_go_on, say)
     code = came.exit_code if summary.exit_code is ExitCode.OK else summary.exit_code
     if validates and not as_data and code is ExitCode.OK:
-        code = validate_quickly(inventory, options, as_data=False).exit_code
+        earlier = last_validation(inventory, time.time())
+        code = validate_quickly(inventory, options, as_data=False, earlier=earlier).exit_code
     raise typer.Exit(code)

@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -22,12 +23,15 @@ from deploy.cli.parameters import (
 )
 from deploy.durable import write_private
 from deploy.engine.options import Options
+from deploy.engine.reports import validation_before
 from deploy.engine.validation import validate_site
 from deploy.errors import DeployError, error
-from deploy.show.validation import as_json, as_junit, lines
+from deploy.show.validation import as_junit, lines, since_lines
 from deploy.show.validation_page import as_html
 from deploy.site.values import suggestion
 from deploy.validate.catalog import CHECKS, LOAD, Check, chosen, ordinary
+from deploy.validate.comparison import Comparison, compare
+from deploy.validate.record import as_data
 from deploy.validate.result import Validation
 
 _MOST_HOURS = 168
@@ -49,6 +53,13 @@ def validate(
         float | None,
         typer.Option(
             metavar="HOURS", help="Load on every node that nobody uses, for that long; 0.5 will do."
+        ),
+    ] = None,
+    since: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RUN",
+            help="Say what changed since the validation before that run, or since the last one: last.",
         ),
     ] = None,
     as_json_file: Annotated[
@@ -79,6 +90,7 @@ def validate(
       deploy validate inventory.ini --quick --html validation.html
       deploy validate inventory.ini --only gpu-binding --only munge
       deploy validate inventory.ini --only burn-in --burn-in 12
+      deploy validate inventory.ini --since last
 
     """
     options = Options(
@@ -94,6 +106,7 @@ def validate(
     checks = _chosen(only or [], skip or [], burn_in)
     for path in (as_json_file, junit, html):
         _refuse_unwritable(path)
+    earlier = validation_before(inventory, since) if since else None
     found = validate_site(
         inventory,
         options,
@@ -103,14 +116,16 @@ def validate(
         announce=lambda line: typer.echo(line, err=True),
         progress=progress,
     )
+    changed = compare(earlier, found) if earlier else None
     if as_json_file is not None:
-        _write(as_json_file, json.dumps(as_json(found), indent=1) + "\n")
+        data = as_data(found) | ({"since": asdict(changed)} if changed else {})
+        _write(as_json_file, json.dumps(data, indent=1) + "\n")
     if junit is not None:
         _write(junit, as_junit(found))
     if html is not None:
-        _write(html, as_html(found))
+        _write(html, as_html(found, changed))
     if as_json_file != Path("-"):
-        show(found)
+        show(found, changed)
     raise typer.Exit(found.exit_code)
 
 
@@ -168,7 +183,9 @@ def progress(step: str) -> None:
         typer.echo(f"{step} …", err=True)
 
 
-def show(found: Validation) -> None:
-    """Prints a validation."""
+def show(found: Validation, changed: Comparison | None = None) -> None:
+    """Prints a validation, and what changed since an earlier one."""
     for line in lines(found, is_colored=sys.stdout.isatty() and not os.environ.get("NO_COLOR")):
+        typer.echo(line)
+    for line in since_lines(changed) if changed else ():
         typer.echo(line)

@@ -1,10 +1,17 @@
-"""Which recorded run is meant."""
+"""Which recorded run is meant, and which validation."""
 
+import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from deploy.errors import error
-from deploy.run.journal import RecordedRun, last_run_of_user, recorded_runs
+from deploy.run.journal import RecordedRun, last_run_of_user, recorded_runs, state_directory
 from deploy.site.inventory import existing_inventory, site_directory
+from deploy.validate.record import last_before
+
+LAST = "last"
+"""Stands for the last one of all."""
 
 
 def runs_of(inventory: Path | None) -> list[RecordedRun]:
@@ -34,6 +41,29 @@ def run_of(inventory: Path | None, wanted: str | None) -> RecordedRun:
     raise error(
         "run-not-found", message, where=str(site_directory(inventory) if inventory else ""), hint=hint
     )
+
+
+def last_validation(inventory: Path, before: float) -> Mapping[str, Any] | None:
+    """The last validation of a site that began before a time, in seconds since the epoch."""
+    return last_before(state_directory(site_directory(existing_inventory(inventory))), before)
+
+
+def validation_before(inventory: Path, wanted: str) -> Mapping[str, Any]:
+    """The last validation of a site before a run of this id began; of ``last``, the last one of all.
+
+    Raises DeployError ``run-not-found``, and ``validation-not-found``.
+    """
+    moment = time.time() if wanted == LAST else run_of(inventory, wanted).started or 0.0
+    found = last_validation(inventory, moment)
+    if found is None:
+        before = "" if wanted == LAST else f" before the run {wanted}"
+        raise error(
+            "validation-not-found",
+            f"no validation with all checks is kept{before}",
+            where=str(site_directory(inventory)),
+            hint="make one, for the next time: deploy validate INVENTORY",
+        )
+    return found
 
 
 def _last_site() -> Path:

@@ -1,13 +1,12 @@
-"""A validation as lines, as data for programs, and as JUnit's XML for CI servers."""
+"""A validation as lines, and as JUnit's XML for CI servers."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict
-from datetime import UTC, datetime
-from typing import Any
 from xml.etree import ElementTree as ET
 
 from deploy.show.text import duration
 from deploy.site.node_lists import fold
+from deploy.validate.comparison import Comparison
+from deploy.validate.record import began_at
 from deploy.validate.result import Judged, Outcome, Result, Validation
 
 _SHOWN = 8
@@ -56,24 +55,13 @@ def verdict_line(validation: Validation) -> str:
     return f"{word}: {', '.join(counts)}, in {duration(validation.seconds)}{lost}"
 
 
-def as_json(validation: Validation) -> dict[str, Any]:
-    """The validation for programs."""
-    return {
-        "cluster": validation.cluster,
-        "at": began_at(validation),
-        "seconds": round(validation.seconds, 1),
-        "exit_code": int(validation.exit_code),
-        "unreachable": list(validation.unreachable),
-        "checks": [
-            {
-                "check": check.check,
-                "proves": check.proves,
-                "outcome": check.outcome.value,
-                "verdicts": [{**asdict(result), "outcome": result.outcome.value} for result in check.results],
-            }
-            for check in validation.checks
-        ],
-    }
+def since_lines(comparison: Comparison) -> Iterator[str]:
+    """What came out otherwise than in an earlier validation, a line each."""
+    count = f"{len(comparison.changes)} of {comparison.compared} results changed"
+    yield f"since the validation of {comparison.at}: {count}"
+    for change in comparison.changes:
+        place = f"{change.check}: {change.where}" if change.where else change.check
+        yield f"{change.kind.value:<12}  {place}: {change.now}  (before: {change.before})"
 
 
 def as_junit(validation: Validation) -> str:
@@ -99,11 +87,6 @@ def as_junit(validation: Validation) -> str:
             ET.SubElement(case, "system-out").text = result.message
     ET.indent(root)
     return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
-
-
-def began_at(validation: Validation) -> str:
-    """When it began, in UTC."""
-    return datetime.fromtimestamp(validation.began, UTC).isoformat(timespec="seconds")
 
 
 def _count(cases: Iterable[tuple[Judged, Result]], outcome: Outcome) -> int:

@@ -2,16 +2,19 @@
 
 from deploy.show.html import render
 from deploy.show.text import duration
-from deploy.show.validation import began_at, verdict_line
+from deploy.show.validation import verdict_line
+from deploy.validate.comparison import Comparison
+from deploy.validate.record import began_at
 from deploy.validate.result import Judged, Outcome, Result, Validation
 
 
-def as_html(validation: Validation) -> str:
-    """Verdict, checks and measurements; the page loads nothing from elsewhere."""
+def as_html(validation: Validation, since: Comparison | None = None) -> str:
+    """Verdict, what changed since, checks and measurements; the page loads nothing from elsewhere."""
     return render(
         "validation.html.j2",
         validation=validation,
         verdict=verdict_line(validation),
+        since=since,
         began=began_at(validation),
         duration=duration,
         outcomes=list(Outcome),

@@ -13,7 +13,7 @@ Measurements = Mapping[str, Mapping[str, float]]
 """Values by check and host."""
 
 _FILE = "validation.json"
-_COMPARED = frozenset({"speed", "nccl-bandwidth", "nvbandwidth", "burn-in"})
+COMPARED = frozenset({"speed", "nccl-bandwidth", "nvbandwidth", "burn-in"})
 """How long a job takes to start depends on who else is there; how long a piece of work takes does not."""
 _PERCENT = 100
 _LEAST = 1e-9
@@ -33,7 +33,7 @@ def keep_baseline(state: Path, checks: Iterable[Judged]) -> None:
     kept = {check: dict(values) for check, values in read_baseline(state).items()}
     for check in checks:
         values = {v.where: v.value for v in check.results if v.value is not None}
-        if check.check in _COMPARED and values:
+        if check.check in COMPARED and values:
             kept[check.check] = {**kept.get(check.check, {}), **values}
     replace_file(state / _FILE, json.dumps(kept, indent=1))
 

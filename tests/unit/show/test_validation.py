@@ -6,9 +6,11 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from deploy.errors import ExitCode
-from deploy.show.validation import as_json, as_junit, lines
+from deploy.show.validation import as_junit, lines, since_lines
 from deploy.show.validation_page import as_html, bars
 from deploy.validate.catalog import Check, judged
+from deploy.validate.comparison import compare
+from deploy.validate.record import as_data
 from deploy.validate.result import Judged, Validation, failed, not_applicable, not_measured, passed
 from tests.unit.validate.clusters import Cluster
 
@@ -39,6 +41,19 @@ def test_lines() -> None:
         "failed: 1 failed, 2 passed, 1 not measured, 1 not applicable, in 1 min 05 s",
     ]
     assert "\033[1;31mfailed        \033[0m  ssh-gate" in "\n".join(lines(validation(GATE), is_colored=True))
+
+
+def test_what_changed_is_said_the_worst_first() -> None:
+    good = Judged("ssh-gate", "only with a job", (passed("a gate", "n1"),))
+    earlier = as_data(validation(good, BUSY))
+    free = Judged("gpus", "their own GPUs", (not_measured("busy", "n1"), passed("2", "n2")))
+    found = compare(earlier, validation(GATE, free, ONE))
+    assert [*since_lines(found)] == [
+        "since the validation of 1970-01-01T00:00:00+00:00: 2 of 2 results changed",
+        f"worse         ssh-gate: n1: {SCRIPT}  (before: a gate)",
+        "not measured  gpus: n1: busy  (before: 2)",
+    ]
+    assert "<td>worse</td><td>ssh-gate</td><td>n1</td><td>&lt;script&gt;" in as_html(validation(GATE), found)
 
 
 def test_who_could_not_be_asked_is_named_whichever_checks_were_chosen() -> None:
@@ -73,7 +88,7 @@ def test_the_verdict(checks: tuple[Judged, ...], word: str, code: ExitCode) -> N
 
 
 def test_data_for_programs() -> None:
-    data = as_json(validation(SPEED, GATE))
+    data = as_data(validation(SPEED, GATE))
     assert json.loads(json.dumps(data)) == data
     assert (data["exit_code"], data["at"], data["seconds"]) == (1, "1970-01-01T00:00:00+00:00", 65.0)
     assert data["checks"][0]["verdicts"][0] == {
