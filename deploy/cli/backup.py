@@ -2,7 +2,6 @@
 
 import json
 import time
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -17,7 +16,8 @@ def backup(
     inventory: Inventory,
     *,
     to: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Where; by default `backups` beside the inventory.")
+        str | None,
+        typer.Option(metavar="[[USER@]HOST:]DIR", help="Where; by default `backups` beside the inventory."),
     ] = None,
     lists: Annotated[bool, typer.Option("--list", help="Show the backups there are; make none.")] = False,
     as_data: AsData = False,
@@ -33,12 +33,14 @@ def backup(
     inventory and its variables. Slurm runs on meanwhile.
 
     Only who has a private key of `backup_recipients` can read it; without recipients nothing is made, exit
-    code 2. Backups in the same directory that outlived `backup_keep` are removed. `deploy restore` puts it
-    back.
+    code 2. To another machine it goes by sftp, as your own ssh reaches that: with a key, without a question,
+    its host key known. Backups in the same directory that outlived `backup_keep` are removed. What puts it
+    back is `deploy restore`.
 
     Examples:
       deploy backup inventory.ini
       deploy backup inventory.ini --to /mnt/backups
+      deploy backup inventory.ini --to keeper@vault.example.org:backups
       deploy backup inventory.ini --list
 
     """

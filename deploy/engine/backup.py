@@ -12,8 +12,9 @@ from typing import Any, BinaryIO, cast
 from deploy import __version__
 from deploy.engine.options import Options
 from deploy.engine.run import opened
-from deploy.errors import DeployError, ExitCode, error, shown_path
+from deploy.errors import DeployError, ExitCode, error
 from deploy.run.archive import SITE, made_by, sources, unpacked
+from deploy.run.archive_places import Local, Place, PlaceError, place
 from deploy.run.ssh import NotByPlainSshError
 from deploy.run.transfer import TransferError, program, transfer
 from deploy.site.backups import without_recipients
@@ -26,9 +27,9 @@ _OF_VARIABLES = ("group_vars", "host_vars")
 
 @dataclass(frozen=True)
 class Kept:
-    """A backup in a directory: when it was begun (seconds since 1970), and its size in bytes."""
+    """A backup: its file, when it was begun (seconds since 1970), and its size in bytes."""
 
-    path: Path
+    file: str
     when: float
     size: int
 
@@ -42,45 +43,55 @@ class Made:
     removed: tuple[str, ...]
 
 
-def make_backup(inventory: Path, to: Path | None, options: Options) -> Made:
-    """Makes a backup in a directory, by default ``backups`` beside the inventory. Raises DeployError."""
+def make_backup(inventory: Path, to: str | None, options: Options) -> Made:
+    """Makes a backup in a place, by default ``backups`` beside the inventory. Raises DeployError."""
     with opened(inventory, options, needs_ansible=False) as run:
         site = run.site.resolved
         recipients = [str(recipient) for recipient in site.controller.value("backup_recipients")]
         if not recipients:
             raise DeployError(without_recipients(site.controller.where("backup_recipients")))
         need_age()
-        directory, cluster = to or site.directory / DIRECTORY, cluster_name(site)
+        kept, cluster = _place(site, to), cluster_name(site)
         now, made = time.time(), made_by()
-        path = directory / made.name_of(cluster, now)
+        name = made.name_of(cluster, now)
         try:
-            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with made.encrypted(path, recipients) as out:
+            with kept.filled() as directory, made.encrypted(directory / name, recipients) as out:
                 members = made.Members(out)
-                for name, content in site_files(site):
-                    members.add(f"{SITE}/{name}", content)
+                for file, content in site_files(site):
+                    members.add(f"{SITE}/{file}", content)
                 part = _add_part(members, site, options)
                 manifest = {**made.described(cluster, __version__, "deploy backup", now), **part}
                 members.end(manifest)
-            found = made.archives(directory, cluster)
+            sizes = kept.sizes()
+            found = made.archives(sizes, cluster)
             outlived = made.outlived(found, site.controller.value("backup_keep"))
-            for name in outlived:
-                (directory / name).unlink()
-        except (made.NoBackupError, OSError) as problem:
-            raise _none_made(str(problem), shown_path(directory)) from None
-        return Made(Kept(path, found[path.name], path.stat().st_size), manifest, tuple(outlived))
+            kept.remove(outlived)
+        except (made.NoBackupError, OSError, PlaceError) as problem:
+            raise _none_made(str(problem), str(kept)) from None
+        return Made(Kept(kept.of(name), found[name], sizes[name]), manifest, tuple(outlived))
 
 
-def kept_backups(inventory: Path, to: Path | None, options: Options) -> tuple[Kept, ...]:
-    """The backups of a site's cluster in a directory, oldest first. Raises DeployError."""
+def kept_backups(inventory: Path, to: str | None, options: Options) -> tuple[Kept, ...]:
+    """The backups of a site's cluster in a place, oldest first. Raises DeployError."""
     with opened(inventory, options, needs_ansible=False) as run:
-        directory = to or run.site.directory / DIRECTORY
-        if not directory.is_dir():
-            return ()
-        found = made_by().archives(directory, cluster_name(run.site.resolved))
-        return tuple(
-            Kept(directory / name, when, (directory / name).stat().st_size) for name, when in found.items()
-        )
+        kept = _place(run.site, to)
+        try:
+            sizes = kept.sizes()
+        except PlaceError as problem:
+            raise _none_made(str(problem), str(kept)) from None
+        found = made_by().archives(sizes, cluster_name(run.site.resolved))
+        return tuple(Kept(kept.of(name), when, sizes[name]) for name, when in found.items())
+
+
+def _place(site: Site, to: str | None) -> Place:
+    """Where backups are kept, by default beside the inventory. Raises DeployError ``invalid-option``."""
+    if to is None:
+        return Local(site.directory / DIRECTORY)
+    try:
+        return place(to)
+    except ValueError as problem:
+        hint = "as in --to /mnt/backups or --to keeper@vault.example.org:backups"
+        raise error("invalid-option", f"{to!r} {problem}", where="--to", hint=hint) from None
 
 
 def cluster_name(site: Site) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from deploy.engine.backup import Kept, Made
@@ -17,13 +18,13 @@ def backup_lines(kept: Sequence[Kept], now: float) -> Iterator[str]:
         yield "no backup"
     for each in kept:
         ago = f"{age(now - each.when)} ago"
-        yield f"{moment(each.when)}  {ago:>12}  {_size(each.size):>10}  {shown_path(each.path)}"
+        yield f"{moment(each.when)}  {ago:>12}  {_size(each.size):>10}  {_shown(each.file)}"
 
 
 def made_lines(made: Made) -> Iterator[str]:
     """What a backup that was made has."""
     manifest, queue = made.manifest, made.manifest["queue"]
-    yield f"{shown_path(made.kept.path)}  {_size(made.kept.size)}"
+    yield f"{_shown(made.kept.file)}  {_size(made.kept.size)}"
     database = manifest["database"]
     yield f"database: {database['jobs']} jobs, {database['associations']} associations, loaded and counted"
     yield (
@@ -37,7 +38,7 @@ def made_lines(made: Made) -> Iterator[str]:
 
 def backup_json(kept: Sequence[Kept]) -> list[dict[str, Any]]:
     """The same for programs."""
-    return [{"file": str(each.path), "made_at": each.when, "bytes": each.size} for each in kept]
+    return [{"file": each.file, "made_at": each.when, "bytes": each.size} for each in kept]
 
 
 def moment(seconds: float) -> str:
@@ -47,3 +48,7 @@ def moment(seconds: float) -> str:
 
 def _size(count: int) -> str:
     return f"{count / _MIB:.1f} MiB" if count >= _MIB else f"{count / _KIB:.1f} KiB"
+
+
+def _shown(file: str) -> str:
+    return shown_path(Path(file)) if Path(file).is_absolute() else file

@@ -1,6 +1,7 @@
 """A controller that is lost with its disk comes back from a backup, with its queue and its accounting."""
 
 import json
+import os
 import re
 import subprocess
 from collections.abc import Iterator
@@ -102,6 +103,29 @@ def test_nobody_reads_a_backup_without_the_key(lab: Cluster, kept: Kept, key: Ke
     other = make_key(tmp_path / "other.key")
     said = restore(lab, kept.archive, other, "--check", expect=ExitCode.BAD_INPUT).stderr
     assert "backup-unreadable" in said
+
+
+def test_a_backup_goes_to_another_machine(
+    lab: Cluster, key: Key, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By sftp, with a key and a host key that a user has in the settings of his own ssh."""
+    settings, place = tmp_path / "ssh_config", lab.directory / ".lab"
+    settings.write_text(f"IdentityFile {place}/id_ed25519\nUserKnownHostsFile {place}/known_hosts\n")
+    sftp = tmp_path / "sftp"
+    sftp.write_text(f'#!/bin/sh\nexec /usr/bin/sftp -F {settings} "$@"\n')
+    sftp.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    (address,) = re.findall(r"^login1 ansible_host=(\S+)", lab.inventory.read_text(), re.MULTILINE)
+    vault = f"admin@{address}"
+    nowhere = run(*DEPLOY, "backup", str(lab.inventory), "--to", f"{vault}:a/b", expect=ExitCode.FAILED)
+    assert "backup-not-made" in nowhere.stderr
+    said = json.loads(backup(lab, "--to", f"{vault}:kept", "--json").stdout)["file"]
+    (listed,) = json.loads(backup(lab, "--to", f"{vault}:kept", "--list", "--json").stdout)
+    assert listed["file"] == said
+    shape = f"stat --format '%a %s' ~admin/{said.partition(':')[2]}"
+    assert lab.on("login1", "sh", "-c", shape).split() == ["600", str(listed["bytes"])]
+    run("sftp", "-q", said, str(tmp_path / "back.age"))
+    assert "site/secrets.yml" in dict(members(tmp_path / "back.age", (key.file,)))
 
 
 def test_a_backup_is_tried_without_changing_anything(lab: Cluster, kept: Kept, key: Key) -> None:

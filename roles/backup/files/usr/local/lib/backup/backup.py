@@ -378,14 +378,18 @@ def name_of(cluster: str, now: float) -> str:
     return f"{cluster}-{time.strftime(_WHEN, time.gmtime(now))}.age"
 
 
-def archives(directory: Path, cluster: str) -> dict[str, float]:
-    """The names of a cluster's archives in a directory, with when each was begun, oldest first."""
+def archives(names: Iterable[str], cluster: str) -> dict[str, float]:
+    """Those of these files that are a cluster's archives, with when each was begun, oldest first."""
     found = {}
-    for path in directory.iterdir():
-        match = _NAME.fullmatch(path.name)
+    for name in names:
+        match = _NAME.fullmatch(name)
         if match and match["cluster"] == cluster:
-            found[path.name] = float(calendar.timegm(time.strptime(match["when"], _WHEN)))
+            found[name] = float(calendar.timegm(time.strptime(match["when"], _WHEN)))
     return dict(sorted(found.items(), key=lambda item: item[1]))
+
+
+def _names(directory: Path) -> list[str]:
+    return [path.name for path in directory.iterdir()]
 
 
 def outlived(found: Mapping[str, float], keep: Mapping[str, int]) -> list[str]:
@@ -478,13 +482,17 @@ def by_timer(settings: Mapping[str, Any]) -> None:
             members = Members(out)
             said = described(cluster, settings["version"], "the timer", now)
             members.end({**said, **add_parts(members, settings["parts"])})
-        for name in outlived(archives(directory, cluster), settings["keep"]):
+        for name in outlived(archives(_names(directory), cluster), settings["keep"]):
             (directory / name).unlink()
     finally:
         if settings["metrics"] and directory.is_dir():
             file = Path(settings["metrics"])
             fresh = file.with_suffix(".new")
-            text = metrics(archives(directory, cluster), directory, settings["alert_days"])
+            text = metrics(
+                archives(_names(directory), cluster),
+                directory,
+                settings["alert_days"],
+            )
             fresh.write_text(text, encoding="utf-8")
             fresh.chmod(0o644)
             fresh.replace(file)
