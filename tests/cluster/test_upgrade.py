@@ -38,8 +38,9 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Cluster, 
     with booted("upgrade", tmp_path_factory, "--nodes", str(len(_NODES)), "--gpus", "0") as made:
         # A lab's node has few CPUs, and jobs that wait need none.
         partition = {"name": "batch", "default": True, "parameters": {"OverSubscribe": f"FORCE:{_JOBS + 4}"}}
-        settings = {"slurmctld_partitions": [partition]}
-        (made.directory / "group_vars/slurm-master.yml").write_text(json.dumps(settings))
+        own = made.directory / "host_vars/ctl1.yml"
+        own.parent.mkdir()
+        own.write_text(json.dumps({"slurmctld_partitions": [partition]}))
         made.deploy()
         jobs = [
             submit(made, f"-w {node} --mem=50M", f"mkdir -p ~/{place}; cd ~/{place}; {UNTIL_TOLD}")
