@@ -2,11 +2,12 @@
 
 import re
 import subprocess
-import tempfile
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from deploy.place import place_on_disk
 
 _REMOTE = re.compile(r"(?P<login>[\w.@-]+):(?P<directory>[\w./@+-]*)")
 _OPTIONS = ("-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=yes", "-o", "ConnectTimeout=10")
@@ -69,9 +70,9 @@ class Remote:
     def filled(self) -> Iterator[Path]:
         """A directory of this machine: what is in it in the end is sent, each file whole or not at all."""
         self._do(f"-mkdir {self.directory}", f"ls -ln {self.directory}")
-        with tempfile.TemporaryDirectory(prefix="deploy-backup-") as place:
-            yield Path(place)
-            for path in sorted(Path(place).iterdir()):
+        with place_on_disk("backup") as directory:
+            yield directory
+            for path in sorted(directory.iterdir()):
                 part, whole = (f"{self.directory}/{name}" for name in (f".{path.name}.part", path.name))
                 self._do(f'put "{path}" {part}', f"chmod 600 {part}", f"rename {part} {whole}")
 

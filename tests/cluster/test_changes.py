@@ -42,6 +42,20 @@ def test_a_new_time_limit_is_a_reconfigure(cluster: Cluster) -> None:
     wait_for_job(cluster, job, "CANCELLED")
 
 
+def test_a_daemon_that_comes_before_munge_brings_it_or_says_so_at_once(cluster: Cluster) -> None:
+    """slurmd of 24.11 waits for ever for a child that munge's absence has ended; systemd gives it 90 s."""
+    result = ("systemctl", "show", "--property", "Result", "--value", "slurmd")
+    cluster.on("node1", "systemctl", "mask", "--now", "munge")
+    try:
+        cluster.on("node1", "systemctl", "restart", "slurmd", expect=1)
+        assert cluster.on("node1", *result).strip() == "exit-code"
+    finally:
+        cluster.on("node1", "systemctl", "unmask", "munge")
+    cluster.on("node1", "systemctl", "restart", "slurmd")
+    assert cluster.on("node1", "systemctl", "is-active", "munge", "slurmd").split() == ["active", "active"]
+    wait_until("node1 is back", lambda: cluster.node_states()["node1"] == "idle", seconds=60)
+
+
 @pytest.mark.one_release
 def test_jobs_are_not_lost_without_consent(cluster: Cluster) -> None:
     job = submit(cluster, "-w node1", UNTIL_TOLD)
