@@ -29,7 +29,7 @@ while True:
     packet, sender = echo.recvfrom(65536)
     message = packet[(packet[0] & 15) * 4:]
     if message[0] == 8:
-        # The kind is the high byte of the first word of RFC 1071's sum.
+        # The kind is the high byte of the first word of the sum (RFC 1071).
         total = int.from_bytes(message[2:4], "big") + 0x0800
         answer = bytes(2) + ((total & 0xFFFF) + (total >> 16)).to_bytes(2, "big") + message[4:]
         threading.Timer(0.05, echo.sendto, (answer, sender)).start()
