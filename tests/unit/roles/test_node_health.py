@@ -280,6 +280,21 @@ def test_slurm_is_told_once_that_all_is_well(program: Any, calls: Path, tmp_path
     assert calls.read_text().splitlines() == [ASK, f"update NodeName=node1 State={word}"]
 
 
+HELD = "Reason=maintenance [root@2026-11-21T10:00:00]"
+
+
+@pytest.mark.parametrize("calls", [f"IDLE+DRAIN {HELD}"], indirect=True)
+def test_slurm_is_asked_again_while_somebody_else_holds_the_node(
+    program: Any,  # noqa: ANN401
+    calls: Path,
+    tmp_path: Path,
+) -> None:
+    """When he lets go, its own drain of before may be in force again, and is then for it to end."""
+    for _ in range(2):
+        program.settle("node1", [], tmp_path / "record")
+    assert calls.read_text().splitlines() == [ASK] * 2
+
+
 def test_the_program_runs_as_it_lies_on_a_node(tmp_path: Path) -> None:
     """Its files in one directory, by itself: nothing of Ansible or of this project is there."""
     role = yaml.safe_load((ROOT / "roles/node_health/vars/main.yml").read_text())

@@ -44,7 +44,8 @@ def settle(node: str, faults: Sequence[str], record: Path) -> str:
         act(action, node, faults, state)
     if faults:
         record.unlink(missing_ok=True)
-    else:
+    # Whoever else holds the node may put back the drain of before when he lets go.
+    elif action is Action.RESUME or not state.is_held:
         record.touch()
     return {
         Action.DRAIN: "drained: " + "; ".join(faults),
