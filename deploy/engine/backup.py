@@ -77,8 +77,11 @@ def kept_backups(inventory: Path, to: str | None, options: Options) -> tuple[Kep
         kept = _place(run.site, to)
         try:
             sizes = kept.sizes()
-        except PlaceError as problem:
-            raise _none_made(str(problem), str(kept)) from None
+        except (OSError, PlaceError) as problem:
+            message = f"the backups there cannot be listed: {problem}"
+            hint = "put that right, and the same again; nothing was changed"
+            code = ExitCode.FAILED
+            raise error("backups-not-listed", message, where=str(kept), hint=hint, exit_code=code) from None
         found = made_by().archives(sizes, cluster_name(run.site.resolved))
         return tuple(Kept(kept.of(name), when, sizes[name]) for name, when in found.items())
 

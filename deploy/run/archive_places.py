@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from deploy.errors import shown_path
 from deploy.place import place_on_disk
 
 _REMOTE = re.compile(r"(?P<login>[\w.@-]+):(?P<directory>[\w./@+-]*)")
@@ -28,7 +29,7 @@ class Local:
     directory: Path
 
     def __str__(self) -> str:
-        return str(self.directory)
+        return shown_path(self.directory)
 
     def of(self, name: str) -> str:
         """What an archive is called by whoever looks for it."""

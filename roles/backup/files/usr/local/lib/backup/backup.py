@@ -488,11 +488,7 @@ def by_timer(settings: Mapping[str, Any]) -> None:
         if settings["metrics"] and directory.is_dir():
             file = Path(settings["metrics"])
             fresh = file.with_suffix(".new")
-            text = metrics(
-                archives(_names(directory), cluster),
-                directory,
-                settings["alert_days"],
-            )
+            text = metrics(archives(_names(directory), cluster), directory, settings["alert_days"])
             fresh.write_text(text, encoding="utf-8")
             fresh.chmod(0o644)
             fresh.replace(file)
