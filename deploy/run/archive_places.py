@@ -91,7 +91,7 @@ class Remote:
         """What sftp says to some commands; at the first that fails, but for one with a ``-``, it ends."""
         try:
             done = subprocess.run(
-                ["sftp", "-q", "-b", "-", *_OPTIONS, self.login],
+                ["sftp", "-b", "-", *_OPTIONS, self.login],
                 input="".join(f"{command}\n" for command in commands),
                 capture_output=True,
                 text=True,
