@@ -31,6 +31,8 @@ be short, a life's worker gets the next tests.
 """
 _MOST_FLAKY = 3
 _FAILED = pytest.StashKey[frozenset[str]]()
+_USABLE = "scancel --user alice; scontrol update nodename=ALL state=resume"
+"""What a failed test may have left, which would fail the tests after it: jobs and drained nodes."""
 _LIVING = pytest.StashKey[dict[str, ExitStack]]()
 """What ends the life of each of those clusters, by release."""
 
@@ -119,11 +121,12 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Adds to the report of a failed test what its cluster says."""
+    """Adds to the report of a failed test what its cluster says, and leaves a usable one to the next test."""
     report = yield
     made = getattr(item, "funcargs", {}).get("cluster")
     if report.failed and isinstance(made, Cluster):
         report.sections.append(("the cluster", "\n".join(evidence(made))))
+        made.on("ctl1", "timeout", "20", "sh", "-c", _USABLE, expect=None)
     return report
 
 

@@ -45,6 +45,8 @@ def test_a_new_time_limit_is_a_reconfigure(cluster: Cluster) -> None:
 def test_a_daemon_that_comes_before_munge_brings_it_or_says_so_at_once(cluster: Cluster) -> None:
     """slurmd of 24.11 waits for ever for a child that munge's absence has ended; systemd gives it 90 s."""
     result = ("systemctl", "show", "--property", "Result", "--value", "slurmd")
+    # A job that is ending cannot say so without munge, and Slurm drains its node.
+    wait_until("node1 is idle", lambda: cluster.node_states()["node1"] == "idle", seconds=120)
     cluster.on("node1", "systemctl", "mask", "--now", "munge")
     try:
         cluster.on("node1", "systemctl", "restart", "slurmd", expect=1)
