@@ -33,3 +33,8 @@ def _is_yes(question: str) -> bool:
 def go_on() -> bool:
     """The admin said --yes."""
     return True
+
+
+def refuse() -> bool:
+    """Nobody is there to be asked."""
+    return False

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from deploy.cli.consent import ask_to_go_on, confirm_host_key, go_on
+from deploy.cli.consent import ask_to_go_on, confirm_host_key, go_on, refuse
 from deploy.cli.displays import Output, choose_display
 from deploy.cli.parameters import (
     AsData,
@@ -27,9 +27,11 @@ from deploy.engine.batches import share
 from deploy.engine.departure import Wanted
 from deploy.engine.drains import Way, seconds
 from deploy.engine.options import Options
+from deploy.engine.repair import Asked as Repair
+from deploy.engine.repair import repair as repair_nodes
 from deploy.engine.replace import Asked, refuse_rename, replace_node
 from deploy.errors import ExitCode, error, shown_path
-from deploy.show.drains import as_json, back_lines, drained_lines, node_lines, released_lines
+from deploy.show.drains import as_json, back_lines, drained_lines, node_lines, released_lines, repaired_lines
 
 node_app = plain_typer(no_args_is_help=True, help="Nodes out of service and back; machines that leave.")
 
@@ -95,7 +97,7 @@ def drain(
     """
     options, way = (
         _options(user, private_key, extra, vault_password_file),
-        _way(within, force, yes, when_idle),
+        _way(within, force, yes, when_idle=when_idle),
     )
     drained = drains.drain(inventory, nodes, reason, options, way=way, say=say, waits=wait)
     typer.echo("\n".join(drained_lines(drained)))
@@ -159,7 +161,7 @@ def reboot(
 
     """
     options = _options(user, private_key, extra, vault_password_file)
-    way = _way(within, force, yes, when_idle)
+    way = _way(within, force, yes, when_idle=when_idle)
     came = rebooting.reboot(inventory, nodes, reason, options, most=share(batch), way=way, say=say)
     typer.echo("\n".join(back_lines(came, "rebooted")))
 
@@ -201,9 +203,74 @@ def replace(
 
     """
     options = _options(user, private_key, extra, vault_password_file)
-    asked = Asked(reason, _way(within, force, yes, when_idle), fingerprint, confirm_host_key, ask_to_go_on)
+    asked = Asked(
+        reason, _way(within, force, yes, when_idle=when_idle), fingerprint, confirm_host_key, ask_to_go_on
+    )
     came = replace_node(inventory, node, asked, options, display=choose_display(output, options), say=say)
     typer.echo("\n".join(back_lines([came], "replaced")), err=output is Output.JSONL)
+
+
+@node_app.command()
+def repair(
+    inventory: Inventory,
+    nodes: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[NODES]", help="As Slurm writes them; else all that are out of service for a fault."
+        ),
+    ] = None,
+    *,
+    auto: Annotated[
+        bool,
+        typer.Option(
+            "--auto", help="For a timer: within --most, no remedy twice a day, no job is waited for."
+        ),
+    ] = False,
+    most: Annotated[
+        str,
+        typer.Option(metavar="SHARE", help="With --auto: how many nodes at most, as 2 or 5% of all."),
+    ] = "5%",
+    force: Force = False,
+    yes: Yes = False,
+    user: User = None,
+    private_key: PrivateKey = None,
+    extra: ExtraVariables = None,
+    vault_password_file: VaultPasswordFile = None,
+    output: Annotated[
+        Output | None, typer.Option(help="live on a terminal, else plain; jsonl for programs.")
+    ] = None,
+) -> None:
+    """Put right what is wrong with nodes, by one remedy after the other, and take them into service again.
+
+    What is wrong says each node's health check; what can be done goes by it: a service is restarted, a file
+    system mounted anew, a full one cleaned, a GPU reset, the node converged, and at last rebooted. Nodes are
+    drained first. Before a remedy that jobs would not survive, their end is waited for. A node that is
+    registered with Slurm and well is released, also from what its health check or Slurm itself drained it for
+    (as "Kill task failed"). One that is not stays drained, with what is wrong as the reason, and a dossier is
+    written: what was tried, serial numbers, logs. What an admin drained stays so.
+
+    Exit code 1: a node stays drained, or nothing is left to try for it.
+
+    Examples:
+      deploy node repair inventory.ini node3
+      deploy node repair inventory.ini --auto --most 5%
+
+    """
+    options = _options(user, private_key, extra, vault_password_file)
+    way = _way(None, force, yes, when_idle=False)
+    if auto and force:
+        raise error(
+            "invalid-option",
+            "nobody is there to be asked about jobs",
+            where="--force",
+            hint="--auto leaves what jobs would not survive to a turn without jobs",
+        )
+    asked = Repair(way, refuse if auto else ask_to_go_on, share(most, "--most") if auto else None)
+    display = choose_display(output, options)
+    came = repair_nodes(inventory, nodes, asked, options, display=display, say=say)
+    typer.echo("\n".join(repaired_lines(came)), err=output is Output.JSONL)
+    if came.left:
+        raise typer.Exit(ExitCode.FAILED)
 
 
 @node_app.command()
@@ -242,7 +309,7 @@ def list_nodes(
     typer.echo(json.dumps(as_json(nodes), indent=1) if as_data else "\n".join(node_lines(nodes, time.time())))
 
 
-def _way(within: str | None, force: bool, yes: bool, when_idle: bool) -> Way:  # noqa: FBT001 - as typed
+def _way(within: str | None, force: bool, yes: bool, *, when_idle: bool) -> Way:  # noqa: FBT001 - as typed
     if (within is not None) + when_idle + force > 1 or (yes and not force):
         raise error(
             "invalid-option",
@@ -305,7 +372,7 @@ def remove(
     """
     password = ask_password("SSH", is_wanted=ask_pass)
     options = _options(user, private_key, extra, vault_password_file, password)
-    way = _way(within, force, yes, when_idle)
+    way = _way(within, force, yes, when_idle=when_idle)
     wanted = Wanted(is_gone=gone, waits=wait or way != Way(), way=way)
     removed = departure.remove(inventory, node, options, say, wanted)
     for what in removed.done:

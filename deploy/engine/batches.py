@@ -20,6 +20,8 @@ Partitions = Mapping[str, Collection[str]]
 
 _BESIDE = ""
 """The nodes of no partition count as one of their own; Slurm knows no name that is empty."""
+_UNTIL = "it is registered with Slurm and its health check passes"
+"""What every work with nodes proves before it releases them."""
 _SHARE = re.compile(r"(?P<number>[1-9]\d{0,5})(?P<percent>%?)")
 
 
@@ -38,15 +40,15 @@ class Share:
         return max(1, nodes * self.number // 100) if self.is_percent else self.number
 
 
-def share(text: str) -> Share:
+def share(text: str, option: str = "--batch") -> Share:
     """``10%`` of each partition, or ``2`` nodes. Raises DeployError ``invalid-option``."""
     match = _SHARE.fullmatch(text.strip())
     if match is None or (match["percent"] and int(match["number"]) > 100):  # noqa: PLR2004 - per cent
         raise error(
             "invalid-option",
             f"{text!r} is neither a number of nodes nor a share of each partition",
-            where="--batch",
-            hint="--batch 2 for two nodes at once, --batch 10% for a tenth of each partition",
+            where=option,
+            hint=f"{option} 2 for two nodes at once, {option} 10% for a tenth of each partition",
         )
     return Share(int(match["number"]), is_percent=bool(match["percent"]))
 
@@ -244,4 +246,4 @@ def _go_through(ledger: Ledger, batch: tuple[str, ...], work: Work, say: Callabl
 def _hold(ledger: Ledger, bad: Bad, work: Work) -> None:
     """Bad nodes are drained for what is wrong with them, no more for the work."""
     for node, why in bad.items():
-        ledger.hold(node, work.why, reason(f"{work.why}: {why}"))
+        ledger.hold(node, work.why, reason(f"{work.why}: {why}"), _UNTIL)

@@ -46,6 +46,8 @@ class Drain:
     shown: str
     """As Slurm shows it."""
     is_foreign: bool = False
+    until: str = ""
+    """What must be so before it is released; empty where only its maker knows."""
 
 
 @dataclass(frozen=True)
@@ -260,9 +262,10 @@ class Ledger:
             )
         return [job.partition(" ")[0] for job in jobs]
 
-    def hold(self, name: str, why: str, instead: str) -> None:
+    def hold(self, name: str, why: str, instead: str, until: str) -> None:
         """A node that ``drain`` drained for a reason stays so for another, until the first is released."""
-        self.ask("hold", [name], {"names": [name], "who": _who(), "why": why, "instead": instead})
+        said = {"names": [name], "who": _who(), "why": why, "instead": instead, "until": until}
+        self.ask("hold", [name], said)
 
     def release(self, names: Collection[str], why: str) -> Released:
         """Releases the drains that ``drain`` made for this reason, and no other."""
@@ -413,4 +416,5 @@ def _drain(entry: Mapping[str, Any]) -> Drain:
         int(entry["since"]),
         entry["shown"],
         is_foreign=bool(entry.get("is_foreign")),
+        until=str(entry.get("until", "")),
     )

@@ -17,6 +17,19 @@ _POLL_SECONDS = 5.0
 _AWAY = frozenset({"DOWN", "NOT_RESPONDING", "UNKNOWN", "FUTURE", "INVALID_REG"})
 
 
+SILENT = "silent host"
+"""The kind of fault of a node that does not answer."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What is wrong with a node: its kind, as its health check has it; of what; in words."""
+
+    kind: str
+    subject: str
+    words: str
+
+
 @dataclass(frozen=True)
 class Nodes:
     """The nodes of a site, asked one by one and by the ledger's controller."""
@@ -34,10 +47,10 @@ class Nodes:
 
         One that does not answer beforehand stays as it is.
         """
-        boots: dict[str, str | Unanswered] = self._ask("boot", names)
+        boots: dict[str, str | Unanswered] = self.ask("boot", names)
         bad = {name: f"not rebooted: {it.why}" for name, it in boots.items() if isinstance(it, Unanswered)}
         before = {name: it for name, it in boots.items() if not isinstance(it, Unanswered)}
-        for name, said in self._ask("reboot", before).items():
+        for name, said in self.ask("reboot", before).items():
             # A connection that ends before its answer is what a reboot looks like.
             if said and not isinstance(said, Unanswered):
                 bad[name] = f"not rebooted: {said}"
@@ -47,7 +60,7 @@ class Nodes:
         """Waits until each node is in another boot than ``before``; gives those that are not, with why."""
 
         def why_not(names: Collection[str]) -> dict[str, str]:
-            found: dict[str, str | Unanswered] = self._ask("boot", names)
+            found: dict[str, str | Unanswered] = self.ask("boot", names)
             return {
                 name: f"it does not answer: {boot.why}"
                 if isinstance(boot, Unanswered)
@@ -72,14 +85,19 @@ class Nodes:
                     raise
                 return dict.fromkeys(names, "Slurm's controller does not answer")
             away = {name: why for name in names if (why := _unregistered(nodes[name], since.get(name)))}
-            answers = self._ask("faults", [name for name in names if name not in away])
-            return away | {
-                name: f"it does not answer: {said.why}" if isinstance(said, Unanswered) else "; ".join(said)
-                for name, said in answers.items()
-                if said
-            }
+            found = self.faults([name for name in names if name not in away])
+            return away | {name: "; ".join(it.words for it in said) for name, said in found.items() if said}
 
         return self.wait("be fit for jobs", names, why_not)
+
+    def faults(self, names: Collection[str]) -> dict[str, tuple[Fault, ...]]:
+        """What is wrong with each node now, by its own health check; nothing of one that is well."""
+        return {
+            name: (Fault(SILENT, "", f"it does not answer: {said.why}"),)
+            if isinstance(said, Unanswered)
+            else tuple(Fault(*fault) for fault in said)
+            for name, said in self.ask("faults", names).items()
+        }
 
     def wait(
         self, what: str, names: Iterable[str], why_not: Callable[[Collection[str]], dict[str, str]]
@@ -128,7 +146,8 @@ class Nodes:
                 )
         return {name: self.site.hosts[name] for name in names}
 
-    def _ask(self, verb: str, names: Collection[str]) -> dict[str, Any]:
+    def ask(self, verb: str, names: Collection[str]) -> dict[str, Any]:
+        """What nodes answer to a verb of ``run/on_node.py``, each that or Unanswered."""
         options = self.ledger.options
         return ask({n: (verb, {}) for n in names}, self.site.hosts, options.login, options.forks, "on_node")
 

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 LEDGER = Path("/var/lib/deploy/drains.json")
 RESERVATIONS = "reservations.json"
 """Beside the ledger: by the name of a reservation who made it and why, which Slurm 22.05 has no place for."""
+REMEDIES = "remedies.json"
+"""Beside the ledger: what `deploy node repair` did to which node, and when, for a day."""
+_DAY = 86400
 _SECONDS = 15
 # A site's own form of times, in /etc/environment, is not for programs.
 _ENVIRONMENT = {
@@ -37,6 +40,8 @@ _ENVIRONMENT = {
 _ON_A_NODE = "running,suspended,completing,configuring,stopped"
 # Whoever gave these reasons takes them back by himself: a reboot of deploy's, and node_health.
 _BY_ITSELF = re.compile(r"deploy: maintenance(?= : |$)|node_health: .*")
+# Slurm's own, for which nobody else answers; those of nodes that are down go when they register.
+_BY_SLURM = re.compile(r"(Kill task failed|Prolog error|Epilog error|batch job complete failure)(?= : |$)")
 _FIELDS = re.compile(r" Reason=(?P<reason>.*?) \[(?P<by>[^\]@]+)@(?P<since>\S+)\]\s*(?= Comment=| Extra=|$)")
 
 
@@ -115,6 +120,11 @@ def is_shown(entry_words: str, reason: str) -> bool:
     As in "fan (alice) : Not responding" of a node that is drained and then reboots.
     """
     return reason == entry_words or reason.startswith(f"{entry_words} : ")
+
+
+def is_by_slurm(reason: str) -> bool:
+    """Whether a reason is one that Slurm gives itself, when a job's end or beginning failed on a node."""
+    return bool(_BY_SLURM.match(reason))
 
 
 class UnknownError(Exception):
@@ -347,16 +357,17 @@ def _own(entries: list[dict[str, Any]], name: str, who: str, why: str | None) ->
     ]
 
 
-def hold(names: list[str], who: str, why: str, instead: str) -> dict[str, Any]:
+def hold(names: list[str], who: str, why: str, instead: str, until: str = "") -> dict[str, Any]:
     """Nodes that were drained for a reason stay so for another: what went wrong with it.
 
-    The new one is released where ``why`` is. Raises UnknownError.
+    The new one is released where ``why`` is. ``until`` says what must be so by then. Raises UnknownError.
     """
     with _ledger(names) as (entries, nodes):
         shown = {}
         for name in names:
             mine = _own(entries, name, who, why)
             entry = {"node": name, "who": who, "why": instead, "of": why, "since": int(time.time())}
+            entry["until"] = until
             entries[:] = [e for e in entries if e not in mine] + [entry]
             is_ours = any(is_shown(words(each), nodes[name]["reason"]) for each in mine)
             if is_ours or "DRAIN" not in nodes[name]["states"]:
@@ -397,6 +408,32 @@ def resume(names: list[str], who: str, why: str | None = None) -> dict[str, Any]
         return {**_listed(entries), "released": released, "resumed": resumed}
 
 
+def mended(names: list[str]) -> dict[str, Any]:
+    """Resumes nodes that Slurm itself drained for what jobs left, and that nobody else holds."""
+    with _ledger(names) as (entries, nodes):
+        held = {entry["node"] for entry in entries}
+        for name in names:
+            if "DRAIN" in nodes[name]["states"] and name not in held and is_by_slurm(nodes[name]["reason"]):
+                _set(name, "RESUME")
+    return listed()
+
+
+def remedies(node: str = "", remedy: str = "") -> dict[str, Any]:
+    """What was done to nodes within a day, each ``node``, ``remedy``, ``at``; one more, if it is given."""
+    with _ledger([node] if node else []):
+        path = LEDGER.parent / REMEDIES
+        try:
+            known = json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            known = []
+        now = int(time.time())
+        known = [entry for entry in known if now - entry["at"] < _DAY]
+        if node:
+            known.append({"node": node, "remedy": remedy, "at": now})
+            _write(known, path)
+    return {"remedies": known}
+
+
 def main(verb: str, arguments: dict[str, Any]) -> None:
     """Does what it is asked for and prints the answer as one line."""
     verbs: dict[str, Callable[..., Any]] = {
@@ -406,6 +443,8 @@ def main(verb: str, arguments: dict[str, Any]) -> None:
         "end": end,
         "hold": hold,
         "resume": resume,
+        "mended": mended,
+        "remedies": remedies,
     }
     try:
         answer = verbs[verb](**arguments)

@@ -58,17 +58,38 @@ def reboot() -> str:
     return "" if succeeded else said.strip() or "systemctl reboot failed"
 
 
-def faults() -> list[str]:
-    """Why the node is not fit for jobs, by its own health check."""
+def faults() -> list[list[str]]:
+    """Why the node is not fit for jobs, by its own health check: kind, subject and words of each fault."""
     if not HEALTH.exists():
-        return [f"{HEALTH} is not there: deploy cluster installs it"]
+        return [["health check", "", f"{HEALTH} is not there: deploy cluster installs it"]]
     if not _run("systemctl", "is-active", "--quiet", "slurmd")[1]:
-        return ["slurmd does not run"]
+        return [["service", "slurmd", "slurmd does not run"]]
+    said, succeeded = _run(str(HEALTH), "--show", "--json")
+    try:
+        return [] if succeeded else [[str(word) for word in fault] for fault in json.loads(said)]
+    except ValueError:
+        return _in_words()
+
+
+def _in_words() -> list[list[str]]:
+    """The same from a health check of before, which has no kinds."""
     said, succeeded = _run(str(HEALTH), "--show")
-    return [] if succeeded else said.strip().splitlines() or ["its health check gives no answer"]
+    lines = said.strip().splitlines() or ["its health check gives no answer"]
+    return [] if succeeded else [["health check", "", line] for line in lines]
+
+
+def settle() -> str:
+    """Has the health check take back its own drain where nothing is wrong any more, and not minutes later."""
+    said, succeeded = _run(str(HEALTH))
+    return "" if succeeded else said.strip()
 
 
 def main(verb: str, arguments: dict[str, Any]) -> None:
     """Does what it is asked for and prints the answer as one line."""
-    verbs: dict[str, Callable[..., Any]] = {"boot": boot, "reboot": reboot, "faults": faults}
+    verbs: dict[str, Callable[..., Any]] = {
+        "boot": boot,
+        "reboot": reboot,
+        "faults": faults,
+        "settle": settle,
+    }
     sys.stdout.write("\ndeploy:" + json.dumps(verbs[verb](**arguments)) + "\n")

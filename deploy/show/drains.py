@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from deploy.engine.drains import Drain, Node, Released
+from deploy.engine.repair import Repaired
 from deploy.judge.age import age
 from deploy.site.node_lists import fold
 
@@ -50,6 +51,18 @@ def back_lines(nodes: Sequence[Node], done: str) -> Iterator[str]:
             yield f"{node.name}: stays drained, as it was before: {'; '.join(held)}"
 
 
+def repaired_lines(came: Repaired) -> Iterator[str]:
+    """What a repair came to."""
+    if came.mended:
+        yield from back_lines(came.mended, "repaired")
+    if came.well:
+        yield f"nothing is wrong: {fold(came.well)}"
+    if came.left:
+        yield f"not repaired: {fold(came.left)}"
+    if not (came.mended or came.well or came.left):
+        yield "no node is out of service for a fault"
+
+
 def released_lines(came: Released, resume: str) -> Iterator[str]:
     """What a resume came to; ``resume`` is the command, without nodes."""
     if came.resumed:
@@ -80,8 +93,9 @@ def _by_others(node: Node) -> str:
 
 
 def said(drain: Drain, now: float) -> str:
-    """A drain in words: why, who, how long."""
-    return f"{drain.why} ({drain.who}, {age(now - drain.since)} ago)"
+    """A drain in words: why, who, how long, and until what is so."""
+    until = f", until {drain.until}" if drain.until else ""
+    return f"{drain.why} ({drain.who}, {age(now - drain.since)} ago){until}"
 
 
 def as_json(nodes: Sequence[Node]) -> list[dict[str, Any]]:

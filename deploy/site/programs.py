@@ -16,12 +16,13 @@ def check_programs(site: Site) -> Iterator[Finding]:
         if not programs or opaque(programs) or faults(VARIABLE, programs):
             continue
         for program in programs:
-            command = [str(word) for word in program["command"]]
-            if not command or not command[0].startswith("/"):
-                said = f"starts with {command[0]!r}, not with an absolute path" if command else "is empty"
-                yield Finding(
-                    host.where(VARIABLE),
-                    "invalid-value",
-                    f"{VARIABLE}: the command of {program['name']} {said}",
-                    "write the program and its arguments: [/software/bin/program, --option]",
-                )
+            for key in ("command", "repair"):
+                command = [str(word) for word in program.get(key) or ()]
+                if (key in program and not command) or (command and not command[0].startswith("/")):
+                    said = f"starts with {command[0]!r}, not with an absolute path" if command else "is empty"
+                    yield Finding(
+                        host.where(VARIABLE),
+                        "invalid-value",
+                        f"{VARIABLE}: the {key} of {program['name']} {said}",
+                        "write the program and its arguments: [/software/bin/program, --option]",
+                    )

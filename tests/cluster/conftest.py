@@ -16,6 +16,7 @@ LIFE = (
     "first_deployment",
     "dead_node",
     "status",
+    "repair",
     "drift",
     "jobs",
     "update",

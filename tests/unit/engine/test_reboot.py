@@ -58,9 +58,9 @@ class Machines:
                 self.slurm.started[name] = f"boot{self.boots[name]}"
         return Unanswered("Connection closed")
 
-    def _faults(self, name: str) -> list[str]:
+    def _faults(self, name: str) -> list[list[str]]:
         said = self.faults.get(name, [])
-        return said.pop(0) if said else []
+        return [["service", "", words] for words in said.pop(0)] if said else []
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,10 @@ def slurm() -> Any:  # noqa: ANN401
 @pytest.fixture(scope="module")
 def program() -> Any:  # noqa: ANN401
     return load_module("roles/node_health/files/usr/local/lib/node_health/node_health.py")
+
+
+def words(faults: Iterable[object]) -> list[str]:
+    return [str(fault) for fault in faults]
 
 
 def shown(state: str, reason: str = "") -> str:
@@ -107,15 +112,15 @@ systemd-1 /scratch autofs rw,relatime 0 0
     ],
 )
 def test_mounts(checks: Any, mount: dict[str, Any], faults: list[str]) -> None:  # noqa: ANN401
-    assert list(checks.mount_faults([mount], checks.parse_mounts(MOUNTS))) == faults
+    assert words(checks.mount_faults([mount], checks.parse_mounts(MOUNTS))) == faults
 
 
 def test_disks(checks: Any, tmp_path: Path) -> None:  # noqa: ANN401
     room, gone = {"path": str(tmp_path), "free_mb": 1}, {"path": str(tmp_path / "gone"), "free_mb": 1}
     much = {"path": str(tmp_path), "free_mb": 1 << 40}
-    assert list(checks.disk_faults([room])) == []
-    assert list(checks.disk_faults([gone])) == [f"{tmp_path}/gone: No such file or directory"]
-    assert list(checks.disk_faults([much])) == [f"{tmp_path} is full: less than {1 << 40} MiB free"]
+    assert words(checks.disk_faults([room])) == []
+    assert words(checks.disk_faults([gone])) == [f"{tmp_path}/gone: No such file or directory"]
+    assert words(checks.disk_faults([much])) == [f"{tmp_path} is full: less than {1 << 40} MiB free"]
 
 
 TRACKING = (
@@ -132,8 +137,8 @@ TRACKING = (
     ],
 )
 def test_clock(checks: Any, offset: str, leap: str, faults: list[str]) -> None:  # noqa: ANN401
-    assert list(checks.clock_faults(TRACKING.format(offset=offset, leap=leap), 1)) == faults
-    assert list(checks.clock_faults("", 1)) == []
+    assert words(checks.clock_faults(TRACKING.format(offset=offset, leap=leap), 1)) == faults
+    assert words(checks.clock_faults("", 1)) == []
 
 
 FIELDS = [
@@ -154,7 +159,7 @@ FIELDS = [
     ],
 )
 def test_what_the_driver_says(checks: Any, said: str, faults: list[str]) -> None:  # noqa: ANN401
-    assert list(checks.gpu_faults(said, FIELDS, 2)) == faults
+    assert words(checks.gpu_faults(said, FIELDS, 2)) == faults
 
 
 @pytest.mark.parametrize(
@@ -184,7 +189,7 @@ def test_nvidia_smi_is_asked_where_there_is_a_driver(
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     monkeypatch.setattr(checks, "_PROC", tmp_path)
     own = checks.Checks({"contract": {"gpus": [{"type": "a100", "count": 2}]}, "gpu_fields": FIELDS})
-    assert (list(own._gpu_faults()), len(own.remarks)) == expected
+    assert (words(own._gpu_faults()), len(own.remarks)) == expected
 
 
 def test_infiniband(checks: Any, tmp_path: Path) -> None:  # noqa: ANN401
@@ -202,7 +207,7 @@ def test_infiniband(checks: Any, tmp_path: Path) -> None:  # noqa: ANN401
         {"device": "mlx5_1"},
         {"device": "mlx5_2", "port": 2},
     ]
-    assert list(checks.infiniband_faults(wanted, tmp_path)) == [
+    assert words(checks.infiniband_faults(wanted, tmp_path)) == [
         "mlx5_0 port 1 runs at 200 Gb/s, not 400",
         "mlx5_1 port 1 is DOWN",
         "mlx5_2 port 2 is missing",
@@ -218,7 +223,7 @@ def test_a_program_that_hangs_or_fails_is_a_fault(checks: Any) -> None:  # noqa:
         {"name": "is fine", "command": ["true"]},
     ]
     began = time.monotonic()
-    assert list(checks.program_faults(programs)) == [
+    assert words(checks.program_faults(programs)) == [
         "hangs: no answer within 0.1 s",
         "fails: last",
         "is silent: exit code 1",

@@ -28,28 +28,43 @@ def test_a_boot_is_known_by_the_kernel_and_the_first_process(
     assert on_node.boot() == "b-2 22"
 
 
+SLURMD, AS_DATA, IN_WORDS = ("is-active", "--quiet", "slurmd"), ("--show", "--json"), ("--show",)
+USAGE = ("usage\n", False)
+FULL = ["room", "/", "no room in /"]
+
+
 @pytest.mark.parametrize(
     ("answers", "expected"),
     [
-        ({"systemctl": ("", True), "node_health": ("nothing is wrong\n", True)}, []),
+        ({SLURMD: ("", True), AS_DATA: ("nothing is wrong\n", True)}, []),
+        ({SLURMD: ("", True), AS_DATA: (json.dumps([FULL]), False)}, [FULL]),
+        # The health check of an older version.
         (
-            {"systemctl": ("", True), "node_health": ("no room in /\nchrony\n", False)},
-            ["no room in /", "chrony"],
+            {SLURMD: ("", True), AS_DATA: USAGE, IN_WORDS: ("no room in /\nchrony\n", False)},
+            [["health check", "", "no room in /"], ["health check", "", "chrony"]],
         ),
-        ({"systemctl": ("", True), "node_health": ("", False)}, ["its health check gives no answer"]),
-        ({"systemctl": ("", False)}, ["slurmd does not run"]),
+        ({SLURMD: ("", True), AS_DATA: USAGE, IN_WORDS: ("nothing is wrong\n", True)}, []),
+        (
+            {SLURMD: ("", True), AS_DATA: ("", False), IN_WORDS: ("", False)},
+            [["health check", "", "its health check gives no answer"]],
+        ),
+        ({SLURMD: ("", False)}, [["service", "slurmd", "slurmd does not run"]]),
     ],
 )
 def test_faults_are_those_of_the_health_check(
-    place: Path, monkeypatch: pytest.MonkeyPatch, answers: dict[str, tuple[str, bool]], expected: list[str]
+    place: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    answers: dict[tuple[str, ...], tuple[str, bool]],
+    expected: list[object],
 ) -> None:
     (place / "node_health").touch()
-    monkeypatch.setattr(on_node, "_run", lambda *command: answers[Path(command[0]).name])
+    monkeypatch.setattr(on_node, "_run", lambda *command: answers[command[1:]])
     assert on_node.faults() == expected
 
 
 def test_a_node_without_its_health_check_is_not_well(place: Path) -> None:
-    assert on_node.faults() == [f"{place}/node_health is not there: deploy cluster installs it"]
+    words = f"{place}/node_health is not there: deploy cluster installs it"
+    assert on_node.faults() == [["health check", "", words]]
 
 
 @pytest.mark.parametrize(("answer", "expected"), [(("", True), ""), (("inhibited\n", False), "inhibited")])

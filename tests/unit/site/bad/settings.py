@@ -921,4 +921,14 @@ SITES = (
         ),
         file=NODES,
     ),
+    variables(
+        "a repair wherever it is started",
+        "node_health_programs: [{name: licences, command: [/bin/true], repair: [bin/renew]}]\n",
+        (
+            "group_vars/slurm-node.yml:1: node_health_programs: the repair of licences starts "
+            "with 'bin/renew', "
+            "not with an absolute path [invalid-value]"
+        ),
+        file=NODES,
+    ),
 )

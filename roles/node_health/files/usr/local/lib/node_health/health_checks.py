@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from node_hardware import read_hardware, shortfalls
 from systemd_units import parse_units
@@ -29,6 +29,21 @@ _RUNS = frozenset({"active", "activating", "reloading", "refreshing"})
 _NOT_TOLD = frozenset({"[N/A]", "N/A", "[Not Supported]"})
 
 
+class Fault(NamedTuple):
+    """What is wrong: of which ``kind``, with what (a path, a service, a GPU), and in ``words``.
+
+    What can be done about it goes by the kind: ``mount``, ``silent``, ``read-only``, ``room``, ``path``,
+    ``service``, ``clock``, ``hardware``, ``gpu``, ``infiniband``, ``program``.
+    """
+
+    kind: str
+    subject: str
+    words: str
+
+    def __str__(self) -> str:
+        return self.words
+
+
 class Checks:
     """All checks of one node; ``remarks`` are mistakes in the settings, which are no fault of the node."""
 
@@ -36,13 +51,13 @@ class Checks:
         self._settings = settings
         self.remarks: list[str] = []
 
-    def faults(self) -> list[str]:
-        """What is wrong, in words for the reason of a drain."""
+    def faults(self) -> list[Fault]:
+        """What is wrong; the words are for the reason of a drain."""
         mounts, disks = self._settings["mounts"], self._settings["disks"]
         hung = unanswered([entry["path"] for entry in (*mounts, *disks)])
         table = parse_mounts((_PROC / "self/mounts").read_text(encoding="utf-8"))
         return [
-            *(f"{path} does not answer" for path in dict.fromkeys(hung)),
+            *(Fault("silent", path, f"{path} does not answer") for path in dict.fromkeys(hung)),
             *mount_faults([entry for entry in mounts if entry["path"] not in hung], table),
             *disk_faults([entry for entry in disks if entry["path"] not in hung]),
             *self._service_faults(),
@@ -53,7 +68,7 @@ class Checks:
             *program_faults(self._settings["programs"]),
         ]
 
-    def _service_faults(self) -> Iterator[str]:
+    def _service_faults(self) -> Iterator[Fault]:
         names = self._settings["services"]
         said = output(["systemctl", "show", "--property=ActiveState,Job", "--", *names]) if names else ""
         if names and not said:
@@ -61,19 +76,18 @@ class Checks:
             self.remarks.append("systemd did not answer in time")
         return service_faults(names, said) if said else iter(())
 
-    def _clock_faults(self) -> Iterator[str]:
+    def _clock_faults(self) -> Iterator[Fault]:
         limit = float(self._settings["clock_seconds"])
         return clock_faults(output(["chronyc", "-c", "tracking"]), limit) if limit else iter(())
 
-    def _hardware_faults(self) -> list[str]:
-        found = read_hardware(output)
-        if found["cpus"]:
-            return shortfalls(self._settings["contract"], found)
-        self.remarks.append("lscpu did not answer in time")
-        rest = {name: value for name, value in self._settings["contract"].items() if name != "cpus"}
-        return shortfalls(rest, found)
+    def _hardware_faults(self) -> list[Fault]:
+        found, contract = read_hardware(output), self._settings["contract"]
+        if not found["cpus"]:
+            self.remarks.append("lscpu did not answer in time")
+            contract = {name: value for name, value in contract.items() if name != "cpus"}
+        return [Fault("hardware", "", words) for words in shortfalls(contract, found)]
 
-    def _gpu_faults(self) -> Iterator[str]:
+    def _gpu_faults(self) -> Iterator[Fault]:
         """What the driver says; without a driver the device files were counted already."""
         count = sum(int(gpu["count"]) for gpu in self._settings["contract"].get("gpus") or [])
         if not count or not (_PROC / "driver/nvidia/version").exists():
@@ -85,7 +99,7 @@ class Checks:
         if "not a valid field" in said:
             self.remarks.append(f"node_health_gpu_fields: nvidia-smi says: {_last_line(said)}")
         elif code != 0:
-            yield f"nvidia-smi: {_last_line(said)}"
+            yield Fault("gpu", "", f"nvidia-smi: {_last_line(said)}")
         else:
             yield from gpu_faults(said, fields, count)
 
@@ -103,70 +117,70 @@ def parse_mounts(text: str) -> dict[str, tuple[str, frozenset[str]]]:
 
 def mount_faults(
     wanted: Sequence[Mapping[str, Any]], table: Mapping[str, tuple[str, frozenset[str]]]
-) -> Iterator[str]:
+) -> Iterator[Fault]:
     """Mounts that are missing, of another type, or read-only where jobs write."""
     for mount in wanted:
         kind, options = table.get(mount["path"], ("", frozenset()))
         if not kind or kind == "autofs":
-            yield f"{mount['path']} is not mounted"
+            yield Fault("mount", mount["path"], f"{mount['path']} is not mounted")
         elif mount.get("type") and not _same_type(kind, mount["type"]):
-            yield f"{mount['path']} is {kind}, not {mount['type']}"
+            yield Fault("mount", mount["path"], f"{mount['path']} is {kind}, not {mount['type']}")
         elif mount.get("writable", True) and "ro" in options:
-            yield f"{mount['path']} is read-only"
+            yield Fault("read-only", mount["path"], f"{mount['path']} is read-only")
 
 
 def _same_type(found: str, wanted: str) -> bool:
     return found == wanted or {found, wanted} <= {"nfs", "nfs4"}
 
 
-def disk_faults(wanted: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def disk_faults(wanted: Sequence[Mapping[str, Any]]) -> Iterator[Fault]:
     """File systems with too little room, or that the kernel made read-only after an error."""
     for disk in wanted:
         path = disk["path"]
         try:
             found = os.statvfs(path)
         except OSError as problem:
-            yield f"{path}: {problem.strerror}"
+            yield Fault("path", path, f"{path}: {problem.strerror}")
             continue
         free = found.f_bavail * found.f_frsize // _MIB
         if found.f_flag & os.ST_RDONLY:
-            yield f"{path} is read-only"
+            yield Fault("read-only", path, f"{path} is read-only")
         if free < int(disk["free_mb"]):
-            yield f"{path} is full: less than {disk['free_mb']} MiB free"
+            yield Fault("room", path, f"{path} is full: less than {disk['free_mb']} MiB free")
         if found.f_files and found.f_favail == 0:
-            yield f"{path} has no free inodes"
+            yield Fault("room", path, f"{path} has no free inodes")
 
 
-def service_faults(names: Sequence[str], text: str) -> Iterator[str]:
+def service_faults(names: Sequence[str], text: str) -> Iterator[Fault]:
     """`systemctl show` with a block per name: services that neither run nor are about to."""
     for name, properties in zip(names, parse_units(text)):  # noqa: B905 - strict= came with Python 3.10
         state = properties.get("ActiveState", "unknown")
         if state not in _RUNS and properties.get("Job", "0") in {"", "0"}:
-            yield f"{name} is {state}"
+            yield Fault("service", name, f"{name} is {state}")
 
 
-def clock_faults(tracking: str, limit: float) -> Iterator[str]:
+def clock_faults(tracking: str, limit: float) -> Iterator[Fault]:
     """`chronyc -c tracking`: a clock that is known to be wrong; without time servers that is not known."""
     fields = tracking.strip().split(",")
     if len(fields) <= _LEAP_STATUS or fields[_LEAP_STATUS] == "Not synchronised":
         return
     off = abs(float(fields[_SYSTEM_TIME]))
     if off > limit:
-        yield f"the clock is more than {limit:g} s off"
+        yield Fault("clock", "", f"the clock is more than {limit:g} s off")
 
 
-def gpu_faults(text: str, fields: Sequence[Mapping[str, Any]], count: int) -> Iterator[str]:
+def gpu_faults(text: str, fields: Sequence[Mapping[str, Any]], count: int) -> Iterator[Fault]:
     """A line of nvidia-smi per GPU: its index, then the values of the fields."""
     rows = [[value.strip() for value in line.split(",")] for line in text.splitlines() if line.strip()]
     if len(rows) < count:
-        yield f"gpus: the contract says {count}, nvidia-smi shows {len(rows)}"
+        yield Fault("hardware", "", f"gpus: the contract says {count}, nvidia-smi shows {len(rows)}")
     for index, *values in rows:
         for field, value in zip(fields, values):  # noqa: B905
             if value not in _NOT_TOLD and value not in field["healthy"]:
-                yield f"GPU {index}: {field['field']} is {value}"
+                yield Fault("gpu", index, f"GPU {index}: {field['field']} is {value}")
 
 
-def infiniband_faults(wanted: Sequence[Mapping[str, Any]], sys: Path) -> Iterator[str]:
+def infiniband_faults(wanted: Sequence[Mapping[str, Any]], sys: Path) -> Iterator[Fault]:
     """Ports that are missing, not active, or slower than they should be."""
     for entry in wanted:
         name = f"{entry['device']} port {entry.get('port', 1)}"
@@ -174,20 +188,22 @@ def infiniband_faults(wanted: Sequence[Mapping[str, Any]], sys: Path) -> Iterato
         try:
             state, rate = ((port / file).read_text(encoding="utf-8").strip() for file in ("state", "rate"))
         except OSError:
-            yield f"{name} is missing"
+            yield Fault("infiniband", entry["device"], f"{name} is missing")
             continue
         if not state.endswith("ACTIVE"):
-            yield f"{name} is {state.rpartition(' ')[2]}"
+            yield Fault("infiniband", entry["device"], f"{name} is {state.rpartition(' ')[2]}")
         elif float(rate.split()[0]) < float(entry.get("gbits", 0)):
-            yield f"{name} runs at {rate.split()[0]} Gb/s, not {entry['gbits']}"
+            slow = f"{name} runs at {rate.split()[0]} Gb/s, not {entry['gbits']}"
+            yield Fault("infiniband", entry["device"], slow)
 
 
-def program_faults(programs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def program_faults(programs: Sequence[Mapping[str, Any]]) -> Iterator[Fault]:
     """The site's own checks: a program that fails says why on its last line."""
     for program in programs:
         code, said = answer(program["command"], float(program.get("seconds", _SECONDS_FOR_A_PROGRAM)))
         if code != 0:
-            yield f"{program['name']}: {_last_line(said) or f'exit code {code}'}"
+            words = f"{program['name']}: {_last_line(said) or f'exit code {code}'}"
+            yield Fault("program", program["name"], words)
 
 
 def unanswered(paths: Sequence[str]) -> list[str]:

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 """Slurm's HealthCheckProgram: drains this node when it is not fit for jobs, resumes what it drained itself.
 
-``node_health`` is what slurmd runs. ``node_health --show`` says what is wrong and changes nothing.
+``node_health`` is what slurmd runs. ``node_health --show`` says what is wrong and changes nothing; with
+``--json`` it gives each fault as its kind, what it is of, and the words, for programs.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from health_checks import Checks
+from health_checks import Checks, Fault
 from slurm_node import Action, SlurmError, act, decide, read_node
 
 SETTINGS = Path("/etc/node_health.json")
@@ -24,7 +25,7 @@ _SECOND_LOOK = 2.0
 """A service that is being restarted is not ill."""
 
 
-def find_faults(checks: Checks) -> list[str]:
+def find_faults(checks: Checks) -> list[Fault]:
     """What is wrong, and still is a moment later."""
     first = checks.faults()
     if not first:
@@ -60,15 +61,16 @@ def main(arguments: Sequence[str]) -> int:
     os.environ["SLURM_TIME_FORMAT"] = "standard"
     settings = json.loads(SETTINGS.read_text(encoding="utf-8"))
     checks = Checks(settings)
-    if arguments == ["--show"]:
-        faults = checks.faults()
-        sys.stdout.write("".join(f"{fault}\n" for fault in faults or ["nothing is wrong"]))
-        return 1 if faults else 0
+    if arguments in (["--show"], ["--show", "--json"]):
+        found = checks.faults()
+        lines = [json.dumps(found)] if len(arguments) > 1 else [str(fault) for fault in found]
+        sys.stdout.write("".join(f"{line}\n" for line in lines or ["nothing is wrong"]))
+        return 1 if found else 0
     if arguments:
         sys.stderr.write(__doc__ or "")
         return 2
     syslog.openlog("node_health")
-    faults = find_faults(checks)
+    faults = [str(fault) for fault in find_faults(checks)]
     for remark in checks.remarks:
         syslog.syslog(syslog.LOG_WARNING, remark)
     try:

@@ -1,0 +1,147 @@
+"""What deploy runs on a node that is to be repaired: one remedy at a time, and what a vendor wants to know.
+
+Sent as text over ssh and run as root, with the standard library of Python 3.9 alone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+SETTINGS = Path("/etc/node_health.json")
+MOUNTS = Path("/proc/self/mounts")
+DMI = Path("/sys/class/dmi/id")
+_SECONDS = 50
+_MOST_LETTERS = 20_000
+"""Of what one command said, from its end: a dossier is read by people."""
+_OF_SERVERS = re.compile(r"(nfs4?|cifs|lustre|beegfs(_nodev)?|ceph|fuse\..*|gpfs|9p)$")
+_SERIALS = ("sys_vendor", "product_name", "product_serial", "board_serial", "bios_version")
+_QUESTIONS = {
+    "disks": "lsblk --nodeps --output NAME,MODEL,SERIAL,SIZE,RO",
+    "GPUs": "nvidia-smi --query-gpu=index,name,serial,uuid,pci.bus_id,vbios_version --format=csv",
+    "failed units": "systemctl --failed --no-legend --plain",
+    "file systems": "df --local --human-readable",
+    "addresses": "ip -brief address",
+    "kernel": "journalctl --boot --dmesg --no-pager --lines=200",
+    "warnings of two hours": "journalctl --since=-2h --priority=warning --no-pager --lines=200",
+    "slurmd": "tail --lines=100 /var/log/slurm/slurmd.log",
+}
+
+
+def _run(*command: str) -> tuple[str, bool]:
+    """What a command prints, and whether it succeeded; whatever happens is an answer."""
+    try:
+        done = subprocess.run(
+            ("timeout", str(_SECONDS), *command),
+            env={
+                **os.environ,
+                "LC_ALL": "C",
+                "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+            },
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            encoding="utf-8",
+            errors="replace",
+            check=False,
+        )
+    except OSError as problem:
+        return type(problem).__name__, False
+    return done.stdout, done.returncode == 0
+
+
+def _must(*command: str) -> str:
+    """Nothing, or why the command failed."""
+    said, succeeded = _run(*command)
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    return "" if succeeded else (lines or [f"{command[0]} failed"])[-1]
+
+
+def restart(subject: str) -> str:
+    """Starts a service anew, however often it has failed."""
+    _run("systemctl", "reset-failed", subject)
+    return _must("systemctl", "restart", subject)
+
+
+def remount(subject: str) -> str:
+    """Mounts a file system of /etc/fstab that is missing, does not answer, or may be written again."""
+    table = [line.split() for line in MOUNTS.read_text(encoding="utf-8").splitlines()]
+    kinds = [fields[2] for fields in table if fields[1] == subject]
+    is_there = bool(kinds) and kinds[-1] != "autofs"
+    if is_there and not _OF_SERVERS.match(kinds[-1]):
+        return f"not remounted: it is local ({kinds[-1]}), and is checked when the machine boots"
+    # Lazily: whoever hangs in it would keep it.
+    return (_must("umount", "--force", "--lazy", subject) if is_there else "") or _must("mount", subject)
+
+
+def clean(subject: str) -> str:  # noqa: ARG001 - every remedy has one
+    """Removes what may go: old temporary files, as their settings say, and packages that were downloaded."""
+    return _must("systemd-tmpfiles", "--clean") or _must("apt-get", "--quiet", "clean")
+
+
+def set_clock(subject: str) -> str:  # noqa: ARG001
+    """Steps the clock, which chrony does at its start."""
+    return restart("chrony")
+
+
+def reset_gpu(subject: str) -> str:
+    """Resets a GPU, or all where it is not said which."""
+    return _must("nvidia-smi", "--gpu-reset", *(("--id", subject) if subject else ()))
+
+
+def own(subject: str) -> str:
+    """Runs the command that the site gives for a check of its own."""
+    programs = json.loads(SETTINGS.read_text(encoding="utf-8"))["programs"]
+    command = next((each.get("repair") for each in programs if each["name"] == subject), None)
+    return _must(*command) if command else f"node_health_programs says no repair for {subject}"
+
+
+def leftovers() -> str:
+    """What jobs that ended have left, of which Slurm could not rid itself."""
+    found, _ = _run("pgrep", "--exact", "slurmstepd")
+    processes = found.split()
+    return f"slurmstepd still runs: {', '.join(processes)}" if processes else ""
+
+
+def dossier() -> dict[str, str]:
+    """What a vendor asks for, by subject: serial numbers, logs, what failed; only what is there."""
+    said = {}
+    for name in _SERIALS:
+        try:
+            said[name] = (DMI / name).read_text(encoding="utf-8").strip()
+        except OSError:
+            continue
+    found = {"machine": "\n".join(f"{name}: {value}" for name, value in said.items())}
+    for subject, command in _QUESTIONS.items():
+        text, succeeded = _run(*command.split())
+        if succeeded:
+            found[subject] = text.strip()[-_MOST_LETTERS:]
+    return {subject: text for subject, text in found.items() if text}
+
+
+def main(verb: str, arguments: dict[str, Any]) -> None:
+    """Does what it is asked for and prints the answer as one line."""
+    verbs: dict[str, Callable[..., Any]] = {
+        "restart": restart,
+        "remount": remount,
+        "clean": clean,
+        "set_clock": set_clock,
+        "reset_gpu": reset_gpu,
+        "own": own,
+        "leftovers": leftovers,
+        "dossier": dossier,
+    }
+    try:
+        answer = verbs[verb](**arguments)
+    except (OSError, ValueError, KeyError) as problem:
+        answer = f"{type(problem).__name__}: {problem}"
+    sys.stdout.write("\ndeploy:" + json.dumps(answer) + "\n")

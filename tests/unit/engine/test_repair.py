@@ -1,0 +1,227 @@
+"""Repairs of nodes: which remedy comes when, what stays drained, and what is whose."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deploy.engine import dossier, drains, fit
+from deploy.engine import repair as module
+from deploy.engine.batches import Share, StoppedError
+from deploy.engine.drains import Way
+from deploy.engine.fit import Fault
+from deploy.engine.options import Options
+from deploy.engine.remedies import Remedy, next_remedy, remedies
+from deploy.engine.repair import Asked, Repaired
+from deploy.errors import ExitCode
+from deploy.run import drains as on_controller
+from deploy.run.ssh import Unanswered
+from tests.unit.run.slurm import Slurm
+from tests.unit.site.sites import write_site
+
+SITE = "[slurm-master]\nctl1 ansible_host=10.0.0.1\n[slurm-node]\n" + "".join(
+    f"node{number} ansible_host=10.0.0.{number + 1}\n" for number in (1, 2, 3)
+)
+MUNGE = ["service", "munge", "munge is failed"]
+LOST_GPU = ["hardware", "", "gpus: the contract says 2, the machine shows 1"]
+OURS = "deploy: repair: munge is failed (alice)"
+
+
+@contextmanager
+def nobody_else(*_: object, **__: object) -> Iterator[float]:
+    yield 0.0
+
+
+class Machines:
+    """Nodes with faults, each with the remedies that mend it."""
+
+    def __init__(self, slurm: Slurm) -> None:
+        self.slurm = slurm
+        self.faults: dict[str, list[list[str]]] = {}
+        self.mended_by: dict[str, str] = {}
+        self.log: list[str] = []
+        self.stays_off: set[str] = set()
+        self.boots = dict.fromkeys(slurm.reasons, 1)
+
+    def done(self, node: str, what: str) -> None:
+        assert self.slurm.reasons[node], "not drained"
+        self.log.append(f"{node}: {what}")
+        if self.mended_by.get(node) == what:
+            self.faults.pop(node, None)
+
+    def ask(self, questions: Mapping[str, Any], *_: object, **__: object) -> dict[str, Any]:
+        return {name: getattr(self, f"_{verb}")(name) for name, (verb, _) in questions.items()}
+
+    def _boot(self, name: str) -> object:
+        is_off = name in self.stays_off and self.boots[name] > 1
+        return Unanswered("No route to host") if is_off else str(self.boots[name])
+
+    def _reboot(self, name: str) -> object:
+        self.done(name, "reboot")
+        self.boots[name] += 1
+        return Unanswered("Connection closed")
+
+    def _faults(self, name: str) -> object:
+        return Unanswered("off") if name in self.stays_off else [[*it] for it in self.faults.get(name, [])]
+
+    def _settle(self, name: str) -> str:
+        self.slurm.reasons[name] = ""
+        return ""
+
+    def remedy(self, questions: Mapping[str, Any], *_: object, **__: object) -> dict[str, Any]:
+        ((name, (verb, arguments)),) = questions.items()
+        if verb == "dossier":
+            return {name: {"machine": "product_serial: 4711"}}
+        self.done(name, f"{verb} {arguments['subject']}".strip() if arguments else verb)
+        return {name: ""}
+
+
+@pytest.fixture
+def machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machines:
+    slurm = Slurm()
+    made = Machines(slurm)
+    monkeypatch.setattr(on_controller, "_run", slurm.run)
+    monkeypatch.setattr(on_controller, "LEDGER", tmp_path / "ledger/drains.json")
+    monkeypatch.setenv("SUDO_USER", "alice")
+    monkeypatch.setattr(fit, "ask", made.ask)
+    monkeypatch.setattr(module, "ask", made.remedy)
+    monkeypatch.setattr(dossier, "ask", made.remedy)
+    monkeypatch.setattr(module, "alone", nobody_else)
+    monkeypatch.setattr(fit, "_POLL_SECONDS", 0)
+    monkeypatch.setattr(module, "_POLL_SECONDS", 0)
+    monkeypatch.setattr(module, "_EFFECT_SECONDS", 0)
+    monkeypatch.setattr(drains, "_POLL_SECONDS", 0)
+    minutes = iter(range(0, 10**6, 60))
+    monkeypatch.setattr("deploy.engine.fit.time.monotonic", lambda: float(next(minutes)))
+
+    class Converged:
+        exit_code = ExitCode.OK
+
+    def converge(_: Path, options: Options, *__: object) -> Converged:
+        made.done(str(options.limit), "converge")
+        return Converged()
+
+    monkeypatch.setattr(module, "deploy_cluster", converge)
+    verbs: dict[str, Callable[..., Any]] = {
+        name: getattr(on_controller, name)
+        for name in ("listed", "drain", "resume", "hold", "mended", "remedies", "end")
+    }
+
+    def ask(questions: Mapping[str, Any], *_: object, **__: object) -> dict[str, Any]:
+        ((name, (verb, arguments)),) = questions.items()
+        return {name: verbs[verb](**arguments)}
+
+    monkeypatch.setattr(drains, "ask", ask)
+    return made
+
+
+def repaired(tmp_path: Path, nodes: str | None = None, budget: Share | None = None) -> Repaired:
+    inventory = write_site(tmp_path, SITE)
+    asked = Asked(Way(), lambda: False, budget)
+    display: Any = None
+    return module.repair(inventory, nodes, asked, Options(), display=display, say=print)
+
+
+def stopped(tmp_path: Path, budget: Share | None = None) -> dict[str, str]:
+    with pytest.raises(StoppedError) as problem:
+        repaired(tmp_path, budget=budget)
+    return dict(problem.value.course.bad)
+
+
+def test_what_spares_jobs_comes_first_and_a_reboot_last() -> None:
+    faults = [Fault("gpu", "3", "x"), Fault("service", "munge", "x"), Fault("mount", "/home", "x")]
+    order = [str(remedy) for remedy in remedies(faults)]
+    assert order == ["restart munge", "remount /home", "reset gpu 3", "converge", "reboot"]
+    assert next_remedy(faults, {Remedy("restart", "munge")}) == Remedy("remount", "/home")
+    assert next_remedy([Fault("silent host", "", "x")], ()) is None
+
+
+def test_the_first_remedy_that_helps_is_the_last(machines: Machines, tmp_path: Path) -> None:
+    machines.slurm.reasons["node1"] = "node_health: munge is failed"
+    machines.faults, machines.mended_by = {"node1": [MUNGE]}, {"node1": "restart munge"}
+    came = repaired(tmp_path)
+    assert [(node.name, node.is_drained) for node in came.mended] == [("node1", False)]
+    assert machines.log == ["node1: restart munge"]
+    assert {*machines.slurm.reasons.values()} == {""}
+
+
+def test_each_node_goes_as_far_up_its_ladder_as_it_must(machines: Machines, tmp_path: Path) -> None:
+    machines.faults = {"node1": [MUNGE], "node2": [LOST_GPU], "node3": [MUNGE]}
+    machines.mended_by = {"node1": "converge", "node2": "reboot", "node3": "restart munge"}
+    assert len(repaired(tmp_path, "node[1-3]").mended) == 3
+    assert machines.log == [
+        "node1: restart munge",
+        "node3: restart munge",
+        "node2: reboot",
+        "node1: converge",
+    ]
+
+
+def test_a_node_that_cannot_be_mended_stays_drained_with_its_dossier(
+    machines: Machines, tmp_path: Path
+) -> None:
+    machines.slurm.reasons["node2"] = "node_health: munge is failed"
+    machines.faults, machines.mended_by = {"node1": [MUNGE], "node2": [MUNGE]}, {"node1": "restart munge"}
+    machines.slurm.reasons["node1"] = "node_health: munge is failed"
+    assert stopped(tmp_path) == {"node2": "munge is failed"}
+    assert machines.slurm.reasons == {"node1": "", "node2": OURS, "node3": ""}
+    (path,) = (tmp_path / ".deploy/dossiers").iterdir()
+    assert path.stat().st_mode & 0o077 == 0
+    text = path.read_text()
+    assert text.startswith("node2: munge is failed\n")
+    for line in ("restart munge: done", "converge: done", "reboot: done", "product_serial: 4711"):
+        assert line in text
+    (held,) = [entry for entry in on_controller.listed()["held"] if not entry.get("is_foreign")]
+    assert held["until"] == "it is registered with Slurm and its health check passes"
+    # Once somebody changed the part, the same command takes it into service.
+    del machines.faults["node2"]
+    assert [node.is_drained for node in repaired(tmp_path).mended] == [False]
+    assert {*machines.slurm.reasons.values()} == {""}
+
+
+def test_what_somebody_decided_stays(machines: Machines, tmp_path: Path) -> None:
+    machines.slurm.reasons["node1"] = "fan, alice"
+    machines.faults = {"node1": [MUNGE]}
+    assert repaired(tmp_path) == Repaired()
+    assert machines.log == []
+    machines.mended_by = {"node1": "restart munge"}
+    assert [node.is_drained for node in repaired(tmp_path, "node1").mended] == [True]
+    assert machines.slurm.reasons["node1"] == "fan, alice"
+
+
+def test_what_slurm_drained_itself_is_looked_at_and_resumed(machines: Machines, tmp_path: Path) -> None:
+    machines.slurm.reasons["node1"] = "Kill task failed"
+    assert [node.is_drained for node in repaired(tmp_path).mended] == [False]
+    assert machines.log == ["node1: leftovers"]
+    machines.slurm.reasons["node1"] = "Kill task failed, says alice"
+    assert repaired(tmp_path) == Repaired()
+
+
+def test_a_node_that_does_not_answer_is_for_somebodys_hands(machines: Machines, tmp_path: Path) -> None:
+    machines.slurm.reasons["node1"], machines.stays_off = "node_health: munge is failed", {"node1"}
+    assert stopped(tmp_path) == {"node1": "it does not answer: off"}
+    assert machines.log == []
+
+
+def test_by_itself_it_keeps_to_its_budget_and_repeats_nothing(machines: Machines, tmp_path: Path) -> None:
+    for name in machines.slurm.reasons:
+        machines.slurm.reasons[name] = "node_health: munge is failed"
+        machines.faults[name] = [MUNGE]
+    one = Share(5, is_percent=True)
+    assert stopped(tmp_path, one) == {"node1": "munge is failed"}
+    assert machines.log == [f"node1: {what}" for what in ("restart munge", "converge", "reboot")]
+    machines.mended_by = {"node1": "restart munge", "node2": "restart munge"}
+    came = repaired(tmp_path, budget=one)
+    assert ([it.name for it in came.mended], came.left) == (["node2"], ("node1", "node3"))
+    assert machines.log[3:] == ["node2: restart munge"]
+
+
+def test_by_itself_it_waits_for_no_job_and_ends_none(machines: Machines, tmp_path: Path) -> None:
+    machines.slurm.reasons["node2"], machines.slurm.jobs = "node_health: gpus", "17|bob|node2\n"
+    machines.faults, machines.mended_by = {"node2": [LOST_GPU]}, {"node2": "reboot"}
+    assert stopped(tmp_path, Share(1)) == {"node2": "reboot waits for the end of 17 (bob)"}
+    assert machines.log == []
+    machines.slurm.jobs = ""
+    assert len(repaired(tmp_path, budget=Share(1)).mended) == 1
