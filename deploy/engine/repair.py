@@ -17,14 +17,13 @@ from deploy.engine.options import Options
 from deploy.engine.remedies import CONVERGE, LOOK, REBOOT, STUCK, Remedy, next_remedy
 from deploy.engine.run import opened
 from deploy.errors import DeployError, ExitCode, shown_path
-from deploy.run.drains import is_by_slurm
+from deploy.run.drains import is_by_health_check, is_by_slurm
 from deploy.run.journal import state_directory
 from deploy.run.lock import site_lock
 from deploy.run.ssh import Unanswered, ask
 from deploy.site.node_lists import fold
 
 WHY = "repair"
-_OF_HEALTH_CHECK = "node_health: "
 _POLL_SECONDS = 3.0
 _EFFECT_SECONDS = 15.0
 """How long a remedy has until it is judged: a service starts, a clock finds its servers."""
@@ -95,7 +94,7 @@ def _is_ours(node: Node) -> bool:
 def _is_for_us(node: Node) -> bool:
     """Whether a node is out of service for what it is itself, and for nobody's decision."""
     others = [each for each in node.drains if not each.is_foreign and each.why.partition(":")[0] != WHY]
-    is_sick = node.held_by_others.startswith(_OF_HEALTH_CHECK) or is_by_slurm(node.held_by_others)
+    is_sick = is_by_health_check(node.held_by_others) or is_by_slurm(node.held_by_others)
     is_away = {"DOWN", "NOT_RESPONDING"} & {*node.states} and not node.is_drained
     return not others and (is_sick or _is_ours(node) or bool(is_away))
 
@@ -172,7 +171,7 @@ class _Turn:
         if not names:
             return ()
         self.ledger.ask("mended", names, {"names": [*names]})
-        held = [it.name for it in self.ledger.nodes(names) if it.held_by_others.startswith(_OF_HEALTH_CHECK)]
+        held = [it.name for it in self.ledger.nodes(names) if is_by_health_check(it.held_by_others)]
         self.nodes.ask("settle", held)
         return self.ledger.nodes(names)
 

@@ -9,6 +9,7 @@ from deploy.judge.age import age
 from deploy.judge.departed import HINT
 from deploy.judge.drift import Drift
 from deploy.judge.node_status import NodeStatus, Reach, Service
+from deploy.run.drains import is_by_health_check, is_by_slurm
 
 _CLOCK_SECONDS = 1.0
 _SECONDS_TO_SYNCHRONIZE = 300.0
@@ -22,14 +23,15 @@ _DRAINED_BY_DEPLOY = re.compile(r"deploy: .* \((\S+)\)(?: : .*)?")
 class Promise:
     """What the site says of a host.
 
-    ``again``, ``check``, ``preview`` and ``resume`` are commands that do so to it (``again`` converges it),
-    ``controller`` is the host to type scontrol on. Its ``optional`` services may be missing.
+    ``again``, ``check``, ``preview``, ``resume`` and ``repair`` are commands that do so to it (``again``
+    converges it), ``controller`` is the host to type scontrol on. Its ``optional`` services may be missing.
     """
 
     again: str
     check: str
     preview: str
     resume: str
+    repair: str
     controller: str
     is_node: bool
     optional: frozenset[str] = frozenset()
@@ -110,11 +112,17 @@ class Judge:
             if self.promise.is_node and self.is_slurm_known:
                 yield self._error("node-not-in-slurm", "slurmctld does not know it", self.promise.again)
         elif node.is_drained:
-            by_deploy = _DRAINED_BY_DEPLOY.fullmatch(node.reason or "")
-            hint = f"{self.promise.resume} --by {by_deploy[1]}" if by_deploy else f"{resume}, when it is fit)"
+            hint = self._way_back(node.reason or "") or f"{resume}, when it is fit)"
             yield self._error("node-drained", self._out_of_service("drained"), hint)
         elif node.is_down and not self._is_loss_explained():
             yield self._error("node-down", self._out_of_service(f"Slurm says {node.word}"), f"{resume})")
+
+    def _way_back(self, reason: str) -> str:
+        """The command of deploy's that takes a drained node into service; empty where there is none."""
+        if is_by_health_check(reason) or is_by_slurm(reason) or reason.startswith("deploy: repair: "):
+            return self.promise.repair
+        by_deploy = _DRAINED_BY_DEPLOY.fullmatch(reason)
+        return f"{self.promise.resume} --by {by_deploy[1]}" if by_deploy else ""
 
     def _out_of_service(self, state: str) -> str:
         """A state of Slurm's with its reason: ``drained: bad disk (root, 3 days ago)``."""

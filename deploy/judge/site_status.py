@@ -99,6 +99,7 @@ def _promise(site: Site, name: str, inventory: str, *, is_node: bool) -> Promise
         check=f"deploy check {inventory} --limit {name}",
         preview=f"deploy plan {inventory} --limit {name}",
         resume=f"deploy node resume {inventory} {name}",
+        repair=f"deploy node repair {inventory} {name}",
         controller=site.controller.name,
         is_node=is_node,
         optional=optional_units(),

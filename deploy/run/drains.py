@@ -127,6 +127,11 @@ def is_by_slurm(reason: str) -> bool:
     return bool(_BY_SLURM.match(reason))
 
 
+def is_by_health_check(reason: str) -> bool:
+    """Whether a reason is one of the node's own health check."""
+    return reason.startswith("node_health: ")
+
+
 class UnknownError(Exception):
     """Slurm has no nodes of the names in ``args``."""
 

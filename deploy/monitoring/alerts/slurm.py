@@ -147,6 +147,7 @@ SLURM = Chapter(
             (
                 "sinfo --list-reasons",
                 "ssh NODE node_health --show",
+                "deploy node repair inventory.ini NODE",
                 "scontrol update NodeName=NODE State=RESUME",
             ),
             {f"slurm_node_reason_timestamp_seconds{{{_REASON}}}": "-90000x60"},

@@ -13,7 +13,8 @@ AGAIN = "deploy cluster inv.ini --limit node1"
 CHECK = "deploy check inv.ini --limit node1"
 PLAN = "deploy plan inv.ini --limit node1"
 RESUME = "deploy node resume inv.ini node1"
-NODE = Promise(AGAIN, CHECK, PLAN, RESUME, "ctl1", is_node=True, optional=frozenset({"sackd"}))
+REPAIR = "deploy node repair inv.ini node1"
+NODE = Promise(AGAIN, CHECK, PLAN, RESUME, REPAIR, "ctl1", is_node=True, optional=frozenset({"sackd"}))
 WELL = NodeStatus(
     "node1",
     Reach.ANSWERED,
@@ -99,6 +100,16 @@ def test_a_drain_of_deploys_is_released_by_deploy(added: str) -> None:
     assert (found.reference, found.hint) == ("node-drained", f"{RESUME} --by alice")
 
 
+@pytest.mark.parametrize(
+    "reason",
+    ["node_health: munge is failed", "Kill task failed", "deploy: repair: gpus: the contract says 2 (alice)"],
+)
+def test_a_node_with_a_fault_is_for_repair(reason: str) -> None:
+    status = replace(WELL, slurm=SlurmNode(("IDLE", "DRAIN"), reason, "root", NOW))
+    (found,) = Judge(status, NODE, NOW, is_slurm_known=True).findings()
+    assert found.hint == REPAIR
+
+
 def test_hints_are_commands() -> None:
     bad = replace(
         WELL,
@@ -173,7 +184,7 @@ def test_a_host_that_deploy_has_not_been_to_is_one_finding() -> None:
 
 
 def test_a_daemon_that_the_release_does_not_have_is_not_missed() -> None:
-    login = Promise(AGAIN, CHECK, PLAN, RESUME, "ctl1", is_node=False, optional=frozenset({"sackd"}))
+    login = Promise(AGAIN, CHECK, PLAN, RESUME, REPAIR, "ctl1", is_node=False, optional=frozenset({"sackd"}))
     status = replace(WELL, services=(service("sackd", "inactive", load="not-found"),), slurm=None)
     assert _said(status, promise=login) == []
     stopped = replace(status, services=(service("sackd", "inactive"),))
