@@ -124,19 +124,29 @@ class Nodes:
         hosts = self.site.resolved.hosts
         return {name: int(hosts[name].value(LIMIT)) for name in names}
 
+    @property
+    def of_their_own(self) -> tuple[str, ...]:
+        """The compute nodes that can be rebooted from here: neither controllers nor where deploy runs."""
+        controllers = {host.name for host in self.site.controllers}
+        return tuple(
+            host.name
+            for host in self.site.nodes
+            if host.name not in controllers
+            and self.site.hosts[host.name].connection.get("ansible_connection") != "local"
+        )
+
     def known(self, names: Collection[str], verb: str) -> dict[str, Host]:
         """The hosts of those nodes. Raises DeployError where one cannot be rebooted or replaced from here."""
-        nodes, controllers = {host.name for host in self.site.nodes}, {h.name for h in self.site.controllers}
         for name in names:
-            if name not in nodes:
+            if name not in {host.name for host in self.site.nodes}:
                 raise error(
                     "no-such-node",
                     "the inventory has no such compute node, so nothing was begun",
                     where=name,
                     hint=f"deploy node list {shown_path(self.site.inventory)}",
                 )
-            is_here = self.site.hosts[name].connection.get("ansible_connection") == "local"
-            if name in controllers or is_here:
+            if name not in self.of_their_own:
+                is_here = self.site.hosts[name].connection.get("ansible_connection") == "local"
                 what = "deploy itself runs there" if is_here else "it is the controller, too"
                 raise error(
                     "node-not-alone",

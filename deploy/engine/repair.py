@@ -67,7 +67,7 @@ def repair(
     with opened(inventory, options, needs_ansible=False) as run:
         ledger = Ledger(run.site, options)
         turn = _Turn(inventory, Nodes(ledger, say), asked, options, display, say)
-        names = ledger.names(nodes) if nodes else [it.name for it in ledger.nodes() if _is_for_us(it)]
+        names = ledger.names(nodes) if nodes else turn.all()
         turn.nodes.known(names, "repair")
         # A run that is at work there would be cut off. One that begins later is its admin's affair.
         with alone(run, lambda _: None, is_needed=True):
@@ -117,6 +117,11 @@ class _Turn:
     @property
     def ledger(self) -> Ledger:
         return self.nodes.ledger
+
+    def all(self) -> list[str]:
+        """The nodes that are out of service for a fault; one that left the inventory is nobody's."""
+        ours = self.nodes.of_their_own
+        return [node.name for node in self.ledger.nodes() if node.name in ours and _is_for_us(node)]
 
     def faults(self, names: Collection[str]) -> dict[str, tuple[Fault, ...]]:
         """What is wrong with nodes: by their health checks, and what Slurm drained them for."""

@@ -199,6 +199,13 @@ def test_what_slurm_drained_itself_is_looked_at_and_resumed(machines: Machines, 
     assert repaired(tmp_path) == Repaired()
 
 
+def test_a_node_that_left_the_inventory_stops_nobody(machines: Machines, tmp_path: Path) -> None:
+    machines.slurm.reasons |= {"node1": "node_health: munge is failed", "old": "node_health: munge is failed"}
+    machines.faults, machines.mended_by = {"node1": [MUNGE]}, {"node1": "restart munge"}
+    assert [node.name for node in repaired(tmp_path).mended] == ["node1"]
+    assert machines.slurm.reasons["old"] == "node_health: munge is failed"
+
+
 def test_a_node_that_does_not_answer_is_for_somebodys_hands(machines: Machines, tmp_path: Path) -> None:
     machines.slurm.reasons["node1"], machines.stays_off = "node_health: munge is failed", {"node1"}
     assert stopped(tmp_path) == {"node1": "it does not answer: off"}
