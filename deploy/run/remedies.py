@@ -106,10 +106,14 @@ def own(subject: str) -> str:
 
 
 def leftovers() -> str:
-    """What jobs that ended have left, of which Slurm could not rid itself."""
-    found, _ = _run("pgrep", "--exact", "slurmstepd")
-    processes = found.split()
-    return f"slurmstepd still runs: {', '.join(processes)}" if processes else ""
+    """The steps of jobs that still run here, of which Slurm could not rid itself.
+
+    Each is a process that says in its title whose it is: "slurmstepd: [12.batch]". "slurmstepd infinity" keeps
+    a cgroup and belongs to no job.
+    """
+    found, _ = _run("pgrep", "--full", "--list-full", r"^slurmstepd: \[")
+    steps = [line.partition("[")[2].rstrip("]") for line in found.splitlines()]
+    return f"still run here: {', '.join(steps)}" if steps else ""
 
 
 def dossier() -> dict[str, str]:

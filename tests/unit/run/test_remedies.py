@@ -64,6 +64,15 @@ def test_a_sites_own_remedy_is_what_the_node_was_told(commands: list[tuple[str, 
     assert remedies.own("mute") == remedies.own("mute") == "node_health_programs says no repair for mute"
 
 
+def test_what_a_job_left_is_named_by_its_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        remedies, "_run", lambda *_: ("71 slurmstepd: [12.batch]\n72 slurmstepd: [12.0]\n", True)
+    )
+    assert remedies.leftovers() == "still run here: 12.batch, 12.0"
+    monkeypatch.setattr(remedies, "_run", lambda *_: ("", False))
+    assert remedies.leftovers() == ""
+
+
 def test_a_dossier_has_what_is_there(
     commands: list[tuple[str, ...]], capsys: pytest.CaptureFixture[str]
 ) -> None:
