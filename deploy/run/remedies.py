@@ -108,8 +108,8 @@ def own(subject: str) -> str:
 def leftovers() -> str:
     """The steps of jobs that still run here, of which Slurm could not rid itself.
 
-    Each is a process that says in its title whose it is: "slurmstepd: [12.batch]". "slurmstepd infinity" keeps
-    a cgroup and belongs to no job.
+    Each is a process with the step in its title, "slurmstepd: [12.batch]"; "slurmstepd infinity" keeps a
+    cgroup and belongs to no job.
     """
     found, _ = _run("pgrep", "--full", "--list-full", r"^slurmstepd: \[")
     steps = [line.partition("[")[2].rstrip("]") for line in found.splitlines()]
