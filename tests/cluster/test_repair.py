@@ -54,9 +54,9 @@ def _repair(
     words = (*DEPLOY, "node", "repair", str(cluster.inventory), *options)
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as going:
         for node in reboots:
-            wait_until(f"{node} is off", partial(cluster.is_off, node), seconds=180)
+            wait_until(f"{node} is off", partial(cluster.is_off, node), seconds=600)
             run(*DEPLOY, "lab", "start", "--name", cluster.name, node)
-        printed, said = going.communicate(timeout=400)
+        printed, said = going.communicate(timeout=900)
     assert going.returncode == expect, (printed, said)
     return printed, said
 

@@ -52,7 +52,7 @@ def test_updates_come_in_batches_under_load(cluster: Cluster, place: Path) -> No
     words = (*DEPLOY, "update", str(cluster.inventory), "--yes", "--batch", "1")
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as going:
         # A container that reboots has ended; its power is what brings it back.
-        wait_until("node1 is off", partial(cluster.is_off, "node1"), seconds=300)
+        wait_until("node1 is off", partial(cluster.is_off, "node1"), seconds=900)
         run(*DEPLOY, "lab", "start", "--name", cluster.name, "node1")
         said, _ = going.communicate(timeout=600)
     assert going.returncode == 0, said
