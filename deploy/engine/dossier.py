@@ -1,4 +1,4 @@
-"""What is known of a node that could not be mended, in a file for its vendor."""
+"""What is known of a node that could not be repaired, in a file for its vendor."""
 
 import time
 from collections.abc import Iterator, Mapping, Sequence

@@ -45,7 +45,7 @@ class Asked:
 class Repaired:
     """What a repair came to: nodes that are fit again, that were so before, that are left to another turn."""
 
-    mended: tuple[Node, ...] = ()
+    repaired: tuple[Node, ...] = ()
     well: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
 
@@ -81,9 +81,9 @@ def repair(
         else:
             left = ()
         well = tuple(name for name in names if not faults[name] and name not in ill)
-        mended = turn.mend(ill) if ill else ()
+        repaired = turn.fix(ill) if ill else ()
         turn.settle(well)
-        return Repaired(mended, well, left)
+        return Repaired(repaired, well, left)
 
 
 def _is_ours(node: Node) -> bool:
@@ -149,8 +149,8 @@ class _Turn:
             )
         return hopeful[:most], (*hopeless, *hopeful[most:])
 
-    def mend(self, names: Collection[str]) -> tuple[Node, ...]:
-        """Nodes, drained, mended, proven and released. Raises StoppedError."""
+    def fix(self, names: Collection[str]) -> tuple[Node, ...]:
+        """Nodes, drained, fixed, proven and released. Raises StoppedError."""
         again = f"deploy node repair {shown_path(self.inventory)}"
         work = Work(
             WHY,
@@ -175,7 +175,7 @@ class _Turn:
         """Has what drained nodes for their faults let go of them now that they have none."""
         if not names:
             return ()
-        self.ledger.ask("mended", names, {"names": [*names]})
+        self.ledger.ask("resume_of_slurm", names, {"names": [*names]})
         held = [it.name for it in self.ledger.nodes(names) if is_by_health_check(it.held_by_others)]
         self.nodes.ask("settle", held)
         return self.ledger.nodes(names)

@@ -413,7 +413,7 @@ def resume(names: list[str], who: str, why: str | None = None) -> dict[str, Any]
         return {**_listed(entries), "released": released, "resumed": resumed}
 
 
-def mended(names: list[str]) -> dict[str, Any]:
+def resume_of_slurm(names: list[str]) -> dict[str, Any]:
     """Resumes nodes that Slurm itself drained for what jobs left, and that nobody else holds."""
     with _ledger(names) as (entries, nodes):
         held = {entry["node"] for entry in entries}
@@ -448,7 +448,7 @@ def main(verb: str, arguments: dict[str, Any]) -> None:
         "end": end,
         "hold": hold,
         "resume": resume,
-        "mended": mended,
+        "resume_of_slurm": resume_of_slurm,
         "remedies": remedies,
     }
     try:

@@ -53,13 +53,13 @@ def back_lines(nodes: Sequence[Node], done: str) -> Iterator[str]:
 
 def repaired_lines(came: Repaired) -> Iterator[str]:
     """What a repair came to."""
-    if came.mended:
-        yield from back_lines(came.mended, "repaired")
+    if came.repaired:
+        yield from back_lines(came.repaired, "repaired")
     if came.well:
         yield f"nothing is wrong: {fold(came.well)}"
     if came.left:
         yield f"not repaired: {fold(came.left)}"
-    if not (came.mended or came.well or came.left):
+    if not (came.repaired or came.well or came.left):
         yield "no node is out of service for a fault"
 
 

@@ -106,7 +106,7 @@ def machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machines:
     monkeypatch.setattr(module, "deploy_cluster", converge)
     verbs: dict[str, Callable[..., Any]] = {
         name: getattr(on_controller, name)
-        for name in ("listed", "drain", "resume", "hold", "mended", "remedies", "end")
+        for name in ("listed", "drain", "resume", "hold", "resume_of_slurm", "remedies", "end")
     }
 
     def ask(questions: Mapping[str, Any], *_: object, **__: object) -> dict[str, Any]:
@@ -142,7 +142,7 @@ def test_the_first_remedy_that_helps_is_the_last(machines: Machines, tmp_path: P
     machines.slurm.reasons["node1"] = "node_health: munge is failed"
     machines.faults, machines.mended_by = {"node1": [MUNGE]}, {"node1": "restart munge"}
     came = repaired(tmp_path)
-    assert [(node.name, node.is_drained) for node in came.mended] == [("node1", False)]
+    assert [(node.name, node.is_drained) for node in came.repaired] == [("node1", False)]
     assert machines.log == ["node1: restart munge"]
     assert {*machines.slurm.reasons.values()} == {""}
 
@@ -150,7 +150,7 @@ def test_the_first_remedy_that_helps_is_the_last(machines: Machines, tmp_path: P
 def test_each_node_goes_as_far_up_its_ladder_as_it_must(machines: Machines, tmp_path: Path) -> None:
     machines.faults = {"node1": [MUNGE], "node2": [LOST_GPU], "node3": [MUNGE]}
     machines.mended_by = {"node1": "converge", "node2": "reboot", "node3": "restart munge"}
-    assert len(repaired(tmp_path, "node[1-3]").mended) == 3
+    assert len(repaired(tmp_path, "node[1-3]").repaired) == 3
     assert machines.log == [
         "node1: restart munge",
         "node3: restart munge",
@@ -177,7 +177,7 @@ def test_a_node_that_cannot_be_mended_stays_drained_with_its_dossier(
     assert held["until"] == "it is registered with Slurm and its health check passes"
     # Once somebody changed the part, the same command takes it into service.
     del machines.faults["node2"]
-    assert [node.is_drained for node in repaired(tmp_path).mended] == [False]
+    assert [node.is_drained for node in repaired(tmp_path).repaired] == [False]
     assert {*machines.slurm.reasons.values()} == {""}
 
 
@@ -187,13 +187,13 @@ def test_what_somebody_decided_stays(machines: Machines, tmp_path: Path) -> None
     assert repaired(tmp_path) == Repaired()
     assert machines.log == []
     machines.mended_by = {"node1": "restart munge"}
-    assert [node.is_drained for node in repaired(tmp_path, "node1").mended] == [True]
+    assert [node.is_drained for node in repaired(tmp_path, "node1").repaired] == [True]
     assert machines.slurm.reasons["node1"] == "fan, alice"
 
 
 def test_what_slurm_drained_itself_is_looked_at_and_resumed(machines: Machines, tmp_path: Path) -> None:
     machines.slurm.reasons["node1"] = "Kill task failed"
-    assert [node.is_drained for node in repaired(tmp_path).mended] == [False]
+    assert [node.is_drained for node in repaired(tmp_path).repaired] == [False]
     assert machines.log == ["node1: leftovers"]
     machines.slurm.reasons["node1"] = "Kill task failed, says alice"
     assert repaired(tmp_path) == Repaired()
@@ -202,7 +202,7 @@ def test_what_slurm_drained_itself_is_looked_at_and_resumed(machines: Machines, 
 def test_a_node_that_left_the_inventory_stops_nobody(machines: Machines, tmp_path: Path) -> None:
     machines.slurm.reasons |= {"node1": "node_health: munge is failed", "old": "node_health: munge is failed"}
     machines.faults, machines.mended_by = {"node1": [MUNGE]}, {"node1": "restart munge"}
-    assert [node.name for node in repaired(tmp_path).mended] == ["node1"]
+    assert [node.name for node in repaired(tmp_path).repaired] == ["node1"]
     assert machines.slurm.reasons["old"] == "node_health: munge is failed"
 
 
@@ -221,7 +221,7 @@ def test_by_itself_it_keeps_to_its_budget_and_repeats_nothing(machines: Machines
     assert machines.log == [f"node1: {what}" for what in ("restart munge", "converge", "reboot")]
     machines.mended_by = {"node1": "restart munge", "node2": "restart munge"}
     came = repaired(tmp_path, budget=one)
-    assert ([it.name for it in came.mended], came.left) == (["node2"], ("node1", "node3"))
+    assert ([it.name for it in came.repaired], came.left) == (["node2"], ("node1", "node3"))
     assert machines.log[3:] == ["node2: restart munge"]
 
 
@@ -231,4 +231,4 @@ def test_by_itself_it_waits_for_no_job_and_ends_none(machines: Machines, tmp_pat
     assert stopped(tmp_path, Share(1)) == {"node2": "reboot waits for the end of 17 (bob)"}
     assert machines.log == []
     machines.slurm.jobs = ""
-    assert len(repaired(tmp_path, budget=Share(1)).mended) == 1
+    assert len(repaired(tmp_path, budget=Share(1)).repaired) == 1
