@@ -137,15 +137,16 @@ class Nodes:
 
     def known(self, names: Collection[str], verb: str) -> dict[str, Host]:
         """The hosts of those nodes. Raises DeployError where one cannot be rebooted or replaced from here."""
+        nodes, of_their_own = {host.name for host in self.site.nodes}, self.of_their_own
         for name in names:
-            if name not in {host.name for host in self.site.nodes}:
+            if name not in nodes:
                 raise error(
                     "no-such-node",
                     "the inventory has no such compute node, so nothing was begun",
                     where=name,
                     hint=f"deploy node list {shown_path(self.site.inventory)}",
                 )
-            if name not in self.of_their_own:
+            if name not in of_their_own:
                 is_here = self.site.hosts[name].connection.get("ansible_connection") == "local"
                 what = "deploy itself runs there" if is_here else "it is the controller, too"
                 raise error(

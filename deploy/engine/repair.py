@@ -77,7 +77,7 @@ def repair(
         before = {it.name: it for it in ledger.nodes(names)}
         ill = [name for name in names if faults[name] or _is_ours(before[name])]
         if asked.budget:
-            ill, left = turn.within_budget(ill, asked.budget.of(len(ledger.nodes())))
+            ill, left = turn.within_budget(ill, faults, asked.budget.of(len(ledger.nodes())))
         else:
             left = ()
         well = tuple(name for name in names if not faults[name] and name not in ill)
@@ -133,12 +133,13 @@ class _Turn:
                 found[node.name] = (*found[node.name], Fault(STUCK, "", words))
         return found
 
-    def within_budget(self, ill: list[str], most: int) -> tuple[list[str], tuple[str, ...]]:
+    def within_budget(
+        self, ill: list[str], faults: Mapping[str, tuple[Fault, ...]], most: int
+    ) -> tuple[list[str], tuple[str, ...]]:
         """The nodes whose turn it is, and those that are left: to the next turn, or to somebody's hands."""
         for entry in self.ledger.ask("remedies", (), {})["remedies"]:
             name, _, subject = entry["remedy"].partition(" ")
             self.tried.setdefault(entry["node"], {})[Remedy(name, subject)] = "tried within a day"
-        faults = self.faults(ill)
         hopeless = [n for n in ill if faults[n] and not next_remedy(faults[n], self.tried.get(n, {}))]
         if hopeless:
             self.say(f"nothing is left to try today: {fold(hopeless)}")

@@ -371,8 +371,8 @@ def hold(names: list[str], who: str, why: str, instead: str, until: str = "") ->
         shown = {}
         for name in names:
             mine = _own(entries, name, who, why)
-            entry = {"node": name, "who": who, "why": instead, "of": why, "since": int(time.time())}
-            entry["until"] = until
+            now = int(time.time())
+            entry = {"node": name, "who": who, "why": instead, "of": why, "until": until, "since": now}
             entries[:] = [e for e in entries if e not in mine] + [entry]
             is_ours = any(is_shown(words(each), nodes[name]["reason"]) for each in mine)
             if is_ours or "DRAIN" not in nodes[name]["states"]:

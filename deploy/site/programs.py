@@ -18,7 +18,7 @@ def check_programs(site: Site) -> Iterator[Finding]:
         for program in programs:
             for key in ("command", "repair"):
                 command = [str(word) for word in program.get(key) or ()]
-                if (key in program and not command) or (command and not command[0].startswith("/")):
+                if key in program and not (command and command[0].startswith("/")):
                     said = f"starts with {command[0]!r}, not with an absolute path" if command else "is empty"
                     yield Finding(
                         host.where(VARIABLE),
