@@ -15,8 +15,9 @@ from deploy.engine.run import opened
 from deploy.errors import DeployError, ExitCode, error
 from deploy.run.archive import SITE, made_by, sources, unpacked
 from deploy.run.archive_places import Local, Place, PlaceError, place
+from deploy.run.sent_program import program
 from deploy.run.ssh import NotByPlainSshError
-from deploy.run.transfer import TransferError, program, transfer
+from deploy.run.transfer import TransferError, transfer
 from deploy.site.backups import without_recipients
 from deploy.site.hardware import FILE_NAME
 from deploy.site.inventory import SECRETS_FILE, Host, Site

@@ -20,8 +20,9 @@ from deploy.judge.lost_since import LostSince, lost_since
 from deploy.run.archive import SITE, Archive, UnreadableError, made_by, read_archive, sources
 from deploy.run.journal import state_directory
 from deploy.run.lock import site_lock
+from deploy.run.sent_program import program
 from deploy.run.ssh import NotByPlainSshError, Unanswered
-from deploy.run.transfer import TransferError, program, transfer
+from deploy.run.transfer import TransferError, transfer
 from deploy.site.hardware import FILE_NAME
 from deploy.site.inventory import SECRETS_FILE, Site, existing_inventory
 from deploy.site.secrets import missing_secrets

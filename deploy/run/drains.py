@@ -14,10 +14,10 @@ import fcntl
 import json
 import os
 import re
-import subprocess
-import sys
 import time
 from pathlib import Path
+
+from deploy.run.host_program import runner, tell
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,37 +30,13 @@ RESERVATIONS = "reservations.json"
 REMEDIES = "remedies.json"
 """Beside the ledger: what `deploy node repair` did to which node, and when, for a day."""
 _DAY = 86400
-_SECONDS = 15
-# A site's own form of times, in /etc/environment, is not for programs.
-_ENVIRONMENT = {
-    "LC_ALL": "C",
-    "SLURM_TIME_FORMAT": "standard",
-    "PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
-}
 _ON_A_NODE = "running,suspended,completing,configuring,stopped"
 # Whoever gave these reasons takes them back by himself: a reboot of deploy's, and node_health.
 _BY_ITSELF = re.compile(r"deploy: maintenance(?= : |$)|node_health: .*")
 # Slurm's own, for which nobody else answers; those of nodes that are down go when they register.
 _BY_SLURM = re.compile(r"(Kill task failed|Prolog error|Epilog error|batch job complete failure)(?= : |$)")
 _FIELDS = re.compile(r" Reason=(?P<reason>.*?) \[(?P<by>[^\]@]+)@(?P<since>\S+)\]\s*(?= Comment=| Extra=|$)")
-
-
-def _run(*command: str) -> tuple[str, bool]:
-    """What a command prints, and whether it succeeded; whatever happens is an answer."""
-    try:
-        done = subprocess.run(
-            ("timeout", str(_SECONDS), *command),
-            env={**os.environ, **_ENVIRONMENT},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            encoding="utf-8",
-            errors="replace",
-            check=False,
-        )
-    except OSError as problem:
-        return type(problem).__name__, False
-    return done.stdout, done.returncode == 0
+_run = runner(15)
 
 
 class SilentError(Exception):
@@ -457,4 +433,4 @@ def main(verb: str, arguments: dict[str, Any]) -> None:
         answer = {"unknown": problem.args}
     except (SilentError, OSError, ValueError) as problem:
         answer = {"trouble": str(problem)}
-    sys.stdout.write("\ndeploy:" + json.dumps(answer) + "\n")
+    tell(answer)

@@ -28,8 +28,9 @@ import select
 import signal
 import stat
 import subprocess
-import sys
 import time
+
+from deploy.run.host_program import tell
 
 # Both typing and pathlib take longer to import than all the rest takes to run.
 TYPE_CHECKING = False
@@ -829,5 +830,4 @@ def main(verb: str, arguments: dict[str, Any]) -> None:
         "record": record,
         "know": know,
     }
-    answer = verbs[verb](**arguments)
-    sys.stdout.write("\ndeploy:" + json.dumps(answer) + "\n")
+    tell(verbs[verb](**arguments))

@@ -6,12 +6,10 @@ Sent as text over ssh and run as root, with the standard library of Python 3.9 a
 from __future__ import annotations
 
 import hashlib
-import json
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
+
+from deploy.run.host_program import runner, tell
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,32 +23,9 @@ PROCESSES = Path("/proc")
 _OURS = ("converged", "left.json", "pending.json", "hosts.json", "drains.json", "reservations.json")
 # Slurm's own before munge, which they speak through to the last.
 _SERVICES = ("slurmd", "slurmctld", "slurmdbd", "sackd", "munge")
-_SECONDS = 90
 # By key of the module slurm_jobs the letter that squeue has for it.
 _JOB = {"id": "%i", "state": "%T", "user": "%u", "partition": "%P", "nodes": "%N"}
-
-
-def _run(*command: str) -> tuple[str, bool]:
-    """What a command prints, and whether it succeeded; whatever happens is an answer."""
-    try:
-        done = subprocess.run(
-            command,
-            env={
-                **os.environ,
-                "LC_ALL": "C",
-                "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-            },
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            encoding="utf-8",
-            errors="replace",
-            timeout=_SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as problem:
-        return type(problem).__name__, False
-    return done.stdout, done.returncode == 0
+_run = runner(50)
 
 
 def _running() -> list[str]:
@@ -144,5 +119,4 @@ def main(verb: str, arguments: dict[str, Any]) -> None:
         "queue": queue,
         "steps": steps,
     }
-    answer = verbs[verb](**arguments)
-    sys.stdout.write("\ndeploy:" + json.dumps(answer) + "\n")
+    tell(verbs[verb](**arguments))

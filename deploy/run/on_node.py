@@ -6,10 +6,9 @@ Sent as text over ssh and run as root, with the standard library of Python 3.9 a
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
+
+from deploy.run.host_program import runner, tell
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,31 +18,9 @@ if TYPE_CHECKING:
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 FIRST_PROCESS = Path("/proc/1/stat")
 HEALTH = Path("/usr/local/sbin/node_health")
-_SECONDS = 50
 _START_OF_A_PROCESS = 19
 """Its place behind the name in brackets, as proc(5) has it."""
-
-
-def _run(*command: str) -> tuple[str, bool]:
-    """What a command prints, and whether it succeeded; whatever happens is an answer."""
-    try:
-        done = subprocess.run(
-            ("timeout", str(_SECONDS), *command),
-            env={
-                **os.environ,
-                "LC_ALL": "C",
-                "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-            },
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            encoding="utf-8",
-            errors="replace",
-            check=False,
-        )
-    except OSError as problem:
-        return type(problem).__name__, False
-    return done.stdout, done.returncode == 0
+_run = runner(50)
 
 
 def boot() -> str:
@@ -92,4 +69,4 @@ def main(verb: str, arguments: dict[str, Any]) -> None:
         "faults": faults,
         "settle": settle,
     }
-    sys.stdout.write("\ndeploy:" + json.dumps(verbs[verb](**arguments)) + "\n")
+    tell(verbs[verb](**arguments))

@@ -6,11 +6,10 @@ Sent as text over ssh and run as root, with the standard library of Python 3.9 a
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
+
+from deploy.run.host_program import runner, tell
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 SETTINGS = Path("/etc/node_health.json")
 MOUNTS = Path("/proc/self/mounts")
 DMI = Path("/sys/class/dmi/id")
-_SECONDS = 50
 _MOST_LETTERS = 20_000
 """Of what one command said, from its end: a dossier is read by people."""
 _OF_SERVERS = re.compile(r"(nfs4?|cifs|lustre|beegfs(_nodev)?|ceph|fuse\..*|gpfs|9p)$")
@@ -35,28 +33,7 @@ _QUESTIONS = {
     "warnings of two hours": "journalctl --since=-2h --priority=warning --no-pager --lines=200",
     "slurmd": "tail --lines=100 /var/log/slurm/slurmd.log",
 }
-
-
-def _run(*command: str) -> tuple[str, bool]:
-    """What a command prints, and whether it succeeded; whatever happens is an answer."""
-    try:
-        done = subprocess.run(
-            ("timeout", str(_SECONDS), *command),
-            env={
-                **os.environ,
-                "LC_ALL": "C",
-                "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-            },
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            encoding="utf-8",
-            errors="replace",
-            check=False,
-        )
-    except OSError as problem:
-        return type(problem).__name__, False
-    return done.stdout, done.returncode == 0
+_run = runner(50)
 
 
 def _must(*command: str) -> str:
@@ -148,4 +125,4 @@ def main(verb: str, arguments: dict[str, Any]) -> None:
         answer = verbs[verb](**arguments)
     except (OSError, ValueError, KeyError) as problem:
         answer = f"{type(problem).__name__}: {problem}"
-    sys.stdout.write("\ndeploy:" + json.dumps(answer) + "\n")
+    tell(answer)

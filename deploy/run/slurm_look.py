@@ -5,45 +5,24 @@ Sent as text over ssh and run as root, with the standard library of Python 3.9 a
 
 from __future__ import annotations
 
-import json
-import os
 import re
-import subprocess
-import sys
 import time
 from pathlib import Path
+
+from deploy.run.host_program import runner, tell
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-_SECONDS = 20
 _PACKAGES = ("slurm-client", "slurmctld", "slurmdbd", "slurmd", "sackd")
 _DAEMONS = ("slurmdbd", "slurmctld", "slurmd", "sackd")
 _NO_ROOM = 15
 _WITNESS_SECONDS = 40
 _MEMORY = "--mem=50M"
 NAME = "deploy-upgrade"
-
-
-def _run(*command: str) -> tuple[str, bool]:
-    """What a command prints, and whether it succeeded; whatever happens is an answer."""
-    try:
-        done = subprocess.run(
-            ("timeout", str(_SECONDS), *command),
-            env={**os.environ, "LC_ALL": "C", "PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            encoding="utf-8",
-            errors="replace",
-            cwd="/",
-            check=False,
-        )
-    except OSError as problem:
-        return type(problem).__name__, False
-    return done.stdout, done.returncode == 0
+_run = runner(20)
 
 
 def look() -> dict[str, Any]:
@@ -233,4 +212,4 @@ def main(verb: str, arguments: dict[str, Any]) -> None:
         "witness": witness,
         "leave": leave,
     }
-    sys.stdout.write("\ndeploy:" + json.dumps(verbs[verb](**arguments)) + "\n")
+    tell(verbs[verb](**arguments))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from deploy.run.sent_program import program, sources
 from deploy.run.settings import default_forks
 from deploy.site.inventory import Host
 
@@ -73,19 +74,12 @@ def ask(
     def one(name: str) -> Any:  # noqa: ANN401 - an answer is whatever the verb returns
         verb, arguments = questions[name]
         try:
-            return _ask(command(hosts[name], login), program(verb, arguments, source))
+            return _ask(command(hosts[name], login), program(sources(source), verb, arguments))
         except NotByPlainSshError as problem:
             return Unanswered(str(problem), is_by_choice=True)
 
     with ThreadPoolExecutor(forks or default_forks(len(questions))) as pool:
         return dict(zip(questions, pool.map(one, questions), strict=True))
-
-
-def program(verb: str, arguments: Mapping[str, Any], source: str = "host_records") -> str:
-    """The text of the program that does a verb on a host."""
-    # Importing it would take longer than reading it.
-    text = Path(__file__).with_name(f"{source}.py").read_text(encoding="utf-8")
-    return f"{text}\n\nmain({verb!r}, json.loads({json.dumps(arguments)!r}))\n"
 
 
 def command(host: Host, login: Login, python_options: Sequence[str] = ("-IS", "-")) -> list[str]:

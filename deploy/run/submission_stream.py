@@ -6,12 +6,12 @@ when it began, how long it took and the job's id, and ends with its connection.
 
 from __future__ import annotations
 
-import json
 import os
 import select
 import subprocess
-import sys
 import time
+
+from deploy.run.host_program import tell
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,17 +38,11 @@ def stream(user: str) -> None:
         )
         lines = done.stdout.strip().splitlines()
         job = lines[-1].split(";")[0] if done.returncode == 0 and lines else ""
-        _say(
-            {"at": began, "seconds": time.monotonic() - began, "job": job, "said": done.stderr.strip()[-200:]}
-        )
+        said = done.stderr.strip()[-200:]
+        tell({"at": began, "seconds": time.monotonic() - began, "job": job, "said": said})
         rest = max(0.0, began + _EVERY - time.monotonic())
         if select.select([0], [], [], rest)[0]:
             return
-
-
-def _say(answer: dict[str, Any]) -> None:
-    sys.stdout.write("\ndeploy:" + json.dumps(answer) + "\n")
-    sys.stdout.flush()
 
 
 def main(verb: str, arguments: dict[str, Any]) -> None:

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
-from deploy.run.ssh import Login, NotByPlainSshError, command, program
+from deploy.run.sent_program import program, sources
+from deploy.run.ssh import Login, NotByPlainSshError, command
 from deploy.site.inventory import Host
 
 _MARK = "deploy:"
@@ -85,7 +86,7 @@ def submissions(host: Host, login: Login, user: str | None) -> Iterator[Submissi
     )
     with process:
         assert process.stdin  # noqa: S101 - for mypy
-        text = program("stream", {"user": user}, "submission_stream")
+        text = program(sources("submission_stream"), "stream", {"user": user})
         with suppress(BrokenPipeError):
             process.stdin.write(text.encode("unicode_escape").decode() + "\n")
             process.stdin.flush()

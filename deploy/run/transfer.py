@@ -3,43 +3,28 @@
 import contextlib
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
 
 from deploy.run.ssh import Login, command
 from deploy.site.inventory import Host
 
 # Its first bytes are the program, what follows them is data.
 _STARTER = "import sys; exec(sys.stdin.buffer.read({size}))"
-_PROGRAM = """\
-import sys, types
-for name, text in {texts!r}.items():
-    module = sys.modules[name] = types.ModuleType(name)
-    exec(compile(text, name, "exec"), module.__dict__)
-sys.modules[{main!r}].main({verb!r}, {arguments!r})
-"""
 
 
 class TransferError(Exception):
     """The program did not come to its end; the text is the last that it said."""
 
 
-def program(sources: Mapping[str, Path], verb: str, arguments: Mapping[str, Any]) -> bytes:
-    """A program of some modules, each of which may import those before it; the last one does the verb."""
-    texts = {name: path.read_text(encoding="utf-8") for name, path in sources.items()}
-    said = _PROGRAM.format(texts=texts, main=[*texts][-1], verb=verb, arguments=dict(arguments))
-    return said.encode()
-
-
 @contextmanager
-def transfer(host: Host, login: Login, text: bytes) -> Iterator["subprocess.Popen[bytes]"]:
+def transfer(host: Host, login: Login, text: str) -> Iterator["subprocess.Popen[bytes]"]:
     """The program while it runs as root: what is written to its input is its data, as is its output.
 
     Raises TransferError, and NotByPlainSshError.
     """
-    words = command(host, login, ("-IS", "-c", _STARTER.format(size=len(text))))
+    sent = text.encode()
+    words = command(host, login, ("-IS", "-c", _STARTER.format(size=len(sent))))
     with tempfile.TemporaryFile() as said:
         with subprocess.Popen(
             words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said, start_new_session=True
@@ -48,7 +33,7 @@ def transfer(host: Host, login: Login, text: bytes) -> Iterator["subprocess.Pope
             try:
                 # Whoever is gone says why at its end.
                 with contextlib.suppress(BrokenPipeError):
-                    run.stdin.write(text)
+                    run.stdin.write(sent)
                     run.stdin.flush()
                     yield run
                     run.stdin.close()

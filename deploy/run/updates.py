@@ -6,12 +6,11 @@ a unit of systemd's, which a connection that ends does not end, and which a seco
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
+
+from deploy.run.host_program import runner, tell
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,7 +23,6 @@ PREFERENCES = Path("/etc/apt/preferences")
 PROCESSES = Path("/proc")
 KERNELS = Path("/boot")
 WANTED_REBOOT = Path("/run/reboot-required")
-_SECONDS = 50
 _WAITS_FOR_APT = 600
 # Inst openssl [3.0.17-1~deb12u2] (3.0.18-1~deb12u1 Debian-Security:12/oldstable-security [amd64])
 _TO_INSTALL = re.compile(r"Inst (?P<name>\S+) (?:\[(?P<old>[^\]]+)\] )?\((?P<new>\S+) (?P<source>[^\[)]*)")
@@ -45,28 +43,7 @@ _UNIT_OF_PROCESS = re.compile(r"/([^/]+\.(?:service|scope))(?:/|$)")
 # What cannot be restarted under those who use it. Jobs and logins keep what they began with to their end.
 _NOT_RESTARTED = re.compile(r"(dbus|dbus-broker|systemd-logind|systemd-journald|systemd-udevd)\.service$")
 _OF_USERS = re.compile(r"(session-.*|slurmstepd|user@\d+|slurmd_.*)\.(scope|service)$|user-runtime-dir@.*")
-
-
-def _run(*command: str) -> tuple[str, bool]:
-    """What a command prints, and whether it succeeded; whatever happens is an answer."""
-    try:
-        done = subprocess.run(
-            ("timeout", str(_SECONDS), *command),
-            env={
-                **os.environ,
-                "LC_ALL": "C",
-                "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-            },
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            encoding="utf-8",
-            errors="replace",
-            check=False,
-        )
-    except OSError as problem:
-        return type(problem).__name__, False
-    return done.stdout, done.returncode == 0
+_run = runner(50)
 
 
 def start(action: str, held: str) -> dict[str, Any]:
@@ -234,4 +211,4 @@ def main(verb: str, arguments: dict[str, Any]) -> None:
         "look": look,
         "restart": restart,
     }
-    sys.stdout.write("\ndeploy:" + json.dumps(verbs[verb](**arguments)) + "\n")
+    tell(verbs[verb](**arguments))

@@ -8,12 +8,11 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from deploy.errors import DeployError, ExitCode, error
-from deploy.run import user_commands
 from deploy.run.cancellation import Cancellation
+from deploy.run.sent_program import program, sources
 from deploy.run.ssh import Login, NotByPlainSshError, command
 from deploy.site.inventory import Host
 
@@ -71,7 +70,7 @@ class Session:
         ):  # it takes leave by itself, too
             subprocess.run(
                 command(self.host, self.login),
-                input=_program("leave", task),
+                input=program(sources("user_commands"), "leave", task),
                 text=True,
                 capture_output=True,
                 timeout=_SECONDS_TO_LEAVE,
@@ -90,7 +89,7 @@ class Session:
             assert process.stdout  # noqa: S101 - for mypy
             assert process.stderr  # noqa: S101 - for mypy
             try:
-                process.stdin.write(_program(verb, task))
+                process.stdin.write(program(sources("user_commands"), verb, task))
                 process.stdin.close()
             except BrokenPipeError:
                 pass  # ssh says why below
@@ -168,9 +167,3 @@ def _not_typed(host: Host, why: str, exit_code: ExitCode = ExitCode.BAD_INPUT) -
         hint="see that the host is reached and has Slurm's commands: deploy status",
         exit_code=exit_code,
     )
-
-
-def _program(verb: str, task: Mapping[str, Any]) -> str:
-    """The text of the program that does a verb on the host."""
-    source = Path(user_commands.__file__).read_text(encoding="utf-8")
-    return f"{source}\n\nmain({verb!r}, json.loads({json.dumps(task)!r}))\n"

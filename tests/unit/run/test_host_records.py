@@ -1,10 +1,8 @@
 import grp
 import hashlib
-import json
 import os
 import pwd
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -12,7 +10,6 @@ from typing import Any
 import pytest
 
 from deploy.run import host_records
-from deploy.run.ssh import program
 
 ME = pwd.getpwuid(os.getuid()).pw_name
 MY_GROUP = grp.getgrgid(os.getgid()).gr_name
@@ -316,17 +313,6 @@ def test_a_service_is_known_by_how_it_was_started(monkeypatch: pytest.MonkeyPatc
             time.sleep(0.01)
         assert host_records.services(["a"])["a"]["command"] == "/bin/sleep 60"
         process.kill()
-
-
-def test_the_program_that_is_sent_runs_by_itself() -> None:
-    done = subprocess.run(
-        [sys.executable, "-IS", "-"],
-        input=program("forget", {"phases": ["it's"]}),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert json.loads(done.stdout.strip().removeprefix("deploy:")) is None
 
 
 def test_a_file_where_a_file_server_is_gone_is_not_waited_for(

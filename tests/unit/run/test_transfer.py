@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from deploy.run import transfer as module
+from deploy.run.sent_program import program
 from deploy.run.ssh import Login
-from deploy.run.transfer import TransferError, program, transfer
+from deploy.run.transfer import TransferError, transfer
 from deploy.site.inventory import Host
 
 HOST = Host("ctl1", {}, frozenset())
