@@ -132,6 +132,9 @@ class Walk:
         """The wanted release is on every host that is not there yet; on controllers it is unpacked beside."""
         self.run.say(f"Slurm {self.state.wanted} is fetched")
         self.step("prepare", self.state.left)
+        if self.run.site.containers:
+            self.run.say(f"the plugin for containers is built for Slurm {self.state.wanted}")
+            self.step("plugin", [self.run.site.controller.name])
 
     def rehearse(self) -> None:
         """The wanted release judges the configuration, and converts a dump of the database.

@@ -91,7 +91,8 @@ class State:
     def _is_there(self, said: Mapping[str, Any]) -> bool:
         packages, daemons = said["packages"], said["daemons"]
         are_new = packages and all(is_of(version, self.wanted) for version in packages.values())
-        return bool(are_new) and not said["broken"] and all(state == "active" for state in daemons.values())
+        is_whole = bool(are_new) and not said["broken"] and not said["plugin_waits"]
+        return is_whole and all(state == "active" for state in daemons.values())
 
     def looks(self, names: Collection[str] | None = None) -> dict[str, dict[str, Any]]:
         """What hosts say of their packages and daemons. Raises DeployError where one does not answer."""

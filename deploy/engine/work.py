@@ -91,4 +91,8 @@ def _kept(run: Run, looked: Looked, tell: Callable[[Event], None]) -> dict[str, 
             f"{run.command('upgrade')}"
         )
         tell(Notice(time.time(), Level.WARNING, message))
-    return {name: {"slurm_packages_kept": release} for name, release in kept.items()}
+    controller = kept.get(run.site.controller.name, "")
+    return {
+        name: {"slurm_packages_kept": release, "pyxis_is_kept": release != controller}
+        for name, release in kept.items()
+    }

@@ -6,6 +6,7 @@ from deploy.site.inventory import Host, Site
 
 Variables = dict[str, Any]
 
+PLUGIN_PACKAGE = "slurm-pyxis"
 _PLUGIN = "spank_pyxis.so"
 
 

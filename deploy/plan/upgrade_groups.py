@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from deploy.plan.build import build_plan
+from deploy.plan.container_vars import PLUGIN_PACKAGE
 from deploy.plan.generated_inventory import generated_inventory
 from deploy.site.hardware import Hardware
 from deploy.site.inventory import Site
 
-GROUPS = ("prepare", "judge", "rehearse", "controllers", "hosts")
+GROUPS = ("prepare", "plugin", "judge", "rehearse", "controllers", "hosts")
 """The plays, each of which has a group ``upgrade_<name>``."""
 STAGE = "/var/lib/deploy/slurm-upgrade"
 """Where a controller has the wanted release beside the installed one."""
@@ -37,6 +38,18 @@ def write_step(
         members = sorted(chosen) if name == group else ()
         source["all"]["children"][f"upgrade_{name}"] = {
             "hosts": dict.fromkeys(members),
-            "vars": {"slurm_stage_directory": STAGE, **variables},
+            "vars": {"slurm_stage_directory": STAGE, **_of_plugin(site), **variables},
         }
     path.write_text(json.dumps(source, indent=1), encoding="utf-8")
+
+
+def _of_plugin(site: Site) -> dict[str, Any]:
+    """The plugin for containers goes with the release that it was built for, and another one comes."""
+    if not site.containers:
+        return {"upgrade_has_plugin": False}
+    return {
+        "upgrade_has_plugin": True,
+        "slurm_stage_replaced": [PLUGIN_PACKAGE],
+        "pyxis_staged": STAGE,
+        "pyxis_wanted": str(site.controller.value("slurm_packages_version")),
+    }

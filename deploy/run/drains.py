@@ -17,7 +17,7 @@ import re
 import time
 from pathlib import Path
 
-from deploy.run.host_program import runner, tell
+from deploy.run.host_commands import runner, tell
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ import stat
 import subprocess
 import time
 
-from deploy.run.host_program import tell
+from deploy.run.host_commands import tell
 
 # Both typing and pathlib take longer to import than all the rest takes to run.
 TYPE_CHECKING = False

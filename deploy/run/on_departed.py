@@ -9,7 +9,7 @@ import hashlib
 import shutil
 from pathlib import Path
 
-from deploy.run.host_program import runner, tell
+from deploy.run.host_commands import runner, tell
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from deploy.run.host_program import runner, tell
+from deploy.run.host_commands import runner, tell
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

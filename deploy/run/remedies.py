@@ -9,7 +9,7 @@ import json
 import re
 from pathlib import Path
 
-from deploy.run.host_program import runner, tell
+from deploy.run.host_commands import runner, tell
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-_SHARED = "host_program"
+_SHARED = "host_commands"
 _PROGRAM = """\
 import json, sys, types
 for name, text in {texts!r}.items():

@@ -9,7 +9,7 @@ import re
 import time
 from pathlib import Path
 
-from deploy.run.host_program import runner, tell
+from deploy.run.host_commands import runner, tell
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,11 +22,13 @@ _NO_ROOM = 15
 _WITNESS_SECONDS = 40
 _MEMORY = "--mem=50M"
 NAME = "deploy-upgrade"
+PLUGIN = Path("/var/lib/deploy/slurm-upgrade/slurm-pyxis.deb")
+"""The plugin for containers that comes with the wanted release, until it is installed."""
 _run = runner(20)
 
 
 def look() -> dict[str, Any]:
-    """The versions of Slurm's packages, what dpkg left half done, and the daemons: how they are."""
+    """The versions of Slurm's packages, what an upgrade left half done, and the daemons: how they are."""
     shape = "--showformat=${Package} ${db:Status-Abbrev} ${Version}\n"
     packages, broken = {}, []
     for line in _run("dpkg-query", "--show", shape, *_PACKAGES)[0].splitlines():
@@ -40,6 +42,7 @@ def look() -> dict[str, Any]:
     return {
         "packages": packages,
         "broken": broken,
+        "plugin_waits": PLUGIN.exists(),
         "daemons": {name: _daemon(name) for name in packages if name in _DAEMONS},
     }
 

@@ -11,7 +11,7 @@ import select
 import subprocess
 import time
 
-from deploy.run.host_program import tell
+from deploy.run.host_commands import tell
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -18,6 +18,7 @@ import pytest
 from deploy.site.node_lists import fold
 from tests.cluster.jobs import UNTIL_TOLD, submit, wait_for_job
 from tests.cluster.lab_cluster import DEPLOY, Cluster, booted, run, wait_until
+from tests.cluster.test_containers import declare
 
 pytestmark = pytest.mark.more
 
@@ -34,16 +35,24 @@ _BROKEN = "/run/systemd/system/slurmd.service.d/broken.conf"
 
 @pytest.fixture(scope="module")
 def loaded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Cluster, list[str]]]:
-    """A cluster of the old release that wants the new one, with jobs that run and an array that waits."""
+    """A cluster of the old release that wants the new one, with jobs that run and an array that waits.
+
+    It has the plugin for containers, which is built for one release of Slurm.
+    """
     with booted("upgrade", tmp_path_factory, "--nodes", str(len(_NODES)), "--gpus", "0") as made:
         # A lab's node has few CPUs, and jobs that wait need none.
         partition = {"name": "batch", "default": True, "parameters": {"OverSubscribe": f"FORCE:{_JOBS + 4}"}}
         own = made.directory / "host_vars/ctl1.yml"
         own.parent.mkdir()
         own.write_text(json.dumps({"slurmctld_partitions": [partition]}))
+        declare(made)
         made.deploy()
         jobs = [
-            submit(made, f"-w {node} --mem=50M", f"mkdir -p ~/{place}; cd ~/{place}; {UNTIL_TOLD}")
+            submit(
+                made,
+                f"-w {node} --mem=50M --container-image=x.sqsh",
+                f"mkdir -p ~/{place}; cd ~/{place}; {UNTIL_TOLD}",
+            )
             for node, place in _RUNNING
         ]
         for job in jobs:
@@ -63,7 +72,8 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Cluster, 
             "keyring": "/usr/share/keyrings/debian-archive-keyring.gpg",
             "also": ["libhwloc15", "libhwloc-plugins", "libze1"],
         }
-        place.write_text(json.dumps({"slurm_packages_version": NEW, "slurm_packages_repository": repository}))
+        wanted = {"slurm_packages_version": NEW, "slurm_packages_repository": repository}
+        place.write_text(json.dumps(json.loads(place.read_text()) | wanted))
         yield made, [*jobs, *(f"{array}_{task}" for task in range(1, _ARRAY + 1))]
 
 
@@ -77,6 +87,15 @@ def installed(cluster: Cluster) -> dict[str, str]:
     """By host the release of its commands."""
     shape = ("dpkg-query", "--show", "--showformat", "${Version}", "slurm-client")
     return {name: cluster.on(name, *shape)[:5] for name in ("ctl1", "login1", *_NODES)}
+
+
+def containers(cluster: Cluster, host: str, *nodes: str) -> list[str]:
+    """The nodes on which a job of a user's is in a container, submitted from a host."""
+    said = cluster.as_user(
+        f"cd /; srun --quiet --mem=50M -N{len(nodes)} -w {','.join(nodes)} --container-image=x.sqsh true",
+        host=host,
+    )
+    return sorted(line.rpartition(" ")[2] for line in said.splitlines() if "image x.sqsh on" in line)
 
 
 def test_a_run_does_not_upgrade_and_says_what_does(loaded: tuple[Cluster, list[str]]) -> None:
@@ -112,6 +131,10 @@ def test_a_canary_that_does_not_start_halts_it(loaded: tuple[Cluster, list[str]]
     assert states["node1"].startswith(("drain", "drng", "down"))
     # With a minus a job that waits is planned for the node.
     assert {states[name].rstrip("-") for name in untouched} <= {"alloc", "mix", "idle"}
+    # The plugin of the release that each has: here the new commands submit to the old slurmd.
+    assert containers(cluster, "ctl1", *_NODES[1:]) == [*_NODES[1:]]
+    cluster.deploy("--limit", ",".join(_NODES[1:]))
+    assert containers(cluster, "login1", *_NODES[1:]) == [*_NODES[1:]]
     running = cluster.on("ctl1", "squeue", "--noheader", "--format", "%i", "--states", "running").split()
     assert set(jobs[: len(_RUNNING)]) <= set(running)
 
@@ -183,5 +206,9 @@ def test_then_there_is_nothing_to_do_and_the_way_back_is_refused(loaded: tuple[C
     assert "nothing to do" in upgrade(cluster, expect=0).stdout
     assert cluster.node_states() == dict.fromkeys(_NODES, "idle")
     assert "node1" in cluster.as_user("srun -w node1 hostname")
+    for host in ("login1", "ctl1"):
+        assert containers(cluster, host, *_NODES) == [*_NODES]
+    assert "converged" in cluster.deploy().stdout
+    assert containers(cluster, "login1", *_NODES) == [*_NODES]
     said = upgrade(cluster, "-e", f"slurm_packages_version={OLD}", expect=2).stderr
     assert "upgrade-is-downgrade" in said

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.slurm_release import is_of, upstream
 
 DOCUMENTATION = r"""
 module: spank_package
@@ -20,7 +21,8 @@ description:
   - Unpacks an archive, runs its Makefile as an ordinary user, and makes a .deb package of the plugin
     C(spank_pyxis.so) that comes out of it. Slurm loads no plugin that was built for another release, so the
     package depends on the version of Slurm that it was built for, and is made anew when another is installed.
-  - Headers of another version than Slurm's are replaced by those that fit.
+  - Headers of another version than Slurm's are replaced by those that fit. For a release that is only
+    unpacked (C(staged)) the headers there are taken, and nothing that is installed changes.
 options:
   archive:
     description: The source archive on the host.
@@ -34,6 +36,16 @@ options:
     description: Where the package lies.
     type: path
     required: true
+  staged:
+    description: >-
+      Where C(slurm_stage) unpacked the release C(wanted); the plugin is built for it where another one is
+      installed.
+    type: path
+    default: ""
+  wanted:
+    description: The release that is unpacked there, 26.05, or a version of it, 26.05.5.
+    type: str
+    default: ""
   pending:
     description: Whether a task of this run changes what the package is built from. Only check mode needs it.
     type: bool
@@ -54,11 +66,8 @@ _SLURM = "slurm-client"
 _HEADERS = "libslurm-dev"
 _PLUGINS = "slurm-wlm-basic-plugins"
 _BUILDER = "nobody"
-
-
-def upstream(version: str) -> str:
-    """Slurm's own version in a package's: 1:24.11.5-4+deb13u1 -> 24.11.5."""
-    return version.rpartition("-")[0].partition(":")[2] if ":" in version else version.rpartition("-")[0]
+_INCLUDES = "usr/include"
+_SPANK = f"{_INCLUDES}/slurm/spank.h"
 
 
 def next_version(version: str) -> str:
@@ -103,6 +112,21 @@ class Build:
         self.archive = Path(module.params["archive"])
         self.package = Path(module.params["package"])
 
+    def beside(self, installed: str) -> str:
+        """The version of Slurm that is unpacked and not installed; empty where the installed one is meant."""
+        wanted, staged = self.module.params["wanted"], Path(self.module.params["staged"] or "/")
+        if not wanted or is_of(installed, wanted):
+            return ""
+        try:
+            version = (staged / "version").read_text(encoding="utf-8").strip()
+        except OSError:
+            version = ""
+        if not is_of(version, wanted):
+            self.module.fail_json(
+                msg=f"Slurm {wanted} is not unpacked in {staged}: there is {version or 'none'}"
+            )
+        return version
+
     def installed(self, name: str) -> str:
         """The version of an installed package; empty when it is not there."""
         status = "--showformat=${db:Status-Abbrev} ${Version}"
@@ -132,8 +156,8 @@ class Build:
                 why=f"the headers of Slurm {slurm}, which is installed, are not to be had",
             )
 
-    def compile(self, place: Path) -> Path:
-        """Unpacks the archive and runs its Makefile; returns the plugin."""
+    def compile(self, place: Path, headers: str) -> Path:
+        """Unpacks the archive and runs its Makefile, perhaps with other headers; returns the plugin."""
         with tarfile.open(self.archive) as archive:
             tops = {member.name.split("/", 1)[0] for member in archive.getmembers()} - {"pax_global_header"}
             if len(tops) != 1:
@@ -145,22 +169,35 @@ class Build:
             )
         source = place / tops.pop()
         self.must("chown", "--recursive", _BUILDER, str(place))
-        self.must("runuser", f"--user={_BUILDER}", "--", "make", "--directory", str(source))
+        # gcc looks there before it looks where the system has its headers.
+        told = ("env", f"C_INCLUDE_PATH={headers}") if headers else ()
+        self.must("runuser", f"--user={_BUILDER}", "--", *told, "make", "--directory", str(source))
         if not (source / _PLUGIN).is_file():
             self.module.fail_json(msg=f"make ended well, but made no {_PLUGIN}")
         return source / _PLUGIN
 
-    def make(self, version: str, slurm: str) -> None:
-        """Builds the package and puts it in place at once."""
-        directory = plugin_directory(self.must("dpkg-query", "--listfiles", _PLUGINS))
+    def files(self, staged: Path | None) -> str:
+        """The files of Slurm, one a line: of the package that has its plugins, or of what is unpacked."""
+        if staged is None:
+            return self.must("dpkg-query", "--listfiles", _PLUGINS)
+        return "".join(
+            f"/{path.relative_to(staged)}\n" for path in staged.glob("usr/lib/**/select_cons_tres.so")
+        )
+
+    def make(self, version: str, slurm: str, staged: Path | None) -> None:
+        """Builds the package and puts it in place at once; ``staged`` has the release that it is for."""
+        directory = plugin_directory(self.files(staged))
         if not directory:
-            self.module.fail_json(msg=f"where Slurm's plugins lie cannot be seen in the package {_PLUGINS}")
+            where = staged or f"the package {_PLUGINS}"
+            self.module.fail_json(msg=f"where Slurm's plugins lie cannot be seen in {where}")
+        if staged is not None and not (staged / _SPANK).is_file():
+            self.module.fail_json(msg=f"{staged} has no {_SPANK}: {_HEADERS} did not come with Slurm {slurm}")
         architecture = self.must("dpkg", "--print-architecture").strip()
         with tempfile.TemporaryDirectory(prefix="spank-", dir="/var/tmp") as name:
             Path(name).chmod(0o755)
             tree, source = Path(name, "tree"), Path(name, "source")
             source.mkdir()
-            plugin = self.compile(source)
+            plugin = self.compile(source, str(staged / _INCLUDES) if staged else "")
             target = tree / directory.lstrip("/") / _PLUGIN
             target.parent.mkdir(parents=True)
             shutil.copyfile(plugin, target)
@@ -178,6 +215,8 @@ def main() -> None:
         "archive": {"type": "path", "required": True},
         "version": {"type": "str", "required": True},
         "package": {"type": "path", "required": True},
+        "staged": {"type": "path", "default": ""},
+        "wanted": {"type": "str", "default": ""},
         "pending": {"type": "bool", "default": False},
     }
     module = AnsibleModule(argument_spec=arguments, supports_check_mode=True)
@@ -191,13 +230,16 @@ def main() -> None:
         module.fail_json(
             msg=f"the package {_SLURM} is not installed on this host, so there is no Slurm to build for"
         )
+    beside = build.beside(slurm)
+    slurm = beside or slurm
     version = package_version(
         module.params["version"], upstream(slurm), module.sha256(module.params["archive"])
     )
     changed = build.made() != version
     if changed and not module.check_mode:
-        build.fit_headers(slurm)
-        build.make(version, slurm)
+        if not beside:
+            build.fit_headers(slurm)
+        build.make(version, slurm, Path(module.params["staged"], "root") if beside else None)
     module.exit_json(changed=changed, package_version=version, deploy_manages=manages)
 
 

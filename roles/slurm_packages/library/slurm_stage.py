@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.slurm_release import is_of
 
 DOCUMENTATION = r"""
 module: slurm_stage
@@ -33,8 +34,14 @@ options:
     type: list
     elements: str
     default: []
+  replaced:
+    description: >-
+      Packages that were built for the installed release, and may go with it because the caller brings others.
+    type: list
+    elements: str
+    default: []
   directory:
-    description: Below it the release is unpacked in C(root).
+    description: Below it the release is unpacked in C(root), with its version in C(version).
     type: path
     required: true
   unpacks:
@@ -60,12 +67,6 @@ _SOURCES = ("slurm-wlm", "slurm-wlm-contrib", "slurm-smd")
 _ARCHIVES = Path("/var/cache/apt/archives")
 _PRIORITY = 995  # above the pin of the release that is kept
 _INSTALLED = "--showformat=${Package}\\t${source:Package}\\t${db:Status-Abbrev}\\t${Version}\\n"
-
-
-def is_of(version: str, wanted: str) -> bool:
-    """Whether a package's version is of a release, 26.05, or of one version of it, 26.05.5."""
-    bare = version.rpartition(":")[2]
-    return re.match(re.escape(wanted) + r"(?![0-9])", bare) is not None
 
 
 def installed(text: str) -> dict[str, str]:
@@ -134,9 +135,9 @@ class Stage:
             self.module.fail_json(
                 msg=f"this host's package sources have no Slurm {self.wanted}: they have {', '.join(wrong)}"
             )
-        if go:
+        if lost := [name for name in go if name not in self.module.params["replaced"]]:
             self.module.fail_json(
-                msg=f"nothing was changed: with Slurm {self.wanted} these would go: {', '.join(go)}"
+                msg=f"nothing was changed: with Slurm {self.wanted} these would go: {', '.join(lost)}"
             )
         self._must("apt-get", *self._options, "--download-only", "install", *names)
         return come
@@ -149,6 +150,8 @@ class Stage:
         for name, version in come.items():
             for path in _ARCHIVES.glob(f"{name}_{version.replace(':', '%3a')}_*.deb"):
                 self._must("dpkg-deb", "--extract", str(path), str(root))
+        versions = [version for version in come.values() if is_of(version, self.wanted)]
+        (directory / "version").write_text(f"{versions[0]}\n", encoding="utf-8")
 
     def _run(self, *command: str) -> str:
         return str(self.module.run_command(list(command), environ_update={"LC_ALL": "C"})[1])
@@ -175,6 +178,7 @@ def main() -> None:
         "packages": {"type": "list", "elements": "str", "required": True},
         "version": {"type": "str", "required": True},
         "also": {"type": "list", "elements": "str", "default": []},
+        "replaced": {"type": "list", "elements": "str", "default": []},
         "directory": {"type": "path", "required": True},
         "unpacks": {"type": "bool", "default": False},
     }

@@ -28,7 +28,7 @@ OLD, NEW = "24.11.5-4", "26.05.5-1"
 
 
 def host(version: str, **daemons: str) -> dict[str, Any]:
-    return {"packages": {"slurm-client": version}, "broken": [], "daemons": daemons}
+    return {"packages": {"slurm-client": version}, "broken": [], "plugin_waits": False, "daemons": daemons}
 
 
 def node(version: str = NEW, *, answers: bool = True, states: tuple[str, ...] = ("IDLE",)) -> dict[str, Any]:
@@ -72,14 +72,20 @@ def test_what_is_left_follows_from_packages_and_daemons(state: State, said: dict
 
 
 def test_what_dpkg_left_half_done_is_left(state: State, said: dict[str, Any]) -> None:
-    said["ctl1"] = {"packages": {}, "broken": ["slurmctld"], "daemons": {}}
+    said["ctl1"] = {"packages": {}, "broken": ["slurmctld"], "plugin_waits": False, "daemons": {}}
     said["node1"] = said["node2"] = host(NEW, slurmd="active")
     assert state.left == ["ctl1"]
 
 
+def test_a_host_whose_plugin_was_not_installed_is_left(state: State, said: dict[str, Any]) -> None:
+    said["ctl1"] = said["node1"] = host(NEW, slurmd="active")
+    said["node2"] = {**host(NEW, slurmd="active"), "plugin_waits": True}
+    assert state.left == ["node2"]
+
+
 def test_a_host_without_slurm_is_no_upgrades(state: State, said: dict[str, Any]) -> None:
     said["ctl1"] = said["node1"] = host(NEW, slurmd="active")
-    said["node2"] = {"packages": {}, "broken": [], "daemons": {}}
+    said["node2"] = {"packages": {}, "broken": [], "plugin_waits": False, "daemons": {}}
     assert state.left == []
 
 

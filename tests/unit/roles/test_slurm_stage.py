@@ -1,3 +1,7 @@
+from contextlib import nullcontext
+from pathlib import Path
+from types import SimpleNamespace
+
 import pytest
 
 from tests.unit.roles.loading import load_module
@@ -10,6 +14,27 @@ Inst slurmctld [24.11.5-4+deb13u1] (26.05.5-1 Debian:testing [amd64]) []
 Remv slurm-pyxis [0.20.0]
 Conf slurmctld (26.05.5-1 Debian:testing [amd64])
 """
+
+
+class _Failed(Exception):  # noqa: N818 - the module ends there
+    pass
+
+
+@pytest.mark.parametrize(("replaced", "is_refused"), [([], True), (["slurm-pyxis"], False)])
+def test_nothing_goes_but_what_others_come_for(
+    tmp_path: Path, replaced: list[str], *, is_refused: bool
+) -> None:
+    def fail_json(msg: str) -> None:
+        raise _Failed(msg)
+
+    def run_command(_: list[str], **__: object) -> tuple[int, str, str]:
+        return 0, SIMULATED, ""
+
+    params = {"version": "26.05", "also": [], "packages": ["slurmctld"], "replaced": replaced}
+    module = SimpleNamespace(params=params, fail_json=fail_json, run_command=run_command)
+    made = stage.Stage(module, tmp_path / "pins")
+    with pytest.raises(_Failed, match="would go: slurm-pyxis") if is_refused else nullcontext():
+        assert made.fetch(["slurmctld"])["slurmctld"] == "26.05.5-1"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,6 @@
+import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -59,3 +61,44 @@ def test_a_line_that_waits_for_all_hosts_is_named() -> None:
         "/etc/slurm/plugstack.conf without 'required b.so': a run without --limit adds it"
     ]
     assert config.left_out(wanted, wanted, Path("/etc/slurm")) == []
+
+
+@pytest.mark.parametrize(
+    ("installed", "wanted", "unpacked", "expected"),
+    [
+        ("24.11.5-4", "", None, ""),
+        ("24.11.5-4", "26.05", "26.05.5-1", "26.05.5-1"),
+        # An upgrade that goes on has the release installed on the host that builds.
+        ("26.05.5-1", "26.05", None, ""),
+        ("24.11.5-4", "26.05", None, "failed: Slurm 26.05 is not unpacked in {}: there is none"),
+        ("24.11.5-4", "26.05", "25.05.1-1", "failed: Slurm 26.05 is not unpacked in {}: there is 25.05.1-1"),
+    ],
+)
+def test_which_slurm_it_is_built_for(
+    tmp_path: Path, installed: str, wanted: str, unpacked: str | None, expected: str
+) -> None:
+    if unpacked:
+        (tmp_path / "version").write_text(f"{unpacked}\n")
+
+    class Failed(Exception):  # noqa: N818 - the module ends there
+        pass
+
+    def fail_json(msg: str) -> None:
+        raise Failed(msg)
+
+    params = {"archive": "a", "package": "p", "wanted": wanted, "staged": str(tmp_path)}
+    build = package.Build(SimpleNamespace(params=params, fail_json=fail_json))
+    if expected.startswith("failed: "):
+        with pytest.raises(Failed, match=re.escape(expected.removeprefix("failed: ").format(tmp_path))):
+            build.beside(installed)
+    else:
+        assert build.beside(installed) == expected
+
+
+def test_files_of_a_release_that_is_unpacked(tmp_path: Path) -> None:
+    plugin = tmp_path / "usr/lib/x86_64-linux-gnu/slurm-wlm/select_cons_tres.so"
+    plugin.parent.mkdir(parents=True)
+    plugin.touch()
+    build = package.Build(SimpleNamespace(params={"archive": "a", "package": "p"}))
+    files = build.files(tmp_path)
+    assert package.plugin_directory(files) == "/usr/lib/x86_64-linux-gnu/slurm-wlm"

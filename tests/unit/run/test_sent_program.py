@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from deploy.run.host_program import runner
+from deploy.run.host_commands import runner
 from deploy.run.sent_program import program, sources
 
 _SENT = (

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 
 from deploy.run import slurm_look
@@ -47,8 +49,15 @@ def test_rows_are_counted_by_job(says: dict[str, tuple[str, bool]]) -> None:
     assert slurm_look.ended(["7", "8", "9"]) == {"7": ["CANCELLED"], "8": ["REQUEUED", "COMPLETED"], "9": []}
 
 
-def test_packages_and_what_dpkg_left_half_done(says: dict[str, tuple[str, bool]]) -> None:
+def test_packages_and_what_an_upgrade_left_half_done(
+    says: dict[str, tuple[str, bool]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plugin = tmp_path / "slurm-pyxis.deb"
+    monkeypatch.setattr(slurm_look, "PLUGIN", plugin)
     says["dpkg-query"] = ("slurm-client ii  26.05.5-1\nslurmd iU  26.05.5-1\nsackd un  \n", True)
     said = slurm_look.look()
     assert said["packages"] == {"slurm-client": "26.05.5-1"}
     assert said["broken"] == ["slurmd"]
+    assert said["plugin_waits"] is False
+    plugin.touch()
+    assert slurm_look.look()["plugin_waits"] is True
