@@ -1,7 +1,7 @@
 """Runs Molecule scenarios, three at a time; shows how long each took and the output of those that fail.
 
 ``python molecule/run.py [--every-release] [--roles PART] [SCENARIO …]``. A scenario that is named runs on all
-its machines.
+its machines. None begins after the time BEGIN_UNTIL, in seconds since the epoch; those are named.
 """
 
 import argparse
@@ -50,6 +50,7 @@ class Result:
     passed: bool
     seconds: float
     output: str
+    was_run: bool = True
 
 
 def scenarios(part: str) -> list[str]:
@@ -69,7 +70,9 @@ def environment(scenario: str, *, every_release: bool) -> Mapping[str, str]:
 
 
 def run(scenario: str, *, every_release: bool) -> Result:
-    """Runs one scenario from create to destroy."""
+    """Runs one scenario from create to destroy, unless it is too late to begin one."""
+    if time.time() > float(os.environ.get("BEGIN_UNTIL") or "inf"):
+        return Result(scenario, passed=False, seconds=0.0, output="", was_run=False)
     began = time.monotonic()
     python = sys.executable
     command = [
@@ -106,13 +109,19 @@ def main(chosen: list[str], part: str, *, every_release: bool) -> int:
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         for result in pool.map(one, chosen or scenarios(part)):
             results.append(result)
+            if not result.was_run:
+                continue
             verdict = "passed" if result.passed else "FAILED"
             sys.stdout.write(f"{verdict}  {result.scenario:<19} {result.seconds:6.1f} s\n")
             if not result.passed:
                 sys.stdout.write(result.output)
             sys.stdout.flush()
-    failed = sum(not result.passed for result in results)
-    sys.stdout.write(f"{len(results) - failed} passed, {failed} failed\n")
+    left = [result.scenario for result in results if not result.was_run]
+    failed = sum(not result.passed for result in results) - len(left)
+    passed = len(results) - failed - len(left)
+    sys.stdout.write(f"{passed} passed, {failed} failed, {len(left)} not run\n")
+    if left:
+        sys.stdout.write(f"NOT RUN, no time was left to begin them: {' '.join(left)}\n")
     return 1 if failed else 0
 
 

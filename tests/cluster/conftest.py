@@ -1,5 +1,7 @@
 """One lab and one cluster per Debian release, deployed once, led through its life by test after test."""
 
+import os
+import time
 from collections.abc import Collection, Generator, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -31,6 +33,7 @@ A dead node is minutes of waiting, best while other clusters have work. With its
 be short, a life's worker gets the next tests.
 """
 _MOST_FLAKY = 3
+_NOT_RUN = "no time was left to begin it"
 _FAILED = pytest.StashKey[frozenset[str]]()
 _USABLE = "scancel --user alice; scontrol update nodename=ALL state=resume"
 """What a failed test may have left, which would fail the tests after it: jobs and drained nodes."""
@@ -72,8 +75,18 @@ def again(items: list[pytest.Item], failed: Collection[str]) -> list[pytest.Item
     return [item for item in items if (item.path.stem, _life(item)) in places]
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Begins no test of what a site may add after BEGIN_UNTIL, in seconds since the epoch."""
+    if item.get_closest_marker("more") and time.time() > float(os.environ.get("BEGIN_UNTIL") or "inf"):
+        pytest.skip(_NOT_RUN)
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Names what failed and passed when it was run once more."""
+    """Names what there was no time for, and what failed and passed when it was run once more."""
+    for report in terminalreporter.getreports("skipped"):
+        if _NOT_RUN in str(report.longrepr):
+            terminalreporter.write_line(f"NOT RUN, {_NOT_RUN}: {report.nodeid}", yellow=True)
     passed = {report.nodeid for report in terminalreporter.getreports("passed") if report.when == "call"}
     for name in sorted(terminalreporter.config.stash.get(_FAILED, frozenset()) & passed):
         terminalreporter.write_line(f"FLAKY {name}: it failed, and passed on a fresh lab", yellow=True)

@@ -12,6 +12,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -110,6 +111,24 @@ def test_a_run_does_not_upgrade_and_says_what_does(loaded: tuple[Cluster, list[s
     assert NEW not in cluster.on("node1", "apt-get", "--simulate", "upgrade")
 
 
+def test_a_database_that_does_not_convert_ends_it_before_anything_changed(
+    loaded: tuple[Cluster, list[str]],
+) -> None:
+    cluster, jobs = loaded
+    schema = ("mariadb", "slurm_acct_db", "--skip-column-names", "--execute")
+    version = cluster.on("ctl1", *schema, "select version from convert_version_table").strip()
+    # Of a Slurm that is older than any that it takes over from.
+    cluster.on("ctl1", *schema, "update convert_version_table set version = 1")
+    said = upgrade(cluster, expect=1).stderr
+    cluster.on("ctl1", *schema, f"update convert_version_table set version = {version}")  # noqa: S608
+    assert "the database was not converted in the rehearsal, so nothing was changed" in said
+    assert "not begun, and as they were: ctl1,login1,node" in said
+    assert set(installed(cluster).values()) == {OLD}
+    assert cluster.on("ctl1", "systemctl", "is-active", "slurmctld", "slurmdbd").split() == ["active"] * 2
+    running = cluster.on("ctl1", "squeue", "--noheader", "--format", "%i", "--states", "running").split()
+    assert set(jobs[: len(_RUNNING)]) <= set(running)
+
+
 def test_a_canary_that_does_not_start_halts_it(loaded: tuple[Cluster, list[str]]) -> None:
     """Killed before in the midst of the controller, with its daemons down."""
     cluster, jobs = loaded
@@ -168,15 +187,49 @@ def killed_when_slurmctld_is_down(cluster: Cluster) -> None:
         process.send_signal(signal.SIGKILL)
 
 
+def killed_after_the_first_node(cluster: Cluster) -> None:
+    """The repaired node is in service again, its job ran on, and the next one is not changed."""
+    with begun(cluster) as process:
+
+        def is_back() -> bool:
+            assert process.poll() is None, "it ended before its first node was back"
+            is_new = installed(cluster)["node1"] == NEW
+            return is_new and not cluster.node_states()["node1"].startswith(("drain", "drng", "down"))
+
+        wait_until("node1 is in service again", is_back, seconds=600)
+        process.send_signal(signal.SIGKILL)
+    assert {installed(cluster)[name] for name in _NODES[1:]} == {OLD}
+
+
+def drained(cluster: Cluster, second: str) -> dict[str, Any]:
+    """What `deploy upgrade --drain` came to, which waits for the job of a node."""
+    command = [*DEPLOY, "upgrade", str(cluster.inventory), "--no-validate", "--drain", "--json"]
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as process:
+
+        def is_waited_for() -> bool:
+            assert process.poll() is None, "it ended before it drained the next node"
+            return cluster.node_states()[second].startswith(("drain", "drng"))
+
+        wait_until(f"{second} drains", is_waited_for, seconds=600)
+        assert installed(cluster)[second] == OLD
+        cluster.as_user(f"touch {second}-0/stop")
+        said, _ = process.communicate(timeout=900)
+    assert process.returncode == 0
+    return dict(json.loads(said))
+
+
 def test_after_the_repair_it_goes_on_and_no_job_is_lost(loaded: tuple[Cluster, list[str]]) -> None:
     cluster, jobs = loaded
     cluster.on("node1", "sh", "-c", f"rm {_BROKEN}; systemctl daemon-reload")
-    moments = random.Random(_KILLS)  # noqa: S311 - no secret
-    for _ in range(_KILLS - 1):
-        killed_at_some_moment(cluster, moments)
-    came = json.loads(upgrade(cluster, "--json", "--batch", "1", expect=0).stdout)
     if _KILLS == 1:
+        killed_after_the_first_node(cluster)
+        came = drained(cluster, _NODES[1])
         assert came["submitted"] > 0
+    else:
+        moments = random.Random(_KILLS)  # noqa: S311 - no secret
+        for _ in range(_KILLS - 1):
+            killed_at_some_moment(cluster, moments)
+        came = json.loads(upgrade(cluster, "--json", "--batch", "1", expect=0).stdout)
     assert came["hurt"] == []
     assert came["without_end"] == []
     assert set(installed(cluster).values()) == {NEW}
