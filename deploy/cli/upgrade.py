@@ -1,13 +1,15 @@
 """``deploy upgrade``: the verb."""
 
 import json
-import time
-from typing import Annotated
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from deploy.cli.consent import ask_to_go_on
 from deploy.cli.displays import Output, choose_display
+from deploy.cli.files import refuse_unwritable, write
 from deploy.cli.parameters import (
     AsData,
     ExtraVariables,
@@ -19,15 +21,18 @@ from deploy.cli.parameters import (
     VaultPasswordFile,
     say,
 )
-from deploy.cli.quick_validation import validate_quickly
 from deploy.engine.batches import share
 from deploy.engine.cluster import deploy_cluster
 from deploy.engine.options import Options
-from deploy.engine.reports import last_validation
 from deploy.engine.upgrade import upgrade as upgrade_site
-from deploy.errors import ExitCode
+from deploy.errors import ExitCode, error, shown_path
 from deploy.show.plain import PlainDisplay
-from deploy.show.upgrade import as_json, upgrade_lines
+from deploy.show.upgrade import as_json, proof_lines, upgrade_lines
+from deploy.show.upgrade_page import as_html
+from deploy.show.validation import lines as validation_lines
+
+if TYPE_CHECKING:
+    from deploy.engine.proofs import Proof, Proofs
 
 
 def upgrade(
@@ -53,9 +58,16 @@ def upgrade(
         bool,
         typer.Option(
             "--validate/--no-validate",
-            help="Validate the cluster at the end, compared with the last validation.",
+            help="Validate the cluster quickly, before the first step and at the end, and compare.",
         ),
     ] = True,
+    types_commands: Annotated[
+        bool,
+        typer.Option("--try", help="Type what users type (user-commands.yml), before and at the end, too."),
+    ] = False,
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the report as one self-contained page.")
+    ] = None,
 ) -> None:
     """Bring the cluster to the release of Slurm that the site wants, while jobs run.
 
@@ -70,6 +82,7 @@ def upgrade(
     Examples:
       deploy upgrade inventory.ini
       deploy upgrade inventory.ini --drain --batch 2
+      deploy upgrade inventory.ini --try --html upgrade.html
 
     """
     options = Options(
@@ -80,15 +93,66 @@ def upgrade(
         extra=tuple(extra or ()),
         vault_password_file=vault_password_file,
     )
-    came = upgrade_site(inventory, options, share(batch), say, drains=drains)
-    typer.echo(json.dumps(as_json(came), indent=1) if as_data else "\n".join(upgrade_lines(came)))
+    refuse_unwritable(html)
+    before: list[Proof] = []
+
+    def proves() -> None:
+        if validates:
+            say("what the cluster does for its users before the first step")
+            before.append(_proof(inventory, options, types_commands=types_commands))
+            _refuse_unfit(before[0], shown_path(inventory))
+
+    came = upgrade_site(inventory, options, share(batch), say, drains=drains, proves=proves)
+    if not as_data:
+        typer.echo("\n".join(upgrade_lines(came)))
     if came.is_nothing:
+        if as_data:
+            typer.echo(json.dumps(as_json(came, None), indent=1))
         raise typer.Exit(came.exit_code)
     # What programs read is the report alone.
     display = PlainDisplay(say) if as_data else choose_display(Output.PLAIN, options)
     summary = deploy_cluster(inventory, options, display, ask_to_go_on, say)
     code = came.exit_code if summary.exit_code is ExitCode.OK else summary.exit_code
-    if validates and not as_data and code is ExitCode.OK:
-        earlier = last_validation(inventory, time.time())
-        code = validate_quickly(inventory, options, as_data=False, earlier=earlier).exit_code
+    proofs = _proofs(inventory, options, before, types_commands=types_commands) if validates else None
+    if proofs and code is ExitCode.OK:
+        code = proofs.exit_code
+    if as_data:
+        typer.echo(json.dumps(as_json(came, proofs), indent=1))
+    elif proofs:
+        typer.echo("\n".join(["", *validation_lines(proofs.after.validation), *proof_lines(proofs)]))
+    if html:
+        write(html, as_html(came, proofs))
+        say(f"wrote {html}")
     raise typer.Exit(code)
+
+
+def _proof(inventory: Path, options: Options, *, types_commands: bool) -> "Proof":
+    # The checks take a while to import, and not every upgrade comes to them.
+    from deploy.cli.validate import progress  # noqa: PLC0415
+    from deploy.engine.proofs import prove  # noqa: PLC0415
+
+    return prove(inventory, options, types_commands=types_commands, progress=progress)
+
+
+def _proofs(
+    inventory: Path, options: Options, before: Sequence["Proof"], *, types_commands: bool
+) -> "Proofs":
+    from deploy.engine.proofs import Proofs  # noqa: PLC0415
+
+    after = _proof(inventory, options, types_commands=types_commands)
+    return Proofs(after, before[0] if before else None)
+
+
+def _refuse_unfit(found: "Proof", inventory: str) -> None:
+    """Raises DeployError where the cluster is not as it should be, with what is wrong."""
+    if found.exit_code is ExitCode.OK:
+        return
+    for line in validation_lines(found.validation):
+        say(line)
+    raise error(
+        "upgrade-unfit",
+        "the cluster does not pass its quick validation, so nothing was begun",
+        where=inventory,
+        hint=f"put right what is named above; or, knowing it: deploy upgrade {inventory} --no-validate",
+        exit_code=ExitCode.FAILED,
+    )

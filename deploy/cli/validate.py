@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from deploy.cli.files import refuse_unwritable, write
 from deploy.cli.parameters import (
     AskBecomePass,
     AskPass,
@@ -21,11 +22,10 @@ from deploy.cli.parameters import (
     VaultPasswordFile,
     ask_password,
 )
-from deploy.durable import write_private
 from deploy.engine.options import Options
 from deploy.engine.reports import validation_before
 from deploy.engine.validation import validate_site
-from deploy.errors import DeployError, error
+from deploy.errors import error
 from deploy.show.validation import as_junit, lines, since_lines
 from deploy.show.validation_page import as_html
 from deploy.site.values import suggestion
@@ -105,7 +105,7 @@ def validate(
     )
     checks = _chosen(only or [], skip or [], burn_in)
     for path in (as_json_file, junit, html):
-        _refuse_unwritable(path)
+        refuse_unwritable(path)
     earlier = validation_before(inventory, since) if since else None
     found = validate_site(
         inventory,
@@ -119,11 +119,11 @@ def validate(
     changed = compare(earlier, found) if earlier else None
     if as_json_file is not None:
         data = as_data(found) | ({"since": asdict(changed)} if changed else {})
-        _write(as_json_file, json.dumps(data, indent=1) + "\n")
+        write(as_json_file, json.dumps(data, indent=1) + "\n")
     if junit is not None:
-        _write(junit, as_junit(found))
+        write(junit, as_junit(found))
     if html is not None:
-        _write(html, as_html(found, changed))
+        write(html, as_html(found, changed))
     if as_json_file != Path("-"):
         show(found, changed)
     raise typer.Exit(found.exit_code)
@@ -151,30 +151,6 @@ def _chosen(only: list[str], skip: list[str], hours: float | None = None) -> tup
             hint="leave out --skip, or name another check with --only",
         )
     return left
-
-
-def _refuse_unwritable(path: Path | None) -> None:
-    """Before minutes are spent on what could not be written down."""
-    if path is None or path == Path("-"):
-        return
-    if path.is_dir() or not os.access(path if path.exists() else path.absolute().parent, os.W_OK):
-        raise _not_writable(
-            path, "is a directory" if path.is_dir() else "it or its directory is not writable"
-        )
-
-
-def _not_writable(path: Path, why: str) -> DeployError:
-    return error("file-not-writable", f"cannot be written: {why}", where=str(path), hint="name another file")
-
-
-def _write(path: Path, text: str) -> None:
-    if path == Path("-"):
-        typer.echo(text, nl=False)
-        return
-    try:
-        write_private(path, text)
-    except OSError as problem:
-        raise _not_writable(path, problem.strerror or str(problem)) from None
 
 
 def progress(step: str) -> None:

@@ -37,8 +37,19 @@ Say = Callable[[str], None]
 """Gets what is done next, in lines."""
 
 
-def upgrade(inventory: Path, options: Options, most: Share, say: Say, *, drains: bool) -> Outcome:
+def upgrade(
+    inventory: Path,
+    options: Options,
+    most: Share,
+    say: Say,
+    *,
+    drains: bool,
+    proves: Callable[[], None] = lambda: None,
+) -> Outcome:
     """Walks the cluster to the release that the site wants; with ``drains``, nodes when they have no jobs.
+
+    ``proves`` is called before the first step of a cluster that is whole, and raises DeployError where the
+    cluster is not what it should be.
 
     Raises DeployError: before anything changed where the way is refused (exit code 2), and at the first step
     that fails, with what was begun and what was not.
@@ -49,7 +60,7 @@ def upgrade(inventory: Path, options: Options, most: Share, say: Say, *, drains:
         alone(replace(run, say=say), lambda _: None, is_needed=True),
     ):
         state = State(run)
-        walk = Walk(replace(run, say=say), state, most, drains=drains)
+        walk = Walk(replace(run, say=say), state, most, drains=drains, proves=proves)
         walk.refuse()
         if not state.left:
             return Outcome(state.wanted, state.before, time.time() - walk.began, is_nothing=True)
@@ -64,6 +75,7 @@ class Walk:
     state: State
     most: Share
     drains: bool
+    proves: Callable[[], None] = lambda: None
     began: float = field(default_factory=time.time)
     rehearsal: Mapping[str, Any] = field(default_factory=dict)
     backup: str = ""
@@ -116,6 +128,8 @@ class Walk:
             self.notes.append("Slurm was stopped at the beginning, so the jobs of before are not known")
         else:
             self.gate("before the first step")
+            if name in self.state.left:
+                self.proves()
 
     def gate(self, when: str, names: Collection[str] = ()) -> None:
         """Raises DeployError where Slurm does not answer, or one of the nodes is not in order."""

@@ -143,7 +143,7 @@ login_limits_memory: 512M
 
 THRESHOLDS = """\
 # What deploy validate holds measurements against. Lab: machines share their CPUs with all that runs here.
-slow_node_ratio: 3
+slow_node_ratio: 8
 regression_percent: 1000
 # Lab: nobody sets its clock, which is this machine's.
 alerts_that_may_fire: [ClockNotSynchronized]

@@ -3,10 +3,14 @@
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from deploy.judge.upgrade_outcome import Outcome
+from deploy.show.validation import since_lines
 from deploy.site.node_lists import fold
+
+if TYPE_CHECKING:
+    from deploy.engine.proofs import Proofs
 
 
 def upgrade_lines(came: Outcome) -> Iterator[str]:
@@ -36,6 +40,23 @@ def upgrade_lines(came: Outcome) -> Iterator[str]:
     yield from (f"note: {note}" for note in came.notes)
 
 
-def as_json(came: Outcome) -> dict[str, Any]:
+def proof_lines(proofs: "Proofs") -> Iterator[str]:
+    """What the cluster does otherwise than before."""
+    if proofs.since:
+        yield from since_lines(proofs.since)
+    if proofs.commands is None:
+        return
+    if not proofs.commands:
+        yield "what users type comes out as before"
+    for change in proofs.commands:
+        yield f"{change.id}: {change.before} before, {change.after} now"
+
+
+def as_json(came: Outcome, proofs: "Proofs | None") -> dict[str, Any]:
     """Everything, for programs."""
-    return {**asdict(came), "hurt": [asdict(fate) for fate in came.hurt], "exit_code": int(came.exit_code)}
+    return {
+        **asdict(came),
+        "hurt": [asdict(fate) for fate in came.hurt],
+        "validation": proofs.as_data() if proofs else None,
+        "exit_code": int(came.exit_code or (proofs.exit_code if proofs else came.exit_code)),
+    }

@@ -2,7 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from deploy.cli.validate import _chosen, _refuse_unwritable
+from deploy.cli.files import refuse_unwritable
+from deploy.cli.validate import _chosen
 from deploy.engine.validation import refuse_second
 from deploy.errors import DeployError, ExitCode
 from deploy.run.lock import site_lock
@@ -27,9 +28,9 @@ def test_a_wrong_choice_ends_before_anything_is_asked(only: list[str], skip: lis
 def test_files_that_cannot_be_written_are_refused_before_minutes_are_spent(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "none" / "v.xml"):
         with pytest.raises(DeployError, match="file-not-writable"):
-            _refuse_unwritable(path)
+            refuse_unwritable(path)
     for fine in (None, Path("-"), tmp_path / "v.xml"):
-        _refuse_unwritable(fine)
+        refuse_unwritable(fine)
     assert not [*tmp_path.iterdir()]
 
 
