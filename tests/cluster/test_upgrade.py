@@ -145,7 +145,7 @@ def test_a_canary_that_does_not_start_halts_it(loaded: tuple[Cluster, list[str]]
     assert "node1 stays drained" in said
     assert f"not begun, and as they were: {fold(_NODES[1:])}" in said
     untouched = dict.fromkeys(_NODES[1:], OLD)
-    assert installed(cluster) == {"ctl1": NEW, "login1": OLD, "node1": NEW, **untouched}
+    assert installed(cluster) == {"ctl1": NEW, "login1": OLD, "node1": NEW, **untouched}, said
     states = cluster.node_states()
     assert states["node1"].startswith(("drain", "drng", "down"))
     # With a minus a job that waits is planned for the node.
