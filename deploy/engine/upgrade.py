@@ -303,7 +303,8 @@ class Walk:
             )
         self.run.refuse_silence(events, hosts)
         results = [event for event in events if isinstance(event, HostResult)]
-        failed = {event.host: event for event in results if event.is_trouble}
+        # What failed first: a daemon that is started whatever happens may fail because of it.
+        failed = {event.host: event for event in reversed(results) if event.is_trouble}
         if failed:
             findings = [
                 Finding(

@@ -27,10 +27,12 @@ from deploy.plan.monitoring_vars import DATABASE_ACCOUNT, monitoring_variables, 
 from deploy.plan.motd_vars import partitions_in_words
 from deploy.plan.software_vars import software_variables
 from deploy.plan.storage_vars import TASK_PROLOG, host_storage, node_scratch, required_mounts
+from deploy.plan.topology_vars import topology_nodes
 from deploy.plan.validation_vars import validation_accounting, validation_partitions
 from deploy.site.addresses import is_ip
 from deploy.site.hardware import Hardware, hardware_of, is_discovered
 from deploy.site.inventory import Host, Site
+from deploy.site.node_sets import members
 from deploy.site.schema import options
 from deploy.site.versions import downloads
 
@@ -147,6 +149,7 @@ def shared_variables(site: Site, contract: Mapping[str, Hardware]) -> Mapping[st
             "slurmctld_x11": any(host.value("ssh_server_x11_forwarding") for host in site.logins),
             "slurmctld_added_partitions": validation_partitions(site),
             "slurmctld_partition_nodes": partition_nodes,
+            "slurmctld_topology_nodes": topology_nodes(site, known),
         },
         "phase_compute": {"slurmd_conf_servers": servers},
         "phase_user_logins": {
@@ -296,9 +299,9 @@ def _partition_nodes(site: Site, contract: Mapping[str, Hardware]) -> dict[str, 
     known = NodeSet.fromlist(sorted(known_nodes(site, contract)))
     found: dict[str, Variables] = {}
     for partition in [*_partitions(site), *validation_partitions(site)]:
-        members = (_members(site, partition) or known) & known
-        memory = [_memory_per_cpu(hardware_of(site.hosts[name], contract)) for name in members]
-        found[partition["name"]] = {"nodes": str(members)} | (
+        inside = (members(site, partition) or known) & known
+        memory = [_memory_per_cpu(hardware_of(site.hosts[name], contract)) for name in inside]
+        found[partition["name"]] = {"nodes": str(inside)} | (
             {"memory_per_cpu_mb": min(memory)} if memory else {}
         )
     return found
@@ -313,17 +316,6 @@ def _value(site: Site, name: str) -> Any:  # noqa: ANN401 - a variable is whatev
     """A controller variable: what the inventory says, else the role's default."""
     default = options()[name].spec["default"]
     return next((host.variables.get(name, default) for host in site.controllers), default)
-
-
-def _members(site: Site, partition: Variables) -> NodeSet:
-    """The compute nodes of a partition's groups and nodes; empty when it names neither."""
-    compute = {node.name for node in site.nodes}
-    names = NodeSet()
-    for group in partition.get("groups") or []:
-        names.update(NodeSet.fromlist([name for name in site.groups.get(group, ()) if name in compute]))
-    for expression in partition.get("nodes") or []:
-        names.update(NodeSet(expression))
-    return names
 
 
 def _memory_per_cpu(hardware: Hardware) -> int:

@@ -20,6 +20,7 @@ from deploy.site.secrets_check import check_secrets
 from deploy.site.slurm_parameters import check_slurm_parameters
 from deploy.site.storage import check_storage
 from deploy.site.templates_check import check_templates
+from deploy.site.topology import check_topology
 from deploy.site.variable_files import check_variable_files
 from deploy.site.variables_check import check_variables
 
@@ -35,6 +36,7 @@ _CHECKS: tuple[Callable[[Site], Iterable[Finding]], ...] = (
 )
 _OF_VALUES: tuple[Callable[[Site], Iterable[Finding]], ...] = (
     check_partitions,
+    check_topology,
     check_slurm_parameters,
     check_containers,
     check_accounting,

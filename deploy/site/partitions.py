@@ -6,19 +6,14 @@ from functools import cache
 from typing import Any
 
 import yaml
-from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 
 from deploy.content import roles
 from deploy.errors import Finding, Severity
 from deploy.site.inventory import NODE, Site
+from deploy.site.node_sets import expanded
 
 VARIABLE = "slurmctld_partitions"
 
-_RANGE = re.compile(r"(\d+)-(\d+)")
-_MOST_NODES = 65536
-"""Slurm has no more nodes; a range beyond them is a slip that would take all memory to expand."""
-
-_MOST_DIGITS = 18
 _TIME = re.compile(r"(?:(?P<days>\d+)-)?(?P<rest>\d+(?::\d+){0,2})")
 _SHOWN = 5
 
@@ -120,7 +115,7 @@ class _Partitions:
                     f"known groups: {', '.join(known)}",
                 )
         for expression in expressions:
-            members, reason = _expanded(expression)
+            members, reason = expanded(expression)
             unknown = sorted(members - self._nodes) or ([] if not reason else [expression])
             covered |= members & self._nodes
             if unknown:
@@ -189,21 +184,6 @@ def _name(partition: Partition) -> str:
 def _texts(partition: Partition, key: str) -> list[str]:
     value = partition.get(key)
     return [str(item) for item in value] if isinstance(value, list) else []
-
-
-def _expanded(expression: str) -> tuple[set[str], str]:
-    """The nodes that an expression names, or why it names none."""
-    if any(_is_vast(first, last) for first, last in _RANGE.findall(expression)):
-        return set(), f"more than {_MOST_NODES} nodes"
-    try:
-        nodes = NodeSet(expression, resolver=RESOLVER_NOGROUP)
-    except (NodeSetException, ValueError) as problem:
-        return set(), str(problem)
-    return (set(nodes), "") if len(nodes) <= _MOST_NODES else (set(), f"more than {_MOST_NODES} nodes")
-
-
-def _is_vast(first: str, last: str) -> bool:
-    return max(len(first), len(last)) > _MOST_DIGITS or int(last) - int(first) > _MOST_NODES
 
 
 def _minutes(text: object) -> float | None:

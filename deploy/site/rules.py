@@ -199,6 +199,7 @@ _ACCOUNTING_NAME = Form(
     "a name as Slurm keeps it: small letters, digits and _ . @ + -, in quotes where it is a number",
     quoted=True,
 )
+_TOPOLOGY_NAME = Form(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}", "a name: letters, digits, _ . and -", quoted=True)
 _FAIRSHARE = Form(r"(?i)parent|-1|\d{1,9}", "a number of shares, parent, or -1 to take it back")
 _USER_NAME = Form(r"[a-z_][a-z0-9_-]{0,31}", "a login name: small letters, digits, - and _, at most 32")
 _GPU_TYPE = Form(r"|[A-Za-z0-9_][A-Za-z0-9_.-]*", "a GPU's type: letters, digits, _ . and -")
@@ -471,6 +472,8 @@ RULES: Mapping[str, Rule] = {
         r"(?i)associations|limits|nojobs|nosteps|qos|safe|wckeys|all|none",
         "one of associations, limits, nojobs, nosteps, qos, safe, wckeys, all, none",
     ),
+    "slurmctld_block_sizes[]": _COUNT,
+    "slurmctld_blocks[].name": _TOPOLOGY_NAME,
     "slurmctld_cluster_name": Form(
         r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,39}",
         "a name of at most 40 letters, digits, _ . and -, in quotes where it is a number",
@@ -478,6 +481,10 @@ RULES: Mapping[str, Rule] = {
     ),
     "slurmctld_health_check_interval": Range(0, 65533),
     "slurmctld_health_check_program": Form(r"|/[^\s]*", "an absolute path without spaces, or empty"),
+    "slurmctld_licenses[].count": Range(1, _SLURM_NUMBER),
+    "slurmctld_licenses[].name": Form(
+        r"[A-Za-z0-9_][A-Za-z0-9_.-]*", "a license's name: letters, digits, _ . and -", quoted=True
+    ),
     "slurmctld_mpi_default": Form(r"[A-Za-z0-9_]*", "one word, as in pmix"),
     "slurmctld_partitions[].allow_groups[]": Form(r"[^\s,]+", "one group, without spaces and commas"),
     "slurmctld_partitions[].default_cpus_per_gpu": _COUNT,
@@ -506,8 +513,11 @@ RULES: Mapping[str, Rule] = {
     "slurmctld_priority_weights.job_size": Range(0, _SLURM_NUMBER),
     "slurmctld_priority_weights.partition": Range(0, _SLURM_NUMBER),
     "slurmctld_priority_weights.qos": Range(0, _SLURM_NUMBER),
+    "slurmctld_preempt_exempt_minutes": Range(0, 1440),
     "slurmctld_slurmd_timeout": Range(0, 65533),
     "slurmctld_state_save_location": _PLACE,
+    "slurmctld_switches[].name": _TOPOLOGY_NAME,
+    "slurmctld_switches[].switches[]": _TOPOLOGY_NAME,
     "slurmd_features[]": Form(r"[A-Za-z0-9_][\w.=/-]*", "a feature: letters, digits, _ . = / and -"),
     "slurmd_hardware.cores_per_socket": _COUNT,
     "slurmd_hardware.cpus": _COUNT,

@@ -8,8 +8,8 @@ import pytest
 from molecule.conftest import MACHINES, Converge, On
 
 DECLARED = {
-    "node1|8|2:2:2|7000|gpu:a100:2,gpu:t4:1|big,fast|5|batch*",
-    "node1|8|2:2:2|7000|gpu:a100:2,gpu:t4:1|big,fast|5|gpu",
+    "node1|8|2:2:2|7000|gpu:a100:2,gpu:t4:1|big,fast,a100,t4|5|batch*",
+    "node1|8|2:2:2|7000|gpu:a100:2,gpu:t4:1|big,fast,a100,t4|5|gpu",
     "node2|2|2:1:1|3000|(null)|(null)|1|batch*",
 }
 REFUSAL = "slurmctld rejects the new configuration, so nothing was changed"
@@ -57,6 +57,59 @@ def test_settings_are_in_force(on: On, machine: str) -> None:
     assert shown["SelectTypeParameters"] == "CR_CORE_MEMORY"
     assert shown["GresTypes"] == "gpu"
     assert "enable_configless" in shown["SlurmctldParameters"]
+
+
+def test_the_fabric_is_a_tree(on: On, machine: str) -> None:
+    assert settings(on, machine)["TopologyPlugin"] == "topology/tree"
+    shown = on(machine, "scontrol", "show", "topology").stdout
+    found = dict(re.findall(r"SwitchName=(\S+) Level=\d+ LinkSpeed=\d+ Nodes=(\S+)", shown))
+    assert found == {"leaf1": "node1", "leaf2": "node2", "top": "node[1-2]"}
+
+
+def test_blocks_in_its_place(converge: Converge) -> None:
+    """Slurm 22.05 has no blocks, and nothing changes there."""
+    answer = converge(
+        "--check",
+        "--diff",
+        tags="configure,service",
+        slurmctld_switches=[],
+        slurmctld_blocks=[{"name": "b1", "nodes": ["node1"]}, {"name": "b2", "nodes": ["node2"]}],
+        slurmctld_block_sizes=[1, 2],
+        slurmctld_topology_nodes={"b1": "node1", "b2": "node2"},
+    )
+    said = answer.stdout + answer.stderr
+    assert said.count("+BlockName=b2 Nodes=node2") == len(MACHINES), said
+    assert said.count(REFUSAL) == 1, said
+
+
+def test_licenses_are_counted(on: On, machine: str) -> None:
+    assert "matlab" in on(machine, "scontrol", "show", "licenses").stdout
+    job = on(machine, "sbatch", "--parsable", "--hold", "--licenses=matlab:3", "--wrap=true").stdout.strip()
+    on(machine, "scancel", job)
+    for wrong in ("matlab:4", "octave"):
+        refused = on(machine, "sbatch", "--hold", f"--licenses={wrong}", "--wrap=true", expect=None)
+        assert refused.returncode != 0, refused.stdout
+
+
+def test_jobs_may_take_the_place_of_others(on: On, machine: str) -> None:
+    shown = settings(on, machine)
+    assert (shown["PreemptType"], shown["PreemptMode"]) == ("preempt/partition_prio", "REQUEUE")
+    assert shown["PreemptExemptTime"] == "00:05:00"
+
+
+def test_a_job_that_can_never_start_is_ended(on: On, machine: str) -> None:
+    first = on(machine, "sbatch", "--parsable", "--hold", "--wrap=true").stdout.strip()
+    after = on(machine, "sbatch", "--parsable", f"--dependency=afterok:{first}", "--wrap=true").stdout.strip()
+    on(machine, "scancel", first)
+    ask = f"timeout 120 sh -c 'while squeue --noheader --jobs {after} | grep -q .; do sleep 1; done'"
+    on(machine, "sh", "-c", ask)
+
+
+def test_types_of_gpus_are_features(on: On, machine: str) -> None:
+    job = on(machine, "sbatch", "--parsable", "--hold", "--constraint=t4", "--wrap=true").stdout.strip()
+    on(machine, "scancel", job)
+    refused = on(machine, "sbatch", "--hold", "--constraint=h100", "--wrap=true", expect=None)
+    assert refused.returncode != 0, refused.stdout
 
 
 def test_who_asks_for_a_mail_is_told_that_none_will_come(on: On, machine: str) -> None:

@@ -4,7 +4,10 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 _SHARED = frozenset(
-    {"accountingstoragetres", "grestypes", "launchparameters", "prologflags", "slurmctldparameters"}
+    (
+        *("accountingstoragetres", "grestypes", "launchparameters", "licenses", "prologflags"),
+        *("schedulerparameters", "slurmctldparameters"),
+    )
 )
 """Lists in which deploy has words that the rest of the cluster relies on: a site adds to them."""
 

@@ -25,6 +25,7 @@ from tests.unit.site.bad import (
     slurm_parameters,
     storage,
     templates,
+    topology,
     variable_files,
     variable_values,
 )
@@ -36,6 +37,7 @@ SITES: tuple[BadSite, ...] = (
     *variable_values.SITES,
     *deepops_sites.SITES,
     *partitions.SITES,
+    *topology.SITES,
     *slurm_parameters.SITES,
     *containers.SITES,
     *accounting.SITES,

@@ -1,0 +1,74 @@
+"""What the inventory says of scheduling: jobs give way to others, licenses run out, nodes know the fabric."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from tests.cluster.jobs import UNTIL_TOLD, submit, wait_for_job
+from tests.cluster.lab_cluster import Cluster, booted, wait_until
+
+pytestmark = pytest.mark.more
+
+SAID = {
+    "slurmctld_partitions": [
+        {"name": "batch", "default": True, "priority_tier": 1},
+        {"name": "urgent", "priority_tier": 10, "preempt_mode": "OFF"},
+    ],
+    "slurmctld_preemption": "partition",
+    "slurmctld_switches": [
+        {"name": "leaf1", "nodes": ["node1"]},
+        {"name": "leaf2", "nodes": ["node2"]},
+        {"name": "top", "switches": ["leaf1", "leaf2"]},
+    ],
+    "slurmctld_licenses": [{"name": "matlab", "count": 1}],
+}
+
+
+@pytest.fixture(scope="module")
+def scheduled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A cluster with all of that from its first deployment on."""
+    with booted("scheduling", tmp_path_factory) as made:
+        own = made.directory / "host_vars/ctl1.yml"
+        own.parent.mkdir()
+        own.write_text(json.dumps(SAID))
+        made.deploy()
+        yield made
+
+
+def test_nodes_know_the_fabric_and_their_gpus(scheduled: Cluster) -> None:
+    assert "SwitchName=top Level=1" in scheduled.on("node2", "scontrol", "show", "topology")
+    said = scheduled.as_user("srun --switches=1 --constraint=a100 -w node2 printenv SLURM_TOPOLOGY_ADDR")
+    assert said.strip() == "top.leaf2.node2"
+
+
+def test_a_job_gives_way_to_one_of_a_higher_tier_and_comes_back(scheduled: Cluster) -> None:
+    low = submit(scheduled, "-w node1 --exclusive --requeue", UNTIL_TOLD)
+    wait_for_job(scheduled, low, "RUNNING")
+    assert "node1" in scheduled.as_user("srun --partition=urgent -w node1 --exclusive hostname")
+    # Slurm lets what it requeued wait for two minutes.
+    wait_for_job(scheduled, low, "RUNNING", seconds=400)
+    shown = scheduled.on("ctl1", "scontrol", "show", "job", low)
+    assert "Restarts=1" in shown
+    scheduled.as_user("touch stop")
+    wait_for_job(scheduled, low, "COMPLETED")
+
+
+def test_a_second_job_waits_for_the_license(scheduled: Cluster) -> None:
+    first = submit(scheduled, "--licenses=matlab --mem=50M", UNTIL_TOLD)
+    wait_for_job(scheduled, first, "RUNNING")
+    second = submit(scheduled, "--licenses=matlab --mem=50M", "true")
+
+    def waits_for_it() -> bool:
+        return "Licenses" in scheduled.on("ctl1", "squeue", "--noheader", "--jobs", second, "--format", "%r")
+
+    wait_until("the second waits for the license", waits_for_it, seconds=120)
+    scheduled.as_user("touch stop")
+    for job in (first, second):
+        wait_for_job(scheduled, job, "COMPLETED")
+    rows = ("sacct", "--noheader", "--allocations", "--format=AllocTRES%80", "--jobs", first)
+    assert "license/matlab=1" in scheduled.on("ctl1", *rows)
+
+
+def test_all_of_it_is_converged(scheduled: Cluster) -> None:
+    assert "0 changes" in scheduled.deploy().stdout
