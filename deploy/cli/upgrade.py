@@ -24,12 +24,15 @@ from deploy.cli.parameters import (
 from deploy.engine.batches import share
 from deploy.engine.cluster import deploy_cluster
 from deploy.engine.options import Options
+from deploy.engine.upgrade import Outcome
 from deploy.engine.upgrade import upgrade as upgrade_site
+from deploy.engine.upgrade_back import go_back
 from deploy.errors import ExitCode, error, shown_path
 from deploy.show.plain import PlainDisplay
 from deploy.show.upgrade import as_json, proof_lines, upgrade_lines
 from deploy.show.upgrade_page import as_html
 from deploy.show.validation import lines as validation_lines
+from deploy.site.node_lists import fold
 
 if TYPE_CHECKING:
     from deploy.engine.proofs import Proof, Proofs
@@ -47,6 +50,12 @@ def upgrade(
     drains: Annotated[
         bool, typer.Option("--drain", help="Wait until a node has no jobs; otherwise they run on meanwhile.")
     ] = False,
+    back: Annotated[
+        str | None,
+        typer.Option(
+            "--back", metavar="NODES", help="Give these nodes the release of before, and end there."
+        ),
+    ] = None,
     as_data: AsData = False,
     user: User = None,
     private_key: PrivateKey = None,
@@ -77,12 +86,14 @@ def upgrade(
     slurmdbd and slurmctld, which are backed up before, one node, the other nodes in batches, login nodes.
 
     The first step that fails halts it: a node that is not good stays drained, and what was not begun is as it
-    was. The same command goes on, also where it was killed. It ends with a run of `deploy cluster`.
+    was. The same command goes on, also where it was killed; --back NODES gives nodes the release of before,
+    while their jobs run on. It ends with a run of `deploy cluster`.
 
     Examples:
       deploy upgrade inventory.ini
       deploy upgrade inventory.ini --drain --batch 2
       deploy upgrade inventory.ini --try --html upgrade.html
+      deploy upgrade inventory.ini --back node1
 
     """
     options = Options(
@@ -93,6 +104,9 @@ def upgrade(
         extra=tuple(extra or ()),
         vault_password_file=vault_password_file,
     )
+    if back is not None:
+        _went_back(inventory, options, back)
+        return
     refuse_unwritable(html)
     before: list[Proof] = []
 
@@ -106,24 +120,38 @@ def upgrade(
     if not as_data:
         typer.echo("\n".join(upgrade_lines(came)))
     if came.is_nothing:
-        if as_data:
-            typer.echo(json.dumps(as_json(came, None), indent=1))
+        _say(came, None, as_data=as_data)
         raise typer.Exit(came.exit_code)
-    # What programs read is the report alone.
-    display = PlainDisplay(say) if as_data else choose_display(Output.PLAIN, options)
-    summary = deploy_cluster(inventory, options, display, ask_to_go_on, say)
-    code = came.exit_code if summary.exit_code is ExitCode.OK else summary.exit_code
-    proofs = _proofs(inventory, options, before, types_commands=types_commands) if validates else None
-    if proofs and code is ExitCode.OK:
-        code = proofs.exit_code
-    if as_data:
-        typer.echo(json.dumps(as_json(came, proofs), indent=1))
-    elif proofs:
-        typer.echo("\n".join(["", *validation_lines(proofs.after.validation), *proof_lines(proofs)]))
+    code, proofs = _converged(inventory, options, came, as_data=as_data), None
+    if validates:
+        proofs = _proofs(inventory, options, before, types_commands=types_commands)
+        code = code or proofs.exit_code
+    _say(came, proofs, as_data=as_data)
     if html:
         write(html, as_html(came, proofs))
         say(f"wrote {html}")
     raise typer.Exit(code)
+
+
+def _went_back(inventory: Path, options: Options, nodes: str) -> None:
+    went = go_back(inventory, options, nodes, say)
+    typer.echo(f"{fold(went.nodes)}: Slurm {went.release} again, and in service unless others hold it")
+
+
+def _say(came: Outcome, proofs: "Proofs | None", *, as_data: bool) -> None:
+    """The report for programs; of people, who have read what came of it, what was proved."""
+    if as_data:
+        typer.echo(json.dumps(as_json(came, proofs), indent=1))
+    elif proofs:
+        typer.echo("\n".join(["", *validation_lines(proofs.after.validation), *proof_lines(proofs)]))
+
+
+def _converged(inventory: Path, options: Options, came: Outcome, *, as_data: bool) -> ExitCode:
+    """The run of ``deploy cluster`` with which an upgrade ends."""
+    # What programs read is the report alone.
+    display = PlainDisplay(say) if as_data else choose_display(Output.PLAIN, options)
+    summary = deploy_cluster(inventory, options, display, ask_to_go_on, say)
+    return came.exit_code if summary.exit_code is ExitCode.OK else summary.exit_code
 
 
 def _proof(inventory: Path, options: Options, *, types_commands: bool) -> "Proof":

@@ -28,6 +28,8 @@ from deploy.run.lock import site_lock
 from deploy.run.submissions import Submissions, submissions
 from deploy.site.node_lists import fold
 
+__all__ = ["Outcome", "Walk", "upgrade"]
+
 _BACKUPS = "/var/backups/deploy"
 _PATIENCE, _PAUSE = 120.0, 1.0
 _LEAST_CONVERSION = 120
@@ -134,7 +136,7 @@ class Walk:
     def gate(self, when: str, names: Collection[str] = ()) -> None:
         """Raises DeployError where Slurm does not answer, or one of the nodes is not in order."""
         self.run.say(f"checks {when}")
-        bad = self._waited(lambda: self.state.troubles(names))
+        bad = self.waited(lambda: self.state.troubles(names))
         if bad:
             findings = [
                 Finding(where, "upgrade-gate", f"{why}, {when}", self.run.command("status"))
@@ -211,7 +213,7 @@ class Walk:
 
     def _batch(self, batch: tuple[str, ...], left: Collection[str]) -> None:
         rest = tuple(name for name in left if name not in batch)
-        earlier = self._reasons(batch)
+        earlier = self.reasons(batch)
         long = self._witnesses("hold", nodes=[*batch]) if not self.drains else {}
         work = Work(
             f"Slurm {self.state.wanted}",
@@ -226,9 +228,7 @@ class Walk:
         except StoppedError as problem:
             course = replace(problem.course, done=tuple(self.done), left=(*problem.course.left, *rest))
             raise StoppedError(course, work, exit_code=problem.exit_code) from None
-        for node, reasons in earlier.items():
-            for who, why in reasons:
-                self.state.ledger.ask("resume", [node], {"names": [node], "who": who, "why": why})
+        self.release(earlier)
         bad = self._bore_witness([*batch], long)
         for node, why in bad.items():
             self.state.ledger.drain([node], reason(f"{self.state.why}: {why}"))
@@ -236,12 +236,18 @@ class Walk:
         if bad:
             raise StoppedError(Course(tuple(self.done), bad, rest), work, exit_code=ExitCode.FAILED)
 
-    def _reasons(self, nodes: Collection[str]) -> dict[str, list[tuple[str, str]]]:
+    def reasons(self, nodes: Collection[str]) -> dict[str, list[tuple[str, str]]]:
         """By node who drained it in an earlier upgrade to this release, and why."""
         return {
             node.name: [(each.who, each.why) for each in node.drains if each.why.startswith(self.state.why)]
             for node in self.state.ledger.nodes([*nodes])
         }
+
+    def release(self, held: Mapping[str, list[tuple[str, str]]]) -> None:
+        """Takes back drains of an earlier upgrade, by node who made them and why."""
+        for node, reasons in held.items():
+            for who, why in reasons:
+                self.state.ledger.ask("resume", [node], {"names": [node], "who": who, "why": why})
 
     def _change(self, nodes: tuple[str, ...]) -> Bad:
         self.forget(nodes)
@@ -252,7 +258,7 @@ class Walk:
         return {}
 
     def _check(self, nodes: tuple[str, ...]) -> Bad:
-        bad = self._waited(lambda: self.state.troubles(nodes, is_new=True)) if nodes else {}
+        bad = self.waited(lambda: self.state.troubles(nodes, is_new=True)) if nodes else {}
         for where, why in bad.items():
             if where not in nodes:
                 raise error(
@@ -275,8 +281,15 @@ class Walk:
             self.done += names
         self.gate("at the end", [host.name for host in self.run.site.nodes])
 
-    def step(self, group: str, hosts: Collection[str], **variables: Any) -> dict[str, Mapping[str, Any]]:  # noqa: ANN401
-        """What hosts answered in one play of playbooks/upgrade.yml.
+    def step(
+        self,
+        group: str,
+        hosts: Collection[str],
+        *,
+        back_to: str = "",
+        **variables: Any,  # noqa: ANN401
+    ) -> dict[str, Mapping[str, Any]]:
+        """What hosts answered in one play of playbooks/upgrade.yml; ``back_to`` is the release of before.
 
         Raises DeployError ``upgrade-step-failed``.
         """
@@ -286,10 +299,13 @@ class Walk:
         # Of a host that this step does not change the pin stays as it is.
         kept = {} if group in {"controllers", "hosts"} else self._kept()
         unpacks = {host.name for host in self.run.site.controllers}
-        by_host = {
+        by_host: dict[str, dict[str, Any]] = {
             name: {"slurm_packages_kept": kept.get(name, ""), "slurm_stage_unpacks": name in unpacks}
             for name in self.run.site.hosts
         }
+        if back_to:
+            for name in hosts:
+                by_host[name] |= {"slurm_packages_version": back_to, "upgrade_goes_back": True}
         write_step(
             source, self.run.site, self.state.contract, group, hosts, by_host=by_host, variables=variables
         )
@@ -333,7 +349,7 @@ class Walk:
         }
         return {name: shown(each) for name, each in found.items() if each}
 
-    def _waited(self, troubles: Callable[[], dict[str, str]]) -> dict[str, str]:
+    def waited(self, troubles: Callable[[], dict[str, str]]) -> dict[str, str]:
         """What is wrong when it had its time to become right."""
         deadline = time.monotonic() + _PATIENCE
         while (bad := troubles()) and time.monotonic() < deadline and not self.run.cancellation.is_asked:

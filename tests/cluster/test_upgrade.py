@@ -158,6 +158,19 @@ def test_a_canary_that_does_not_start_halts_it(loaded: tuple[Cluster, list[str]]
     assert set(jobs[: len(_RUNNING)]) <= set(running)
 
 
+def test_the_first_node_goes_back(loaded: tuple[Cluster, list[str]]) -> None:
+    """Repaired, and with the old release, it is in service again; its job goes on."""
+    cluster, jobs = loaded
+    cluster.on("node1", "sh", "-c", f"rm {_BROKEN}; systemctl daemon-reload")
+    assert "only compute nodes" in upgrade(cluster, "--back", "login1", expect=2).stderr
+    assert f"node1: Slurm {OLD} again" in upgrade(cluster, "--back", "node1", expect=0).stdout
+    assert installed(cluster)["node1"] == OLD
+    assert not cluster.node_states()["node1"].startswith(("drain", "drng", "down"))
+    assert containers(cluster, "login1", *_NODES) == [*_NODES]
+    running = cluster.on("ctl1", "squeue", "--noheader", "--format", "%i", "--states", "running").split()
+    assert set(jobs[: len(_RUNNING)]) <= set(running)
+
+
 def begun(cluster: Cluster) -> subprocess.Popen[bytes]:
     """`deploy upgrade`, which somebody is going to kill."""
     return subprocess.Popen(
@@ -220,7 +233,6 @@ def drained(cluster: Cluster, second: str) -> dict[str, Any]:
 
 def test_after_the_repair_it_goes_on_and_no_job_is_lost(loaded: tuple[Cluster, list[str]]) -> None:
     cluster, jobs = loaded
-    cluster.on("node1", "sh", "-c", f"rm {_BROKEN}; systemctl daemon-reload")
     if _KILLS == 1:
         killed_after_the_first_node(cluster)
         came = drained(cluster, _NODES[1])

@@ -65,7 +65,7 @@ deploy_answer:
 
 _SOURCES = ("slurm-wlm", "slurm-wlm-contrib", "slurm-smd")
 _ARCHIVES = Path("/var/cache/apt/archives")
-_PRIORITY = 995  # above the pin of the release that is kept
+_PRIORITY = 1001  # above that of the release that is kept; an older one comes, too (apt_preferences(5))
 _INSTALLED = "--showformat=${Package}\\t${source:Package}\\t${db:Status-Abbrev}\\t${Version}\\n"
 
 
@@ -104,7 +104,8 @@ class Stage:
             encoding="utf-8",
         )
         self._options = ["--quiet", "--yes", "--no-install-recommends", "-o", f"Dir::Etc::Preferences={pins}"]
-        self._options += ["-o", "DPkg::Lock::Timeout=300"]
+        # A node that goes back to the release of before an upgrade.
+        self._options += ["--allow-downgrades", "-o", "DPkg::Lock::Timeout=300"]
 
     def others(self) -> list[str]:
         """What is of another release, or missing."""
