@@ -92,9 +92,9 @@ def installed(cluster: Cluster) -> dict[str, str]:
 
 def containers(cluster: Cluster, host: str, *nodes: str) -> list[str]:
     """The nodes on which a job of a user's is in a container, submitted from a host."""
+    asked = f"--mem=50M -N{len(nodes)} -w {','.join(nodes)} --container-image=x.sqsh"
     said = cluster.as_user(
-        f"cd /; srun --quiet --mem=50M -N{len(nodes)} -w {','.join(nodes)} --container-image=x.sqsh true",
-        host=host,
+        f"cd /; timeout 100 srun --verbose {asked} true || {{ squeue; exit 1; }}", host=host
     )
     return sorted(line.rpartition(" ")[2] for line in said.splitlines() if "image x.sqsh on" in line)
 
