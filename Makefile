@@ -47,7 +47,7 @@ test: ## Tests of the project and of what every cluster has, cheap checks first
 	@$(call STAGES,lint unit contract integration molecule cluster)
 
 test-more: ## Tests of what a site may add, and those that need a cluster for themselves; CI runs them after test
-	@$(call STAGES,molecule-more cluster-more)
+	@$(call STAGES,cluster-more molecule-more)
 
 lint: venv ## ruff, mypy, ansible-lint, yamllint, layers, spelling
 	$(BIN)/ruff check .
@@ -108,7 +108,7 @@ CLUSTERS = workers=3; limit=fs.inotify.max_user_instances; \
 cluster: venv system ## Two clusters' lives, both Debian releases; OPTIONS=--every-release for every test on both
 	@$(call CLUSTERS,not more)
 
-cluster-more: venv system browser ## Clusters with what a site may add
+cluster-more: venv system browser ## Clusters with what a site may add, and day two
 	@$(call CLUSTERS,more)
 
 upgrade-long: venv system ## The cluster test of an upgrade with 4 nodes, 40 jobs, 200 tasks and 10 kills

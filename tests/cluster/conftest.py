@@ -159,13 +159,20 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> _ByCluster: 
 
 @pytest.fixture(scope="session", params=RELEASES)
 def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """Two nodes with two simulated GPUs each, nothing deployed yet; removed at the end in any case."""
+    """Two nodes with two simulated GPUs each, removed at the end in any case.
+
+    Nothing is deployed yet where the tests of this session begin with the first deployment.
+    """
     release = str(request.param)
     with ExitStack() as life:
         request.config.stash.setdefault(_LIVING, {})[release] = life
-        yield life.enter_context(
+        made = life.enter_context(
             booted(release, tmp_path_factory, "--nodes", "2", "--gpus", "2", release=release)
         )
+        begins = f"test_{LIFE[0]}"
+        if not any(item.path.stem == begins and _life(item) == release for item in request.session.items):
+            made.deploy()
+        yield made
 
 
 @pytest.fixture(scope="module")

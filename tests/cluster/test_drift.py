@@ -15,7 +15,7 @@ from tests.cluster.lab_cluster import Cluster
 from tests.cluster.mutations import Records, mutations
 
 # The life of the other cluster is the longer one.
-pytestmark = pytest.mark.one_release("bookworm")
+pytestmark = [pytest.mark.one_release("bookworm"), pytest.mark.more]
 
 ROUNDS = int(os.environ.get("DEPLOY_DRIFT_ROUNDS", "1"))
 SEED = int(os.environ.get("DEPLOY_DRIFT_SEED", "1"))

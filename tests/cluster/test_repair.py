@@ -11,7 +11,7 @@ from tests.cluster.jobs import UNTIL_TOLD, job_state, submit, wait_for_job
 from tests.cluster.lab_cluster import DEPLOY, Cluster, run, wait_until
 
 # The life of the other cluster is the longer one.
-pytestmark = pytest.mark.one_release("bookworm")
+pytestmark = [pytest.mark.one_release("bookworm"), pytest.mark.more]
 
 PROGRAMS = [
     {

@@ -11,7 +11,7 @@ import pytest
 from tests.cluster.lab_cluster import DEPLOY, Cluster, run, wait_until
 from tests.cluster.packages import ASKS_FOR_A_REBOOT, install, offer, remove
 
-pytestmark = pytest.mark.one_release
+pytestmark = [pytest.mark.one_release, pytest.mark.more]
 
 HOSTS = ("ctl1", "login1", "node1", "node2")
 _WATCH = (
