@@ -21,6 +21,7 @@ SAID = {
         {"name": "leaf2", "nodes": ["node2"]},
         {"name": "top", "switches": ["leaf1", "leaf2"]},
     ],
+    "slurmctld_kill_invalid_depend": True,
     "slurmctld_licenses": [{"name": "matlab", "count": 1}],
 }
 
@@ -68,6 +69,13 @@ def test_a_second_job_waits_for_the_license(scheduled: Cluster) -> None:
         wait_for_job(scheduled, job, "COMPLETED")
     rows = ("sacct", "--noheader", "--allocations", "--format=AllocTRES%80", "--jobs", first)
     assert "license/matlab=1" in scheduled.on("ctl1", *rows)
+
+
+def test_a_job_whose_dependency_can_never_come_true_is_ended(scheduled: Cluster) -> None:
+    failing = submit(scheduled, "--mem=50M", "false")
+    wait_for_job(scheduled, failing, "FAILED")
+    never = submit(scheduled, f"--mem=50M --dependency=afterok:{failing}", "true")
+    wait_for_job(scheduled, never, "CANCELLED", seconds=300)
 
 
 def test_all_of_it_is_converged(scheduled: Cluster) -> None:
