@@ -31,6 +31,7 @@ _KILLS = int(os.environ.get("DEPLOY_UPGRADE_KILLS", "1"))
 _RUNNING = [(node, f"{node}-{number}") for node in _NODES for number in range(_JOBS)]
 """A job each: its node, and the directory that it waits in."""
 _LATEST_KILL_SECONDS = 60.0
+_WHY = "scontrol show job; scontrol show node; sinfo --Node --long"
 _BROKEN = "/run/systemd/system/slurmd.service.d/broken.conf"
 
 
@@ -45,7 +46,9 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Cluster, 
         partition = {"name": "batch", "default": True, "parameters": {"OverSubscribe": f"FORCE:{_JOBS + 4}"}}
         own = made.directory / "host_vars/ctl1.yml"
         own.parent.mkdir()
-        own.write_text(json.dumps({"slurmctld_partitions": [partition]}))
+        # A node whose slurmd does not start keeps its jobs until then, as on a site.
+        said = {"slurmctld_partitions": [partition], "slurmctld_slurmd_timeout": 900}
+        own.write_text(json.dumps(said))
         declare(made)
         made.deploy()
         jobs = [
@@ -94,7 +97,7 @@ def containers(cluster: Cluster, host: str, *nodes: str) -> list[str]:
     """The nodes on which a job of a user's is in a container, submitted from a host."""
     asked = f"--mem=50M -N{len(nodes)} -w {','.join(nodes)} --container-image=x.sqsh"
     said = cluster.as_user(
-        f"cd /; timeout 100 srun --verbose {asked} true || {{ squeue; exit 1; }}", host=host
+        f"cd /; timeout 100 srun --verbose {asked} true || {{ {_WHY}; exit 1; }}", host=host
     )
     return sorted(line.rpartition(" ")[2] for line in said.splitlines() if "image x.sqsh on" in line)
 
@@ -150,12 +153,12 @@ def test_a_canary_that_does_not_start_halts_it(loaded: tuple[Cluster, list[str]]
     assert states["node1"].startswith(("drain", "drng", "down"))
     # With a minus a job that waits is planned for the node.
     assert {states[name].rstrip("-") for name in untouched} <= {"alloc", "mix", "idle"}
+    running = cluster.on("ctl1", "squeue", "--noheader", "--format", "%i", "--states", "running").split()
+    assert set(jobs[: len(_RUNNING)]) <= set(running)
     # The plugin of the release that each has: here the new commands submit to the old slurmd.
     assert containers(cluster, "ctl1", *_NODES[1:]) == [*_NODES[1:]]
     cluster.deploy("--limit", ",".join(_NODES[1:]))
     assert containers(cluster, "login1", *_NODES[1:]) == [*_NODES[1:]]
-    running = cluster.on("ctl1", "squeue", "--noheader", "--format", "%i", "--states", "running").split()
-    assert set(jobs[: len(_RUNNING)]) <= set(running)
 
 
 def test_the_first_node_goes_back(loaded: tuple[Cluster, list[str]]) -> None:
