@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -89,7 +89,10 @@ class Walk:
         """All steps in their order."""
         site = self.run.site
         self.start()
-        with submissions(site.logins[0], self.run.options.login, self.state.user) as stream:
+        with (
+            self.leaving_nothing(),
+            submissions(site.logins[0], self.run.options.login, self.state.user) as stream,
+        ):
             jobs = self.state.ask("jobs", but=self.state.user or "")
             with self.halting():
                 self.fetch()
@@ -372,6 +375,17 @@ class Walk:
             elif state != _COMPLETED:
                 bad.setdefault(node, f"a witness job is {state}")
         return bad
+
+    @contextmanager
+    def leaving_nothing(self) -> Iterator[None]:
+        """What fails leaves no witness in the queue, where users would wonder what waits there."""
+        try:
+            yield
+        except DeployError:
+            if self.state.user:
+                with suppress(DeployError):
+                    self.state.ask("leave", user=self.state.user)
+            raise
 
     @contextmanager
     def halting(self) -> Iterator[None]:

@@ -149,6 +149,7 @@ def test_a_canary_that_does_not_start_halts_it(loaded: tuple[Cluster, list[str]]
     assert f"not begun, and as they were: {fold(_NODES[1:])}" in said
     untouched = dict.fromkeys(_NODES[1:], OLD)
     assert installed(cluster) == {"ctl1": NEW, "login1": OLD, "node1": NEW, **untouched}, said
+    assert "deploy-upgrade" not in cluster.on("ctl1", "squeue", "--all", "--noheader", "--format", "%j")
     states = cluster.node_states()
     assert states["node1"].startswith(("drain", "drng", "down"))
     # With a minus a job that waits is planned for the node.
