@@ -30,7 +30,11 @@ def validation_accounting(site: Site) -> dict[str, Any]:
 
 
 def validation_partitions(site: Site) -> list[dict[str, Any]]:
-    """The partition: all nodes, open to that account alone, not listed, and behind all others."""
+    """The partition: all nodes, open to that account alone, not listed, and behind all others.
+
+    An account that nobody else uses has the best share of all; a lower tier puts it behind nevertheless, and
+    what waits there keeps no node from others. Nor do they end what runs there, where sites preempt.
+    """
     name = validation_user(site)
     if name is None:
         return []
@@ -40,6 +44,8 @@ def validation_partitions(site: Site) -> list[dict[str, Any]]:
             "allow_accounts": [name],
             "max_time": _MINUTES,
             "priority_job_factor": 0,
+            "priority_tier": 0,
+            "preempt_mode": "OFF",
             "parameters": {"Hidden": "YES"},
         }
     ]
