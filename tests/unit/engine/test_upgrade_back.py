@@ -11,19 +11,8 @@ from deploy.engine import upgrade_back
 from deploy.engine.upgrade import Walk
 from deploy.errors import DeployError, error
 from deploy.site.inventory import read_site
+from tests.unit.site.sites import write_site
 
-INVENTORY = """
-[slurm-master]
-ctl1
-[slurm-login]
-login1
-[slurm-node]
-node[1:2]
-[slurm-cluster:children]
-slurm-master
-slurm-login
-slurm-node
-"""
 NEW, OLD = "26.05.5-1", "24.11.5-4"
 
 
@@ -31,10 +20,8 @@ class FakeWalk:
     """A walk that notes its steps."""
 
     def __init__(self, place: Path, before: dict[str, str]) -> None:
-        path = place / "inventory.ini"
-        path.write_text(INVENTORY)
         self.run = SimpleNamespace(
-            site=read_site(path),
+            site=read_site(write_site(place)),
             inventory="inventory.ini",
             command=lambda verb: f"deploy {verb} x",
             say=print,
