@@ -1,0 +1,118 @@
+"""Steps of an upgrade: what hosts are told, which failure is named, and that nothing is left in the queue."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from deploy.engine import upgrade as module
+from deploy.engine.batches import Share
+from deploy.engine.run import Run
+from deploy.engine.upgrade import Walk
+from deploy.engine.upgrade_state import State
+from deploy.errors import DeployError, error
+from deploy.run.cancellation import Cancellation
+from deploy.run.events import HostResult, Status
+from deploy.site.inventory import read_site
+from tests.unit.site.sites import write_site
+
+
+def result(host: str, task: str, status: Status, message: str = "", **more: Any) -> HostResult:  # noqa: ANN401
+    return HostResult(0.0, host, "Nodes", "slurm_packages", task, "x.yml:1", status, 1.0, message, **more)
+
+
+def walk(place: Path, asked: list[tuple[str, dict[str, Any]]] | None = None) -> Walk:
+    site = read_site(write_site(place))
+    run = SimpleNamespace(
+        site=site,
+        place=place,
+        inventory="inventory.ini",
+        cancellation=Cancellation(),
+        ansible=None,
+        request=lambda *told: told,
+        refuse_silence=lambda *_: None,
+        command=lambda verb: f"deploy {verb} inventory.ini",
+        say=lambda _: None,
+    )
+
+    def ask(verb: str, **arguments: Any) -> dict[str, Any]:  # noqa: ANN401
+        if asked is None:
+            raise error("controller-silent", "it does not answer", where="ctl1", hint="")
+        asked.append((verb, arguments))
+        return {}
+
+    before = {"ctl1": "26.05.5-1", "login1": "24.11.5-4", "node1": "26.05.5-1", "node2": "24.11.5-4"}
+    state = SimpleNamespace(wanted="26.05", before=before, user="tester", contract={}, ask=ask)
+    return Walk(cast("Run", run), cast("State", state), Share(1), drains=False)
+
+
+@pytest.fixture
+def happens(monkeypatch: pytest.MonkeyPatch) -> list[HostResult]:
+    """What a playbook's run is going to say."""
+    events: list[HostResult] = []
+
+    def execute(_request: Any, tell: Callable[[HostResult], None], *_: Any) -> None:  # noqa: ANN401
+        for event in events:
+            tell(event)
+
+    monkeypatch.setattr(module, "execute", execute)
+    monkeypatch.setattr(module, "borrowed_secrets", lambda _: ())
+    return events
+
+
+def test_the_first_failure_of_a_host_is_named(tmp_path: Path, happens: list[HostResult]) -> None:
+    happens += [
+        result("node1", "Bring the package", Status.FAILED, "no space left"),
+        result("node1", "Start Slurm's daemons", Status.FAILED, "slurmd does not start"),
+    ]
+    with pytest.raises(DeployError, match="no space left"):
+        walk(tmp_path).step("hosts", ["node1"])
+
+
+def test_answers_come_by_host(tmp_path: Path, happens: list[HostResult]) -> None:
+    happens += [
+        result("node1", "Fetch", Status.OK, answer={"version": "26.05.5-1"}),
+        result("node2", "Fetch", Status.FAILED, "x", rescued=True),
+    ]
+    assert walk(tmp_path).step("prepare", ["node1", "node2"]) == {"node1": {"version": "26.05.5-1"}}
+    assert walk(tmp_path).step("prepare", []) == {}
+
+
+@pytest.mark.parametrize(
+    ("group", "back_to", "expected"),
+    [
+        # Of a host that this step does not change the release stays pinned.
+        ("prepare", "", {"slurm_packages_kept": "24.11"}),
+        ("hosts", "", {"slurm_packages_kept": ""}),
+        (
+            "hosts",
+            "24.11",
+            {"slurm_packages_kept": "", "slurm_packages_version": "24.11", "upgrade_goes_back": True},
+        ),
+    ],
+)
+def test_which_release_a_host_is_told(
+    tmp_path: Path, happens: list[HostResult], group: str, back_to: str, expected: dict[str, Any]
+) -> None:
+    assert happens == []
+    walk(tmp_path).step(group, ["node2"], back_to=back_to)
+    told = json.loads((tmp_path / f"{group}.json").read_text())["all"]["children"]
+    own = told["phase_check"]["hosts"]["node2"]
+    names = ("slurm_packages_kept", "slurm_packages_version", "upgrade_goes_back")
+    assert {name: own[name] for name in names if name in own} == expected
+
+
+def test_what_fails_leaves_no_witness_in_the_queue(tmp_path: Path) -> None:
+    asked: list[tuple[str, dict[str, Any]]] = []
+    with pytest.raises(DeployError, match="apt failed"), walk(tmp_path, asked).leaving_nothing():
+        raise error("upgrade-step-failed", "apt failed", where="node1", hint="")
+    assert asked == [("leave", {"user": "tester"})]
+    # A controller that does not answer does not hide what failed.
+    with pytest.raises(DeployError, match="apt failed"), walk(tmp_path).leaving_nothing():
+        raise error("upgrade-step-failed", "apt failed", where="node1", hint="")
+    with walk(tmp_path, asked).leaving_nothing():
+        pass
+    assert len(asked) == 1
