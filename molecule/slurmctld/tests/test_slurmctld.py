@@ -98,6 +98,34 @@ def test_jobs_may_take_the_place_of_others(on: On, machine: str) -> None:
     assert shown["SchedulerParameters"] == "kill_invalid_depend"
 
 
+def test_the_sites_script_sees_every_job(on: On, machine: str) -> None:
+    job = on(machine, "sbatch", "--parsable", "--hold", "--wrap=true").stdout.strip()
+    assert "TimeLimit=01:00:00" in on(machine, "scontrol", "show", "job", job).stdout
+    on(machine, "scancel", job)
+    refused = on(machine, "sbatch", "--hold", "--comment=forbidden", "--wrap=true", check=False)
+    assert refused.returncode != 0
+    assert "ask the admins" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({"submit_lua": "function slurm_job_submit(\n"}, "job_submit.lua:"),
+        ({"submit_lua": "x = 1\n"}, "job_submit.lua defines no function slurm_job_submit"),
+        ({"submit_lua": "while true do end\n"}, "it does not end within 20 s"),
+        (
+            {"submit_expects": "refused"},
+            "a job without a time: it is accepted, and should be refused",
+        ),
+    ],
+)
+def test_a_script_that_is_wrong_is_not_put_in_place(
+    converge: Converge, variables: dict[str, str], expected: str
+) -> None:
+    answer = converge("--check", tags="configure,service", **variables)
+    assert (answer.stdout + answer.stderr).count(expected) >= len(MACHINES), answer.stdout + answer.stderr
+
+
 def test_types_of_gpus_are_features(on: On, machine: str) -> None:
     job = on(machine, "sbatch", "--parsable", "--hold", "--constraint=t4", "--wrap=true").stdout.strip()
     on(machine, "scancel", job)
