@@ -45,7 +45,7 @@ def validation_partitions(site: Site) -> list[dict[str, Any]]:
             "max_time": _MINUTES,
             "priority_job_factor": 0,
             "priority_tier": 0,
-            "preempt_mode": "OFF",
+            **({"preempt_mode": "OFF"} if site.controller.value("slurmctld_preemption") else {}),
             "parameters": {"Hidden": "YES"},
         }
     ]

@@ -5,10 +5,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.cluster.conftest import RELEASES
 from tests.cluster.jobs import UNTIL_TOLD, submit, wait_for_job
 from tests.cluster.lab_cluster import Cluster, booted, wait_until
 
-pytestmark = pytest.mark.more
+pytestmark = [pytest.mark.one_release, pytest.mark.more]
 
 SAID = {
     "slurmctld_partitions": [
@@ -26,15 +27,31 @@ SAID = {
 }
 
 
-@pytest.fixture(scope="module")
-def scheduled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A cluster with all of that from its first deployment on."""
-    with booted("scheduling", tmp_path_factory) as made:
-        own = made.directory / "host_vars/ctl1.yml"
-        own.parent.mkdir()
-        own.write_text(json.dumps(SAID))
+@pytest.fixture(scope="module", params=RELEASES)
+def scheduled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A cluster with nothing of that yet."""
+    release = str(request.param)
+    with booted("scheduling", tmp_path_factory, "--nodes", "2", "--gpus", "2", release=release) as made:
         made.deploy()
         yield made
+
+
+def test_all_of_it_comes_under_jobs(scheduled: Cluster) -> None:
+    """One that runs and starts a step afterwards, and one that waits; nobody has to agree."""
+    script = "touch began; until test -e go; do sleep 1; done; srun hostname > stepped; rm go"
+    running = submit(scheduled, "-w node1 --gpus=1 --mem=50M", script)
+    wait_for_job(scheduled, running, "RUNNING")
+    filling = submit(scheduled, "-w node2 --exclusive", UNTIL_TOLD)
+    waiting = submit(scheduled, "-w node2 --mem=50M", "true")
+    own = scheduled.directory / "host_vars/ctl1.yml"
+    own.parent.mkdir()
+    own.write_text(json.dumps(SAID))
+    scheduled.deploy()
+    scheduled.as_user("touch go stop")
+    for job in (running, filling, waiting):
+        wait_for_job(scheduled, job, "COMPLETED", seconds=120)
+        assert "Restarts=0" in scheduled.on("ctl1", "scontrol", "show", "job", job)
+    assert scheduled.as_user("cat stepped") == "node1\n"
 
 
 def test_nodes_know_the_fabric_and_their_gpus(scheduled: Cluster) -> None:

@@ -48,12 +48,12 @@ SITES = (
         "group_vars/all.yml:1: switches are above each other: b -> a -> b [topology-contradiction]",
     ),
     variables(
-        "a node that is not there",
+        "a node of a switch that is not there",
         "slurmctld_switches: [{name: s1, nodes: ['node[1-3]']}]\n",
         "group_vars/all.yml:1: switch s1 names node3: not in [slurm-node] [topology-unknown-node]",
     ),
     variables(
-        "a group without nodes",
+        "a block's group without nodes",
         "slurmctld_blocks: [{name: b1, groups: [slurm-login]}, {name: b2, nodes: ['node[1-2]']}]\n",
         "group_vars/all.yml:1: block b1: group 'slurm-login' holds no compute node [topology-unknown-node]",
     ),
