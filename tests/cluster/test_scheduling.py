@@ -37,7 +37,7 @@ def scheduled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
 
 
 def test_all_of_it_comes_under_jobs(scheduled: Cluster) -> None:
-    """One that runs and starts a step afterwards, and one that waits; nobody has to agree."""
+    """One that runs and starts a step then, and one that waits. Preemption alone needs consent."""
     script = "touch began; until test -e go; do sleep 1; done; srun hostname > stepped; rm go"
     running = submit(scheduled, "-w node1 --gpus=1 --mem=50M", script)
     wait_for_job(scheduled, running, "RUNNING")
@@ -46,7 +46,11 @@ def test_all_of_it_comes_under_jobs(scheduled: Cluster) -> None:
     own = scheduled.directory / "host_vars/ctl1.yml"
     own.parent.mkdir()
     own.write_text(json.dumps(SAID))
-    scheduled.deploy()
+    said = scheduled.deploy(expect=3).stdout
+    assert [line for line in said.splitlines() if "LOSES JOBS" in line] == [
+        "LOSES JOBS  PreemptMode:  -> REQUEUE"
+    ]
+    scheduled.deploy("--yes")
     scheduled.as_user("touch go stop")
     for job in (running, filling, waiting):
         wait_for_job(scheduled, job, "COMPLETED", seconds=120)

@@ -102,15 +102,16 @@ def guarded(before: Mapping[str, str], after: Mapping[str, str]) -> list[Change]
     for compare, (one, other) in zip((_cgroups, _devices), texts):  # noqa: B905 - Python 3.9
         found += compare(one, other)
     found += _scratch(*texts[2], {key[len(_NODE) :] for key in new if key.startswith(_NODE)})
-    for name in sorted((before.keys() | after.keys()) - {"slurm.conf", *_OTHER_FILES, *_NEW_STEPS_ONLY}):
+    for name in sorted((before.keys() | after.keys()) - {"slurm.conf", *_OTHER_FILES, *_NO_JOB_NOTICES}):
         if before.get(name, "") != after.get(name, ""):
             found.append(_change(name, "", "", _UNKNOWN, pending=True))
     return found
 
 
 _OTHER_FILES = ("cgroup.conf", "gres.conf", "job_container.conf")
-_NEW_STEPS_ONLY = frozenset({"plugstack.conf"})
-"""Files that are read when a step begins; what a node lacks of what they name is looked for elsewhere."""
+_NO_JOB_NOTICES = frozenset({"plugstack.conf", "topology.conf", "job_submit.lua"})
+"""Files that are read when a step begins (what a node lacks of what they name is looked for elsewhere), when
+nodes are chosen for a job, and when one is submitted."""
 _LOSES = {name.lower(): name for name in LOSES}
 _NODE_LOSES = {name.lower(): why for name, why in NODE_LOSES.items()}
 

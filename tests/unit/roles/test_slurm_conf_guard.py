@@ -54,6 +54,13 @@ def test_a_new_place_port_or_authentication_loses_jobs(line: str) -> None:
     assert lost["before"]
 
 
+@pytest.mark.parametrize("name", ["plugstack.conf", "topology.conf", "job_submit.lua"])
+def test_files_that_no_running_job_notices(name: str) -> None:
+    before = {"slurm.conf": CONF}
+    assert module.guarded(before, {**before, name: "x\n"}) == []
+    assert module.guarded({**before, name: "x\n"}, {**before, name: "y\n"}) == []
+
+
 def test_a_default_that_is_written_out_changes_nothing() -> None:
     assert parameters(CONF + "SlurmdSpoolDir=/var/spool/slurmd\nSlurmdPort=6818\n") == []
 
@@ -192,9 +199,9 @@ def test_a_node_that_goes_is_told_once() -> None:
 
 
 def test_a_file_that_nobody_knows_counts_as_losing_all_jobs() -> None:
-    before = {"slurm.conf": CONF, "plugstack.conf": "", "topology.conf": "SwitchName=a\n"}
-    (lost,) = module.guarded(before, {**before, "plugstack.conf": "required x.so", "topology.conf": ""})
-    assert (lost["parameter"], lost["pending"]) == ("topology.conf", True)
+    before = {"slurm.conf": CONF, "plugstack.conf": "", "burst_buffer.conf": "Flags=a\n"}
+    (lost,) = module.guarded(before, {**before, "plugstack.conf": "required x.so", "burst_buffer.conf": ""})
+    assert (lost["parameter"], lost["pending"]) == ("burst_buffer.conf", True)
 
 
 def test_preemption_that_ends_jobs_is_guarded() -> None:
