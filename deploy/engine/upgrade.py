@@ -308,7 +308,7 @@ class Walk:
         }
         if back_to:
             for name in hosts:
-                by_host[name] |= {"slurm_packages_version": back_to, "upgrade_goes_back": True}
+                by_host[name] |= {"slurm_packages_version": back_to, "slurm_stage_goes_back": True}
         write_step(
             source, self.run.site, self.state.contract, group, hosts, by_host=by_host, variables=variables
         )

@@ -46,10 +46,10 @@ def write_step(
 def _of_plugin(site: Site) -> dict[str, Any]:
     """The plugin for containers goes with the release that it was built for, and another one comes."""
     if not site.containers:
-        return {"upgrade_has_plugin": False, "upgrade_goes_back": False}
+        return {"upgrade_has_plugin": False, "slurm_stage_goes_back": False}
     return {
         "upgrade_has_plugin": True,
-        "upgrade_goes_back": False,
+        "slurm_stage_goes_back": False,
         "slurm_stage_replaced": [PLUGIN_PACKAGE],
         "pyxis_staged": STAGE,
         "pyxis_wanted": str(site.controller.value("slurm_packages_version")),

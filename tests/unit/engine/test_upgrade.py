@@ -90,7 +90,7 @@ def test_answers_come_by_host(tmp_path: Path, happens: list[HostResult]) -> None
         (
             "hosts",
             "24.11",
-            {"slurm_packages_kept": "", "slurm_packages_version": "24.11", "upgrade_goes_back": True},
+            {"slurm_packages_kept": "", "slurm_packages_version": "24.11", "slurm_stage_goes_back": True},
         ),
     ],
 )
@@ -101,7 +101,7 @@ def test_which_release_a_host_is_told(
     walk(tmp_path).step(group, ["node2"], back_to=back_to)
     told = json.loads((tmp_path / f"{group}.json").read_text())["all"]["children"]
     own = told["phase_check"]["hosts"]["node2"]
-    names = ("slurm_packages_kept", "slurm_packages_version", "upgrade_goes_back")
+    names = ("slurm_packages_kept", "slurm_packages_version", "slurm_stage_goes_back")
     assert {name: own[name] for name in names if name in own} == expected
 
 

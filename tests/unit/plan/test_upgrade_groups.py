@@ -28,12 +28,12 @@ def test_a_step_has_its_hosts_in_one_play_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("groups", "expected"),
     [
-        ("", {"upgrade_has_plugin": False, "upgrade_goes_back": False}),
+        ("", {"upgrade_has_plugin": False, "slurm_stage_goes_back": False}),
         (
             "[slurm-container]\nnode1\nnode2\n[slurm-cluster:vars]\nslurm_packages_version=26.05\n",
             {
                 "upgrade_has_plugin": True,
-                "upgrade_goes_back": False,
+                "slurm_stage_goes_back": False,
                 "slurm_stage_replaced": ["slurm-pyxis"],
                 "pyxis_staged": "/var/lib/deploy/slurm-upgrade",
                 "pyxis_wanted": "26.05",
