@@ -95,7 +95,7 @@ def test_jobs_may_take_the_place_of_others(on: On, machine: str) -> None:
     shown = settings(on, machine)
     assert (shown["PreemptType"], shown["PreemptMode"]) == ("preempt/partition_prio", "REQUEUE")
     assert shown["PreemptExemptTime"] == "00:05:00"
-    assert shown["SchedulerParameters"] == "kill_invalid_depend"
+    assert shown["DependencyParameters"] == "kill_invalid_depend"
 
 
 def test_the_sites_script_sees_every_job(on: On, machine: str) -> None:

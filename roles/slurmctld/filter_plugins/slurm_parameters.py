@@ -5,8 +5,8 @@ from typing import Any
 
 _SHARED = frozenset(
     (
-        *("accountingstoragetres", "grestypes", "launchparameters", "licenses", "prologflags"),
-        *("schedulerparameters", "slurmctldparameters"),
+        *("accountingstoragetres", "dependencyparameters", "grestypes", "launchparameters", "licenses"),
+        *("prologflags", "slurmctldparameters"),
     )
 )
 """Lists in which deploy has words that the rest of the cluster relies on: a site adds to them."""
