@@ -9,7 +9,7 @@ import typer
 from deploy.cli.parameters import ExtraVariables, Inventory, PrivateKey, User, VaultPasswordFile
 from deploy.durable import write_private
 from deploy.engine.options import Options
-from deploy.engine.trial import Outcome, Trial, bad_option, chosen_commands, earlier, type_commands
+from deploy.engine.trial import SECONDS, Outcome, Trial, bad_option, chosen_commands, earlier, type_commands
 from deploy.show.user_outcomes import as_json, changed, line, table
 from deploy.site.inventory import read_site
 from deploy.site.user_commands import default_file, read_user_commands
@@ -40,7 +40,7 @@ def try_commands(
     ] = False,
     seconds: Annotated[
         int, typer.Option(min=1, help="The most that a command may take, and then its jobs.")
-    ] = 180,
+    ] = SECONDS,
     user: User = None,
     private_key: PrivateKey = None,
     extra: ExtraVariables = None,

@@ -29,7 +29,7 @@ from deploy.engine.upgrade import upgrade as upgrade_site
 from deploy.engine.upgrade_back import go_back
 from deploy.errors import ExitCode, error, shown_path
 from deploy.show.plain import PlainDisplay
-from deploy.show.upgrade import as_json, proof_lines, upgrade_lines
+from deploy.show.upgrade import as_json, command_lines, upgrade_lines
 from deploy.show.upgrade_page import as_html
 from deploy.show.validation import lines as validation_lines
 from deploy.site.node_lists import fold
@@ -143,7 +143,12 @@ def _say(came: Outcome, proofs: "Proofs | None", *, as_data: bool) -> None:
     if as_data:
         typer.echo(json.dumps(as_json(came, proofs), indent=1))
     elif proofs:
-        typer.echo("\n".join(["", *validation_lines(proofs.after.validation), *proof_lines(proofs)]))
+        from deploy.cli.validate import show  # noqa: PLC0415
+
+        typer.echo()
+        show(proofs.after.validation, proofs.since)
+        for line in command_lines(proofs):
+            typer.echo(line)
 
 
 def _converged(inventory: Path, options: Options, came: Outcome, *, as_data: bool) -> ExitCode:

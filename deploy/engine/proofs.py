@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from deploy.engine.options import Options
-from deploy.engine.trial import Trial, type_commands
+from deploy.engine.trial import SECONDS, Trial, type_commands
 from deploy.engine.validation import validate_site
 from deploy.errors import ExitCode
 from deploy.judge.user_outcome import Change, changes
@@ -17,8 +17,6 @@ from deploy.validate.catalog import CHECKS, ordinary
 from deploy.validate.comparison import Comparison, compare
 from deploy.validate.record import as_data
 from deploy.validate.result import Validation
-
-_SECONDS_OF_A_COMMAND = 180
 
 
 @dataclass(frozen=True)
@@ -87,7 +85,5 @@ def prove(
     )
     commands = read_user_commands(default_file(site))["commands"]
     progress("what users type")
-    trial = type_commands(
-        site, commands, options, in_containers=False, seconds=_SECONDS_OF_A_COMMAND, tell=lambda _: None
-    )
+    trial = type_commands(site, commands, options, in_containers=False, seconds=SECONDS, tell=lambda _: None)
     return Proof(validation, trial)

@@ -16,7 +16,10 @@ from deploy.run.user_session import Session
 from deploy.site.inventory import Site
 from deploy.site.user_commands import Command
 
-__all__ = ["Outcome", "Trial", "bad_option", "chosen_commands", "earlier", "type_commands"]
+__all__ = ["SECONDS", "Outcome", "Trial", "bad_option", "chosen_commands", "earlier", "type_commands"]
+
+SECONDS = 180
+"""The most that a command may take, and then its jobs, where nobody says otherwise."""
 
 
 @dataclass(frozen=True)

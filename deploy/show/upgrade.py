@@ -6,7 +6,6 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from deploy.judge.upgrade_outcome import Outcome
-from deploy.show.validation import since_lines
 from deploy.site.node_lists import fold
 
 if TYPE_CHECKING:
@@ -40,10 +39,8 @@ def upgrade_lines(came: Outcome) -> Iterator[str]:
     yield from (f"note: {note}" for note in came.notes)
 
 
-def proof_lines(proofs: "Proofs") -> Iterator[str]:
-    """What the cluster does otherwise than before."""
-    if proofs.since:
-        yield from since_lines(proofs.since)
+def command_lines(proofs: "Proofs") -> Iterator[str]:
+    """What users type that comes out otherwise than before."""
     if proofs.commands is None:
         return
     if not proofs.commands:

@@ -100,9 +100,7 @@ def test_a_job_whose_dependency_can_never_come_true_is_ended(scheduled: Cluster)
     wait_for_job(scheduled, failing, "FAILED")
 
     def is_gone() -> bool:
-        return not scheduled.on(
-            "ctl1", "squeue", "--noheader", "--states=pending", "--jobs", never, expect=None
-        )
+        return not scheduled.on("ctl1", "squeue", "--noheader", "--states=pending", "--jobs", never)
 
     wait_until("the job that can never start is ended", is_gone, seconds=300)
 

@@ -13,7 +13,7 @@ from deploy.errors import ExitCode
 from deploy.judge.upgrade_outcome import Fate, Outcome
 from deploy.judge.user_outcome import Outcome as Typed
 from deploy.judge.user_outcome import Verdict
-from deploy.show.upgrade import as_json, proof_lines, upgrade_lines
+from deploy.show.upgrade import as_json, command_lines, upgrade_lines
 from deploy.show.upgrade_page import as_html
 from deploy.validate.result import Judged, Validation, failed, passed
 
@@ -69,9 +69,9 @@ GONE_ON = Proofs(Proof(validation(works=True)))
 def test_in_a_few_lines() -> None:
     assert next(upgrade_lines(CAME)) == "Slurm 24.11.5-4 -> 26.05 on ctl1,node1 in 95 s"
     assert "  job 8: <script>alert(1)</script>" in list(upgrade_lines(CAME))
-    assert list(proof_lines(SAME))[-1] == "what users type comes out as before"
-    assert "sinfo: as expected, exit 0 before, different, exit 0 now" in list(proof_lines(WORSE))
-    assert list(proof_lines(GONE_ON)) == []
+    assert list(command_lines(SAME))[-1] == "what users type comes out as before"
+    assert "sinfo: as expected, exit 0 before, different, exit 0 now" in list(command_lines(WORSE))
+    assert list(command_lines(GONE_ON)) == []
 
 
 @pytest.mark.parametrize(
