@@ -7,6 +7,7 @@ import struct
 import sys
 import tarfile
 import threading
+import time
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -272,8 +273,12 @@ def test_a_state_that_is_cut_off_changes_nothing(
 @pytest.fixture
 def age(backup: Any, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ANN401
     """A program of this name that makes something else of what it gets."""
-    place = tmp_path_factory.mktemp("bin")
-    (place / "age").write_text("#!/bin/sh\nexec tr a-z n-za-m\n")
+    _have_age(backup, monkeypatch, tmp_path_factory.mktemp("age") / "bin", "exec tr a-z n-za-m")
+
+
+def _have_age(backup: Any, monkeypatch: pytest.MonkeyPatch, place: Path, program: str) -> None:  # noqa: ANN401
+    place.mkdir()
+    (place / "age").write_text(f"#!/bin/sh\n{program}\n")
     (place / "age").chmod(0o755)
     monkeypatch.setitem(backup.ENVIRONMENT, "PATH", f"{place}:{os.environ['PATH']}")
 
@@ -295,3 +300,47 @@ def test_an_archive_has_its_name_only_when_it_is_whole(backup: Any, tmp_path: Pa
     assert [*tmp_path.iterdir()] == [path]
     assert path.stat().st_mode & 0o777 == 0o600
     assert path.read_bytes() == b"frperg"
+
+
+@pytest.mark.parametrize("program", ["exec 0<&-; >{begun}; exec sleep 60", ">{begun}; exec cat >/dev/null"])
+def test_an_archive_that_is_given_up_says_why_whatever_its_program_does(
+    backup: Any,  # noqa: ANN401
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    program: str,
+) -> None:
+    _have_age(backup, monkeypatch, tmp_path / "bin", program.format(begun=tmp_path / "bin" / "begun"))
+
+    def cut_off() -> None:
+        with backup.encrypted(tmp_path / "c.age", ["age1"]) as out:
+            out.write(b"half")
+            while not (tmp_path / "bin" / "begun").exists():
+                time.sleep(0.01)
+            backup.give_up("the disk is gone")
+
+    with pytest.raises(backup.NoBackupError, match="the disk is gone"):
+        cut_off()
+    assert [path.name for path in tmp_path.iterdir()] == ["bin"]
+
+
+@pytest.mark.parametrize("size", [1, 8192, 1 << 20])
+def test_a_program_that_ends_before_it_has_read_all_says_why(
+    backup: Any,  # noqa: ANN401
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    size: int,
+) -> None:
+    _have_age(
+        backup, monkeypatch, tmp_path / "bin", "exec 0<&-; echo unknown recipient >&2; >$0.over; exit 1"
+    )
+
+    def write() -> None:
+        with backup.encrypted(tmp_path / "c.age", ["age1"]) as out:
+            while not (tmp_path / "bin" / "age.over").exists():
+                time.sleep(0.01)
+            for _ in range(9):
+                out.write(bytes(size))
+
+    with pytest.raises(backup.NoBackupError, match="unknown recipient"):
+        write()
+    assert [path.name for path in tmp_path.iterdir()] == ["bin"]

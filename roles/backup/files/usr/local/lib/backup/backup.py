@@ -258,6 +258,19 @@ def rows(statement: str, *server: str) -> list[str]:
     return must(*words).splitlines()
 
 
+@contextlib.contextmanager
+def input_of(process: subprocess.Popen[bytes]) -> Iterator[BinaryIO]:
+    """What is written into it, which is closed at the end; who is gone by then says why at its own end."""
+    assert process.stdin is not None  # noqa: S101 - it was asked for
+    try:
+        with contextlib.suppress(BrokenPipeError):
+            yield process.stdin
+    finally:
+        # What is left in the buffer is written now.
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.close()
+
+
 def _dump(name: str, packed: gzip.GzipFile, server: Iterable[str]) -> None:
     """Dumps the database, and loads what was dumped while it comes."""
     words = ("--single-transaction", "--quick", "--hex-blob", "--no-tablespaces", "--max-allowed-packet=1G")
@@ -273,15 +286,12 @@ def _dump(name: str, packed: gzip.GzipFile, server: Iterable[str]) -> None:
             stderr=said,
         )
         with dump, load:
-            assert dump.stdout is not None  # noqa: S101 - they were asked for
-            assert load.stdin is not None  # noqa: S101
             last = b""
-            with contextlib.suppress(BrokenPipeError):
+            with input_of(load) as loaded:
                 for block in iter(lambda: dump.stdout.read(BLOCK), b""):  # type: ignore[union-attr]
                     packed.write(block)
-                    load.stdin.write(block)
+                    loaded.write(block)
                     last = (last + block)[-200:]
-                load.stdin.close()
         said.seek(0)
         why = said.read().decode(errors="replace").strip()
     if dump.returncode or load.returncode or _LAST_LINE not in last:
@@ -417,14 +427,16 @@ def encrypted(path: Path, recipients: Iterable[str]) -> Iterator[BinaryIO]:
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
     try:
         with tempfile.TemporaryFile() as said:
-            with subprocess.Popen(
-                ("age", *words), env=ENVIRONMENT, stdin=subprocess.PIPE, stdout=descriptor, stderr=said
-            ) as age:
-                assert age.stdin is not None  # noqa: S101 - it was asked for
+            with (
+                subprocess.Popen(
+                    ("age", *words), env=ENVIRONMENT, stdin=subprocess.PIPE, stdout=descriptor, stderr=said
+                ) as age,
+                input_of(age) as plain,
+            ):
                 try:
-                    with contextlib.suppress(BrokenPipeError):
-                        yield age.stdin
-                        age.stdin.close()
+                    yield plain
+                except BrokenPipeError:
+                    raise
                 except BaseException:
                     age.kill()
                     raise

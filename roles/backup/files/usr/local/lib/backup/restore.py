@@ -19,7 +19,19 @@ import tarfile
 import time
 from pathlib import Path, PurePosixPath
 
-from backup import BLOCK, ENVIRONMENT, PLACE, NoBackupError, alone, counts, give_up, must, tables, throwaway
+from backup import (
+    BLOCK,
+    ENVIRONMENT,
+    PLACE,
+    NoBackupError,
+    alone,
+    counts,
+    give_up,
+    input_of,
+    must,
+    tables,
+    throwaway,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -220,17 +232,17 @@ def _blocks() -> Iterator[bytes]:
 
 
 def _load(name: str, *server: str) -> None:
-    with subprocess.Popen(
-        ("mariadb", *server, "--max-allowed-packet=1G", name),
-        env=ENVIRONMENT,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-    ) as load:
-        assert load.stdin is not None  # noqa: S101 - it was asked for
-        with contextlib.suppress(BrokenPipeError):
-            for block in _blocks():
-                load.stdin.write(block)
-            load.stdin.close()
+    with (
+        subprocess.Popen(
+            ("mariadb", *server, "--max-allowed-packet=1G", name),
+            env=ENVIRONMENT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+        ) as load,
+        input_of(load) as loaded,
+    ):
+        for block in _blocks():
+            loaded.write(block)
     if load.returncode:
         give_up("MariaDB could not load the dump")
 
