@@ -38,6 +38,7 @@ def up(
         Path | None, typer.Option("--dir", help="Directory for inventory and keys.", show_default="./NAME")
     ] = None,
     nodes: Annotated[int | None, typer.Option(help="Compute nodes.", show_default="2")] = None,
+    controllers: Annotated[int | None, typer.Option(help="Controllers, up to 3.", show_default="1")] = None,
     gpus: Annotated[int | None, typer.Option(help="Simulated GPUs per node.", show_default="2")] = None,
     release: Annotated[
         str | None, typer.Option(help="trixie, bookworm or a container image.", show_default="trixie")
@@ -72,6 +73,7 @@ def up(
             name=name,
             directory=directory,
             nodes=nodes,
+            controllers=controllers,
             gpus=gpus,
             release=release,
             machines=machines,

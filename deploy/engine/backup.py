@@ -18,7 +18,7 @@ from deploy.run.archive_places import Local, Place, PlaceError, place
 from deploy.run.sent_program import program
 from deploy.run.ssh import NotByPlainSshError
 from deploy.run.transfer import TransferError, transfer
-from deploy.site.backups import without_recipients
+from deploy.site.backups import refuse_apart, without_recipients
 from deploy.site.hardware import FILE_NAME
 from deploy.site.inventory import SECRETS_FILE, Host, Site
 
@@ -51,6 +51,7 @@ def make_backup(inventory: Path, to: str | None, options: Options) -> Made:
         recipients = [str(recipient) for recipient in site.controller.value("backup_recipients")]
         if not recipients:
             raise DeployError(without_recipients(site.controller.where("backup_recipients")))
+        refuse_apart(site)
         need_age()
         kept, cluster = _place(site, to), cluster_name(site)
         now, made = time.time(), made_by()

@@ -23,6 +23,7 @@ from deploy.run.lock import site_lock
 from deploy.run.sent_program import program
 from deploy.run.ssh import NotByPlainSshError, Unanswered
 from deploy.run.transfer import TransferError, transfer
+from deploy.site.backups import refuse_apart
 from deploy.site.hardware import FILE_NAME
 from deploy.site.inventory import SECRETS_FILE, Site, existing_inventory
 from deploy.site.secrets import missing_secrets
@@ -220,7 +221,8 @@ class _Controller:
         return time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
 
     def refuse_other(self) -> None:
-        """Raises DeployError ``backup-of-other-cluster``."""
+        """Raises DeployError ``backup-of-other-cluster``, ``backup-apart``."""
+        refuse_apart(self.site)
         theirs, ours = self.archive.manifest["cluster"], cluster_name(self.site)
         if theirs != ours:
             raise error(

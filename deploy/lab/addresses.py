@@ -8,26 +8,40 @@ from ipaddress import IPv4Address, IPv4Network
 from deploy.errors import error
 
 MOST_NODES = 100
-FIXED_HOSTS = {"ctl1": 2, "login1": 3}
+MOST_CONTROLLERS = 3
+FIXED_HOSTS = {"ctl1": 2, "login1": 3, "ctl2": 4, "ctl3": 5}
 _FIRST_NODE = 10
 _POOL = IPv4Network("10.213.0.0/16")
 _DYNAMIC_PREFIX = 26
 
 
-def hosts_of(nodes: int) -> list[str]:
-    """The machines of a lab with this many compute nodes."""
+def hosts_of(nodes: int, controllers: int = 1) -> list[str]:
+    """The machines of a lab with this many compute nodes and controllers."""
     if not 1 <= nodes <= MOST_NODES:
         raise error(
             "lab-size",
             f"a lab has 1 to {MOST_NODES} compute nodes, not {nodes}",
             hint=f"type --nodes with a number from 1 to {MOST_NODES}",
         )
-    return [*FIXED_HOSTS, *(f"node{index}" for index in range(1, nodes + 1))]
+    if not 1 <= controllers <= MOST_CONTROLLERS:
+        raise error(
+            "lab-size",
+            f"a lab has 1 to {MOST_CONTROLLERS} controllers, not {controllers}",
+            hint=f"type --controllers with a number from 1 to {MOST_CONTROLLERS}",
+        )
+    masters = (f"ctl{index}" for index in range(1, controllers + 1))
+    return [*masters, "login1", *(f"node{index}" for index in range(1, nodes + 1))]
 
 
 def node_number(host: str) -> int:
     """3 for node3; 0 for the machines that are no compute nodes."""
     match = re.fullmatch(r"node(\d+)", host)
+    return int(match[1]) if match else 0
+
+
+def controller_number(host: str) -> int:
+    """2 for ctl2; 0 for the machines that run no slurmctld."""
+    match = re.fullmatch(r"ctl(\d+)", host)
     return int(match[1]) if match else 0
 
 

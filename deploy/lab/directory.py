@@ -10,6 +10,7 @@ from pathlib import Path
 from deploy.durable import replace_file
 from deploy.lab import site_files
 from deploy.lab.access import KeyDirectory
+from deploy.lab.addresses import controller_number
 from deploy.lab.inventory_edit import add_nodes, missing_hosts, moved_hosts
 from deploy.lab.ownership import hand_over, make_directory
 
@@ -47,7 +48,11 @@ class LabDirectory:
         )
         texts = {"inventory.ini": inventory}
         variables = site_files.group_vars(
-            release=release, gpus=gpus, cgroup_v1=cgroup_v1, own_kernel=own_kernel
+            release=release,
+            gpus=gpus,
+            cgroup_v1=cgroup_v1,
+            own_kernel=own_kernel,
+            controllers=sum(controller_number(host) > 0 for host in addresses),
         )
         texts["validation.yml"] = site_files.THRESHOLDS
         texts |= {f"group_vars/{name}": text for name, text in variables.items()}

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from deploy.errors import error
+from deploy.lab.addresses import controller_number
 from deploy.lab.site_files import host_line
 
 _GROUP = "slurm-node"
@@ -29,7 +30,12 @@ def moved_hosts(text: str, addresses: Mapping[str, str]) -> list[str]:
 
 def lines_to_add(addresses: Mapping[str, str]) -> str:
     """What to type into the inventory for these machines."""
-    return "\n".join(("[all]", *(host_line(*pair) for pair in addresses.items()), f"[{_GROUP}]", *addresses))
+    nodes = [host for host in addresses if not controller_number(host)]
+    masters = [host for host in addresses if controller_number(host)]
+    lines = ["[all]", *(host_line(*pair) for pair in addresses.items())]
+    lines += [f"[{_GROUP}]", *nodes] if nodes else []
+    lines += ["[slurm-master]", *masters] if masters else []
+    return "\n".join(lines)
 
 
 def add_nodes(text: str, addresses: Mapping[str, str]) -> str:

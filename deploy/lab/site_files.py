@@ -6,8 +6,9 @@ variables, so a lab's directory is also an example of a site.
 
 from collections.abc import Mapping
 
-from deploy.lab.addresses import node_number
+from deploy.lab.addresses import controller_number, node_number
 from deploy.lab.recipe import ADMIN
+from deploy.lab.state import SHARED_STATE
 
 INVENTORY = """\
 # A lab of {machines} on this machine, made by: deploy lab up
@@ -17,7 +18,7 @@ INVENTORY = """\
 {definitions}
 
 [slurm-master]
-ctl1
+{controllers}
 
 [slurm-login]
 login1
@@ -25,7 +26,7 @@ login1
 [slurm-node]
 {nodes}
 
-{served}# {watched}
+{accounted}{served}# {watched}
 [slurm-metric]
 {metric}
 # {cached}
@@ -82,11 +83,23 @@ slurm_accounts_users:
     accounts: [research]
 """
 
-CONTROLLER = """\
+ONE_CONTROLLER = """\
 # Homes are made here, once.
 users_create_home: true
+"""
+
+CONTROLLER = """\
 # Lab: a killed machine is noticed within seconds instead of minutes.
 slurmctld_slurmd_timeout: 30
+"""
+
+SEVERAL_CONTROLLERS = f"""\
+# Lab: /home is one volume that all machines share, so that one machine makes homes.
+users_create_home: "{{{{ inventory_hostname == 'ctl1' }}}}"
+# Lab: a directory that all machines share, where others have storage that outlives a controller.
+slurmctld_state_save_location: {SHARED_STATE}/state
+# Lab: another controller takes over after seconds instead of minutes.
+slurmctld_timeout: 10
 """
 
 CONTROLLER_OWN_KERNEL = """\
@@ -169,6 +182,13 @@ _CACHED, _NOT_CACHED = (
 )
 
 
+_ACCOUNTED = """\
+# Has slurmdbd and its database, which a controller needs that takes over from another.
+[slurm-database]
+login1
+
+"""
+
 _SERVED = """\
 # Serves /home to the others, by NFS.
 [slurm-nfs]
@@ -192,26 +212,30 @@ def inventory(
     """The first inventory of a lab: host name -> address; ``ctl1`` may have more to do."""
     return INVENTORY.format(
         machines="machines with kernels of their own" if own_kernel else "containers",
+        accounted=_ACCOUNTED if sum(controller_number(host) > 0 for host in addresses) > 1 else "",
         served=_SERVED if own_kernel else "",
         cached=_CACHED if package_cache else _NOT_CACHED,
         cache="ctl1\n" if package_cache else "",
         watched=_WATCHED if monitoring else _NOT_WATCHED,
         metric="ctl1\n" if monitoring else "",
         definitions="\n".join(host_line(host, address) for host, address in addresses.items()),
+        controllers="\n".join(host for host in addresses if controller_number(host)),
         nodes="\n".join(host for host in addresses if node_number(host)),
         admin=ADMIN,
         ssh_arguments=SSH_ARGUMENTS,
     )
 
 
-def group_vars(*, release: str, gpus: int, cgroup_v1: bool, own_kernel: bool = False) -> dict[str, str]:
+def group_vars(
+    *, release: str, gpus: int, cgroup_v1: bool, own_kernel: bool = False, controllers: int = 1
+) -> dict[str, str]:
     """File name -> text of the lab's group_vars.
 
     ``cgroup_v1`` is about this machine, whose control groups are those of machines without an ``own_kernel``.
     """
     if own_kernel:
         return _own_kernel_vars(release, gpus)
-    controller = CONTROLLER
+    controller = (SEVERAL_CONTROLLERS if controllers > 1 else ONE_CONTROLLER) + CONTROLLER
     if cgroup_v1:
         controller += CONTROLLER_CGROUP_V1
         if release == "bookworm":
@@ -229,7 +253,7 @@ def _own_kernel_vars(release: str, gpus: int) -> dict[str, str]:
     database = CONTROLLER_OWN_KERNEL + (CONTROLLER_OWN_KERNEL_TRIXIE if release == "trixie" else "")
     return {
         "all.yml": ALL_OWN_KERNEL + PEOPLE,
-        "slurm-master.yml": CONTROLLER + database,
+        "slurm-master.yml": ONE_CONTROLLER + CONTROLLER + database,
         "slurm-metric.yml": METRIC,
         "slurm-node.yml": NODE + (NODE_OWN_KERNEL + NODE_GPUS.format(gpus=gpus) if gpus else ""),
     }

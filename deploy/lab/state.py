@@ -12,6 +12,8 @@ LAB, HOST, DIRECTORY = "deploy.lab", "deploy.host", "deploy.directory"
 RELEASE, GPUS, ADDRESS, HOST_KEY = "deploy.release", "deploy.gpus", "deploy.address", "deploy.host-key"
 MACHINES = "deploy.machines"
 REHEARSAL = "deploy.rehearsal"
+SHARED_STATE = "/srv/slurm"
+"""A directory that all machines share, for the state of several controllers."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,14 @@ from pathlib import Path
 
 from deploy.errors import DeployError, error
 from deploy.lab.access import wait_for_ssh
-from deploy.lab.addresses import address_of, dynamic_range, free_networks, hosts_of, node_number
+from deploy.lab.addresses import (
+    address_of,
+    controller_number,
+    dynamic_range,
+    free_networks,
+    hosts_of,
+    node_number,
+)
 from deploy.lab.directory import LabDirectory
 from deploy.lab.inventory_edit import lines_to_add
 from deploy.lab.locks import exclusive
@@ -25,6 +32,7 @@ from deploy.lab.state import (
     LAB,
     MACHINES,
     RELEASE,
+    SHARED_STATE,
     Lab,
     check_name,
     container_name,
@@ -36,7 +44,7 @@ from deploy.lab.state import (
 
 SECONDS_TO_ANSWER = 120
 MOST_GPUS = 16
-_DEFAULT_NODES, _DEFAULT_GPUS, _DEFAULT_RELEASE = 2, 2, "trixie"
+_DEFAULT_NODES, _DEFAULT_CONTROLLERS, _DEFAULT_GPUS, _DEFAULT_RELEASE = 2, 1, 2, "trixie"
 _UNFINISHED = ("created", "configured", "initialized")
 
 
@@ -47,6 +55,7 @@ class Wish:
     name: str
     directory: Path | None = None
     nodes: int | None = None
+    controllers: int | None = None
     gpus: int | None = None
     release: str | None = None
     machines: str | None = None
@@ -83,7 +92,15 @@ def bring_up(wish: Wish, say: Callable[[str], None]) -> Outcome:
         _check(wish, lab)
         kind = kind_named(lab.machines if lab else wish.machines or DEFAULT)
         kind.check()
-        hosts = hosts_of(_node_count(lab, wish))
+        controllers = _count(lab, wish.controllers, controller_number, _DEFAULT_CONTROLLERS, "controllers")
+        if controllers > 1 and SHARED_STATE not in kind.shared:
+            raise error(
+                "lab-size",
+                f"several controllers keep their state in a directory that {kind.name} machines do not share",
+                hint="make a lab of containers: leave --machines away",
+            )
+        nodes = _count(lab, wish.nodes, node_number, _DEFAULT_NODES, "compute nodes")
+        hosts = hosts_of(nodes, controllers)
         ours = sum(host.running for host in lab.hosts) if lab else 0
         if ours < len(hosts):
             kind.require_room(len(hosts) - ours)
@@ -185,14 +202,15 @@ def _settle(
     )
 
 
-def _node_count(lab: Lab | None, wish: Wish) -> int:
-    existing = max((node_number(host.name) for host in lab.hosts), default=0) if lab else 0
-    wanted = wish.nodes if wish.nodes is not None else existing or _DEFAULT_NODES
+def _count(lab: Lab | None, asked: int | None, number: Callable[[str], int], default: int, what: str) -> int:
+    """How many machines of a sort there shall be; ``number`` is 0 for those of others."""
+    existing = max((number(host.name) for host in lab.hosts), default=0) if lab else 0
+    wanted = asked if asked is not None else existing or default
     if lab and wanted < existing:
         raise error(
             "lab-shrink",
-            f"lab {lab.name} has {existing} compute nodes already; up only adds",
-            hint=f"leave --nodes away, or start over: deploy lab down --name {lab.name}",
+            f"lab {lab.name} has {existing} {what} already; up only adds",
+            hint=f"ask for {existing} or more, or start over: deploy lab down --name {lab.name}",
         )
     return wanted
 

@@ -32,6 +32,7 @@ ORDER: tuple[str, ...] = (
     "qos",
     "mail",
     "controller",
+    "associations",
     "gpu",
     "mig",
     "cuda",

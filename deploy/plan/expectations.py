@@ -111,7 +111,7 @@ class _Duties:
 
     @property
     def has_slurm(self) -> bool:
-        return self.is_controller or self.is_node or LOGIN in self.host.groups
+        return self.is_controller or self.has_accounting or self.is_node or LOGIN in self.host.groups
 
     @property
     def hostname(self) -> str:

@@ -128,6 +128,7 @@ def shared_variables(site: Site, contract: Mapping[str, Hardware]) -> Mapping[st
     """Variables that are the same on every host of a phase, by phase group."""
     controllers = [_named(host) for host in site.controllers]
     servers = [host.name for host in site.controllers]
+    accounting = site.accounting_hosts[0].name
     known = known_nodes(site, contract)
     accounts = {
         "slurm_accounts_cluster": _value(site, "slurmctld_cluster_name"),
@@ -137,12 +138,12 @@ def shared_variables(site: Site, contract: Mapping[str, Hardware]) -> Mapping[st
     hardware = {name: hardware_of(site.hosts[name], contract) for name in known}
     return {
         "phase_names": {"hosts_file_entries": _entries(site)},
-        "phase_accounting": {"slurmdbd_host": servers[0]},
-        "phase_qos": {"slurmdbd_host": servers[0], **accounts},
+        "phase_accounting": {"slurmdbd_host": accounting},
+        "phase_qos": {"slurmdbd_host": accounting, **accounts},
+        "phase_associations": accounts,
         "phase_controller": {
-            **accounts,
             "slurmctld_controllers": controllers,
-            "slurmctld_database_host": servers[0],
+            "slurmctld_database_host": accounting,
             "slurmctld_nodes": [_node(host, contract) for host in site.nodes if host.name in known],
             "slurmctld_task_prolog": task_prolog(site, TASK_PROLOG),
             "slurmctld_mail_program": MAIL_PROGRAM if _value(site, "mail_relay_host") else "",
@@ -199,8 +200,11 @@ def _by_host(site: Site, contract: Mapping[str, Hardware], *, is_limited: bool) 
         }
         if host.name in members["controller"]:
             wired["time_sync_allow"] = networks
-            # Without a time server of its own the cluster at least agrees with its controller.
-            wired["time_sync_local_stratum"] = _STRATUM_WITHOUT_UPSTREAM
+            # Without a time server of its own the cluster at least agrees with its first controller.
+            rank = site.controllers.index(host)
+            wired["time_sync_local_stratum"] = _STRATUM_WITHOUT_UPSTREAM + rank
+            if rank:
+                wired["time_sync_servers"] = controllers[:rank]
         else:
             wired["time_sync_servers"] = controllers
         if host.name in members["accounting"]:

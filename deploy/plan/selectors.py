@@ -20,8 +20,9 @@ Selector = Callable[[Site], Iterable[Host]]
 
 
 def slurm_hosts(site: Site) -> list[Host]:
-    """Controllers, compute nodes and login nodes."""
-    members = {host.name for hosts in (site.controllers, site.nodes, site.logins) for host in hosts}
+    """Controllers, the accounting daemon's host, compute nodes and login nodes."""
+    groups = (site.controllers, site.accounting_hosts, site.nodes, site.logins)
+    members = {host.name for hosts in groups for host in hosts}
     return [host for host in site.cluster if host.name in members]
 
 
@@ -94,7 +95,9 @@ SELECTORS: Mapping[str, Selector] = {
         host for host in site.controllers if host.variables.get("mail_relay_host")
     ],
     # Also where it is empty, which ends what was there.
-    "with_backups": lambda site: [host for host in site.controllers if "backup_schedule" in host.variables],
+    "with_backups": lambda site: [
+        host for host in site.controllers[:1] if "backup_schedule" in host.variables
+    ],
     "with_mpi": lambda site: [host for host in slurm_hosts(site) if host.variables.get("openmpi_packages")],
     "with_apptainer": _of_users("apptainer_version"),
     "with_ml_stack": _of_users("ml_stack_environments"),

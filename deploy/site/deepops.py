@@ -99,7 +99,7 @@ RENAMED = {
     ),
     "slurm_enable_ha": Renamed(
         "the number of hosts in [slurm-master]",
-        "one host below [slurm-master]; a second controller is not supported yet",
+        "two hosts below [slurm-master], a slurmctld_state_save_location that both mount, [slurm-database]",
         (False, "no"),
     ),
     "slurm_install_enroot": Renamed(

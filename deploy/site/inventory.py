@@ -18,12 +18,13 @@ MASTER = "slurm-master"
 NODE = "slurm-node"
 LOGIN = "slurm-login"
 METRIC = "slurm-metric"
+DATABASE = "slurm-database"
 NFS = "slurm-nfs"
 NFS_CLIENT = "slurm-nfs-client"
 LOGS = "slurm-log"
 CACHE = "slurm-cache"
 CLUSTER = "slurm-cluster"
-_MEMBERS = (MASTER, NODE, LOGIN, METRIC, LOGS, CACHE, NFS, NFS_CLIENT, CLUSTER)
+_MEMBERS = (MASTER, NODE, LOGIN, METRIC, DATABASE, LOGS, CACHE, NFS, NFS_CLIENT, CLUSTER)
 RDMA = "rdma"
 CONTAINER = "slurm-container"
 SECRETS_FILE = "secrets.yml"
@@ -114,13 +115,13 @@ class Site:
 
     @property
     def database_hosts(self) -> tuple[Host, ...]:
-        """The hosts of MariaDB."""
-        return self.controllers
+        """The hosts of MariaDB: the first controller where the inventory names none."""
+        return self.group(DATABASE) or self.controllers[:1]
 
     @property
     def accounting_hosts(self) -> tuple[Host, ...]:
-        """The hosts of slurmdbd."""
-        return self.controllers
+        """The hosts of slurmdbd, which is where its database is."""
+        return self.database_hosts
 
     @cached_property
     def nodes(self) -> tuple[Host, ...]:

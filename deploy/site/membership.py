@@ -12,6 +12,7 @@ from deploy.site.inventory import (
     CACHE,
     CLUSTER,
     CONTAINER,
+    DATABASE,
     LOGIN,
     LOGS,
     MASTER,
@@ -24,12 +25,14 @@ from deploy.site.inventory import (
 )
 from deploy.site.origin import host_origin, inventory_files, lines, shown
 
-_OWN_GROUPS = (MASTER, NODE, LOGIN, METRIC, LOGS, CACHE, NFS, NFS_CLIENT, CLUSTER, CONTAINER)
+_OWN_GROUPS = (MASTER, NODE, LOGIN, METRIC, DATABASE, LOGS, CACHE, NFS, NFS_CLIENT, CLUSTER, CONTAINER)
 _NODE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}")
 _RESERVED_NAMES = frozenset({"default", "all", "localhost"})
 _HOST_RANGE = re.compile(r"\[([0-9]+):([0-9]+)(:-?[0-9]+)?\]")
 _VARIABLE_OF_A_LINE = re.compile(r"(?:^|\s)([A-Za-z_]\w*)=(?:\"[^\"]*\"|'[^']*'|\S*)")
 _SHOWN = 5
+_MOST_CONTROLLERS = 3
+_STATE = "slurmctld_state_save_location"
 
 
 def check_groups(site: Site) -> Iterator[Finding]:
@@ -49,12 +52,13 @@ def _needed_groups(site: Site) -> Iterator[Finding]:
             f"the group {MASTER} is missing or empty: no host would run slurmctld",
             f"add a section [{MASTER}] with one host",
         )
-    for second in site.controllers[1:2]:
+    yield from _standing_by(site)
+    for other in site.database_hosts[1:2]:
         yield Finding(
-            host_origin(site.inventory, second.name),
-            "several-slurm-masters",
-            f"{MASTER} holds {len(site.controllers)} hosts; a second controller is not supported yet",
-            f"leave one host in [{MASTER}]",
+            host_origin(site.inventory, other.name),
+            "several-database-hosts",
+            f"{DATABASE} holds {len(site.database_hosts)} hosts; a second database is not supported yet",
+            f"leave one host in [{DATABASE}]",
         )
     if len(site.metrics) > 1:
         yield Finding(
@@ -70,6 +74,35 @@ def _needed_groups(site: Site) -> Iterator[Finding]:
             f"the group {NODE} is missing or empty: no host would run jobs",
             f"add a section [{NODE}] with the compute nodes",
         )
+
+
+def _standing_by(site: Site) -> Iterator[Finding]:
+    """Several controllers, of which one could not take over from another."""
+    for surplus in site.controllers[_MOST_CONTROLLERS : _MOST_CONTROLLERS + 1]:
+        yield Finding(
+            host_origin(site.inventory, surplus.name),
+            "many-slurm-masters",
+            f"{MASTER} holds {len(site.controllers)} hosts; one leads, and two that stand by are enough",
+            f"leave at most {_MOST_CONTROLLERS} hosts in [{MASTER}]",
+        )
+    for second in site.controllers[1:2]:
+        if not site.controller.variables.get(_STATE):
+            yield Finding(
+                host_origin(site.inventory, second.name),
+                "state-not-shared",
+                f"{second.name} would take over from {site.controller.name} without its state: no directory "
+                "is named that all controllers mount",
+                f"mount storage that outlives a controller on all of [{MASTER}], and name a directory there: "
+                f"{_STATE}: /shared/slurm",
+            )
+        if any(host in site.controllers for host in site.database_hosts):
+            yield Finding(
+                host_origin(site.inventory, second.name),
+                "database-on-controller",
+                f"{second.name} could not take over when {site.database_hosts[0].name} is gone, and the "
+                "accounting database with it: a slurmctld that begins to lead asks it first",
+                f"name a host that is no controller, a login node for example, in [{DATABASE}]",
+            )
 
 
 def _misspelled_groups(site: Site) -> Iterator[Finding]:

@@ -515,6 +515,7 @@ RULES: Mapping[str, Rule] = {
     "slurmctld_priority_weights.qos": Range(0, _SLURM_NUMBER),
     "slurmctld_preempt_exempt_minutes": Range(0, 1440),
     "slurmctld_slurmd_timeout": Range(0, 65533),
+    "slurmctld_timeout": Range(5, 65533),
     "slurmctld_state_save_location": _PLACE,
     "slurmctld_switches[].name": _TOPOLOGY_NAME,
     "slurmctld_switches[].switches[]": _TOPOLOGY_NAME,

@@ -144,8 +144,9 @@ def _readers(site: Site, role: str) -> tuple[Host, ...]:
     if role == "grafana":
         return site.metrics
     if role != "munge":
-        return site.controllers
-    names = {host.name for host in (*site.controllers, *site.nodes, *site.logins)}
+        return site.database_hosts
+    members = (*site.controllers, *site.nodes, *site.logins, *site.accounting_hosts)
+    names = {host.name for host in members}
     return tuple(host for host in site.cluster if host.name in names)
 
 

@@ -9,7 +9,7 @@ from deploy.lab.boot import boot
 from deploy.lab.machine import Machine, require_room
 from deploy.lab.machines.kind import NewHost
 from deploy.lab.podman import query
-from deploy.lab.state import Lab, container_name, shared_volume
+from deploy.lab.state import SHARED_STATE, Lab, container_name, shared_volume
 from deploy.lab.tarball import Entry
 
 
@@ -19,7 +19,7 @@ class Containers:
 
     name: str = "containers"
     has_own_kernel: bool = False
-    shared: tuple[str, ...] = ("/home",)
+    shared: tuple[str, ...] = ("/home", SHARED_STATE)
 
     def check(self) -> None:
         """What podman needs is enough."""

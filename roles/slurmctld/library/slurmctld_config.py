@@ -17,7 +17,9 @@ from ansible.module_utils.root_file import give_to_root, left
 from ansible.module_utils.slurm_conf import (
     ASK_FOR_JOBS,
     changed_parameters,
+    controllers_of,
     guarded,
+    parse_conf,
     squeue_arguments,
 )
 from ansible.module_utils.slurm_parameters import (
@@ -25,6 +27,8 @@ from ansible.module_utils.slurm_parameters import (
     RECONFIGURABLE_BEFORE,
     RECONFIGURES_BY_NEW_PROCESS,
 )
+from ansible.module_utils.slurm_standing import Standing, this_host
+from ansible.module_utils.slurm_state import ControllerState
 
 DOCUMENTATION = r"""
 module: slurmctld_config
@@ -33,6 +37,8 @@ description:
   - Compares the files with those in place, has a throwaway slurmctld in an empty network namespace judge the
     new ones, writes them, and starts, reconfigures or restarts the daemon, whichever the change needs.
   - What the daemon last took is recorded, so that an interrupted run is completed by the next one.
+  - Where StateSaveLocation is another, the state is copied there while the daemon is stopped.
+  - One of several controllers that stands by takes the files that the leading one took, and no others.
   - When the daemon does not take the new files, the old ones are put back.
 options:
   files:
@@ -64,6 +70,11 @@ options:
     description: Whether the daemon was told something else than its files say, and has to read them again.
     type: bool
     default: false
+  follows:
+    description:
+      - Of one of several controllers that is not the first, whether that took the same files in this run.
+        One that stands by follows it only.
+    type: bool
   judged_by:
     description: >-
       Where another release is unpacked, whose slurmctld judges the files. Nothing is changed then.
@@ -122,6 +133,7 @@ _OF_THE_SITE = re.compile(
 _PLUGINS = frozenset({"jobsubmitplugins", "burstbuffertype"})
 """Lists of plugins; among Slurm's own is one that runs a script of the site."""
 _SCRIPTED = re.compile(r"(job_submit/|burst_buffer/)?lua", re.IGNORECASE)
+_UP = re.compile(r"Slurmctld\(\S+\) at (\S+) is UP")
 _PARTITION_NEEDS_DATABASE = re.compile(
     r"\s(QOS|AllowQos|DenyQos|AllowAccounts|DenyAccounts)=\S+", re.IGNORECASE
 )
@@ -144,11 +156,13 @@ def decide(applied: dict[str, str], desired: dict[str, str], version: Version) -
     return "reconfigure", parameters or differing
 
 
-def isolated(conf: str, directory: str) -> str:
+def isolated(conf: str, directory: str, host: str = "") -> str:
     """The candidate slurm.conf for the throwaway daemon.
 
-    It has a state of its own, asks no database, starts no program of the site and runs none of its scripts.
+    It is the only controller on its ``host``, has a state of its own, asks no database, starts no program of
+    the site and runs none of its scripts.
     """
+    is_named = host in controllers_of(conf)
     replaced = {
         "statesavelocation": f"{directory}/state",
         "slurmctldpidfile": f"{directory}/slurmctld.pid",
@@ -158,6 +172,8 @@ def isolated(conf: str, directory: str) -> str:
     for line in conf.splitlines():
         key = line.split("=", 1)[0].strip().lower()
         if key in replaced or key in _NEEDS_DATABASE or _OF_THE_SITE.fullmatch(key):
+            continue
+        if is_named and key == "slurmctldhost" and host not in controllers_of(line):
             continue
         if key in _PLUGINS:
             names = [name.strip() for name in line.split("=", 1)[1].split(",")]
@@ -251,8 +267,10 @@ class Slurmctld:
         return {"files": files, "services": {"slurmctld": {"runs": True}}}
 
     def make_directories(self) -> None:
-        """Makes them, for the user slurm."""
+        """Makes them, for the user slurm; on storage where root is nobody those that are right are left."""
         for path in self.directories:
+            if path.is_dir() and _ownership(path) == (*_ids_of_slurm(), 0o755):
+                continue
             path.mkdir(parents=True, exist_ok=True)
             path.chmod(0o755)
             shutil.chown(path, "slurm", "slurm")
@@ -263,7 +281,7 @@ class Slurmctld:
             place = Path(name)
             (place / "state").mkdir()
             for file, content in self.files.items():
-                text = isolated(content, name) if file == "slurm.conf" else content
+                text = isolated(content, name, this_host()) if file == "slurm.conf" else content
                 (place / file).write_text(text, encoding="utf-8")
             for path in (place, place / "state"):
                 shutil.chown(path, "slurm", "slurm")
@@ -351,8 +369,8 @@ class Slurmctld:
         """Waits until the controller answers; returns its last words when it does not."""
         deadline = time.monotonic() + self.module.params["timeout"]
         while time.monotonic() < deadline:
-            code, out = self._run(["scontrol", "ping"])
-            if code == 0 and " is UP" in out:
+            up = self.who_is_up()
+            if this_host() in up or (up and not self.is_one_of_several()):
                 return ""
             state = self._run(["systemctl", "show", "slurmctld", "--property=SubState", "--value"])[1]
             if state == "failed" or state.startswith("auto-restart"):
@@ -360,6 +378,29 @@ class Slurmctld:
             time.sleep(0.2)
         journal = self._run(["journalctl", "-u", "slurmctld", "-n", "15", "--no-pager", "-o", "cat"])[1]
         return "slurmctld does not answer: " + (" | ".join(journal.splitlines()[-6:]) or "no log")
+
+    def who_is_up(self) -> list[str]:
+        """The controllers that answer, by the configuration that is in place."""
+        # It fails where one of them does not.
+        return _UP.findall(self._run(["timeout", "30", "scontrol", "ping"])[1])
+
+    def is_one_of_several(self) -> bool:
+        """Whether the files name other controllers as well."""
+        return len(controllers_of(self.files.get("slurm.conf", ""))) > 1
+
+    def refuse_others(self, names: list[str], why: str) -> None:
+        """Fails the module while one of these controllers runs."""
+        up = [name for name in self.who_is_up() if name in names] if names else []
+        if up:
+            self.module.fail_json(
+                msg=f"nothing was changed: slurmctld runs on {', '.join(up)}, and {why}. Where its line is "
+                f"gone from the inventory: deploy node remove INVENTORY {up[0]}; else stop it there: "
+                "systemctl disable --now slurmctld"
+            )
+
+    def stop(self) -> None:
+        """Stops it; it has written its state then."""
+        self._must(["systemctl", "stop", "slurmctld"])
 
     def lost_jobs(self, lost: list[dict[str, Any]]) -> list[str] | None:
         """The ids of the jobs that changes would lose; None when Slurm does not answer."""
@@ -471,6 +512,7 @@ def _argument_spec() -> dict[str, Any]:
         "timeout": {"type": "int", "default": 60},
         "may_lose_jobs": {"type": "bool", "default": False},
         "told_otherwise": {"type": "bool", "default": False},
+        "follows": {"type": "bool"},
         "judged_by": {"type": "path", "default": ""},
         "not_added": {"type": "dict", "default": {}},
         "known_since": {"type": "dict", "default": {}},
@@ -499,21 +541,23 @@ def bring(module: AnsibleModule, daemon: Slurmctld) -> None:
     running = bool(version) and daemon.running()
     oldest = daemon.oldest_version(version) if running else version
     wanted, daemon.files = planned(daemon.files, current, module.params, oldest)
-    to_write = current != daemon.files
-    if running:
-        # What lies there counts where it is newer than what the daemon took.
-        action, reasons = decide(
-            current if to_write and applied == daemon.files else applied, daemon.files, version
-        )
-        if action == "none" and module.params["told_otherwise"]:
-            action, reasons = "reconfigure", ["it was told otherwise since it read its files"]
-    else:
-        action, reasons = "start", ["slurmctld is not running"]
-    enabled = bool(version) and daemon.enabled()
     # Of what the daemon runs with, not of what lies there: an interrupted run may have written it already.
     running_with = applied or current
-    lost = guarded(running_with, daemon.files)
+    texts = [files.get("slurm.conf", "") for files in (running_with, daemon.files)]
+    standing = Standing(*texts, runs=running, follows=module.params["follows"])
+    state = ControllerState.of(*texts)
+    action, reasons = action_of(module, daemon, current, applied, version) if running else _START
+    if action == "reconfigure" and (not standing.leads or state.moves):
+        action = "restart"
+    # One that stands by takes what was allowed where Slurm was asked.
+    lost = [
+        change
+        for change in guarded(running_with, daemon.files)
+        if not (standing.stands_by or state.takes(change))
+    ]
     opened = daemon.opened_files()
+    enabled = bool(version) and daemon.enabled()
+    to_write = current != daemon.files
     result = {
         "changed": opened or to_write or action != "none" or not enabled or daemon.lacks_directories(),
         "action": action,
@@ -523,6 +567,8 @@ def bring(module: AnsibleModule, daemon: Slurmctld) -> None:
         "deploy_pending": left_out(wanted, daemon.files, daemon.directory),
         "deploy_manages": daemon.managed(),
     }
+    if result["changed"]:
+        refuse(module, daemon, standing, texts, moves=state.moves)
     if to_write and version:
         daemon.judge()
     if module.check_mode or not result["changed"]:
@@ -531,22 +577,75 @@ def bring(module: AnsibleModule, daemon: Slurmctld) -> None:
         module.fail_json(msg="slurmctld is not installed")
     daemon.refuse_to_lose(lost, running=running)
     daemon.make_directories()
-    daemon.write(daemon.directory, daemon.files, 0o644)
+    if state.moves and not standing.stands_by:
+        daemon.stop()
+        state.move(module)
     if not enabled:
         daemon.enable()
-    if action != "none":
-        problem = daemon.apply(action, version)
-        if problem:
-            if current:
-                daemon.write(daemon.directory, current, 0o644)
-                daemon.apply("restart", version)
-            module.fail_json(
-                msg=f"slurmctld did not take the new configuration ({action}): {problem}. "
-                + ("The previous files are back in place." if current else "")
-            )
+    take(module, daemon, action, version, state)
     daemon.write(daemon.record, daemon.files, 0o600)
     result["deploy_manages"] = daemon.managed()
     module.exit_json(**result)
+
+
+_START = ("start", ["slurmctld is not running"])
+
+
+def action_of(
+    module: AnsibleModule,
+    daemon: Slurmctld,
+    current: dict[str, str],
+    applied: dict[str, str],
+    version: Version,
+) -> tuple[str, list[str]]:
+    """How a daemon that runs takes the files, and why."""
+    # What lies there counts where it is newer than what the daemon took.
+    newest = current if current != daemon.files and applied == daemon.files else applied
+    action, reasons = decide(newest, daemon.files, version)
+    if action == "none" and module.params["told_otherwise"]:
+        return "reconfigure", ["it was told otherwise since it read its files"]
+    return action, reasons
+
+
+def refuse(
+    module: AnsibleModule, daemon: Slurmctld, standing: Standing, texts: list[str], *, moves: bool
+) -> None:
+    """Fails the module where other controllers, or the database, would not be what they are said to be."""
+    if standing.waits:
+        module.fail_json(
+            msg=f"{standing.name} stands by, and the leading controller did not take this configuration in "
+            "this run, so nothing was changed here. The next run that reaches both changes it"
+        )
+    if not standing.runs or standing.stands_by:
+        return
+    daemon.refuse_others(standing.gone, "it would take over from what this configuration does not know")
+    if moves:
+        daemon.refuse_others(standing.others, "the state is to be in another directory")
+    old, new = (parse_conf(text).get("accountingstoragehost", "") for text in texts)
+    if old and new and old != new and not module.params["may_lose_jobs"]:
+        module.fail_json(
+            msg=f"nothing was changed: the accounting database is on {old}, and on {new} it would begin "
+            f"anew. Stop slurmdbd on {old}, load a dump of its database on {new}, and say that it is done: "
+            "deploy cluster INVENTORY --yes (slurmctld_may_lose_jobs: true)"
+        )
+
+
+def take(
+    module: AnsibleModule, daemon: Slurmctld, action: str, version: Version, state: ControllerState
+) -> None:
+    """Writes the files and has the daemon take them; fails the module, with the previous ones back, else."""
+    previous = daemon.read(daemon.directory)
+    daemon.write(daemon.directory, daemon.files, 0o644)
+    problem = daemon.apply(action, version) if action != "none" else ""
+    if problem and previous:
+        daemon.write(daemon.directory, previous, 0o644)
+        state.give_back()
+        daemon.apply("restart", version)
+    if problem:
+        module.fail_json(
+            msg=f"slurmctld did not take the new configuration ({action}): {problem}. "
+            + ("The previous files are back in place." if previous else "")
+        )
 
 
 if __name__ == "__main__":

@@ -130,6 +130,11 @@ def _controllers(old: Conf, new: Conf) -> Iterator[Change]:
             )
 
 
+def controllers_of(text: str) -> list[str]:
+    """The names of the controllers that a slurm.conf says, the first of them first."""
+    return [*_addresses(parse_conf(text))]
+
+
 def _addresses(conf: Conf) -> Conf:
     hosts = (
         key[len(_CONTROLLER) :].rstrip(")").partition("(") for key in conf if key.startswith(_CONTROLLER)

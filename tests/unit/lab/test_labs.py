@@ -8,6 +8,7 @@ import pytest
 from deploy.errors import DeployError, ExitCode, error
 from deploy.lab import state, up
 from deploy.lab.access import KeyDirectory, wait_for_ssh
+from deploy.lab.addresses import node_number
 from deploy.lab.machines import kind_named
 from deploy.lab.parallel import for_each
 from deploy.lab.podman import podman
@@ -95,13 +96,13 @@ def lab_of(*hosts: tuple[str, str]) -> Lab:
     ],
 )
 def test_number_of_nodes(hosts: list[tuple[str, str]], wanted: int | None, count: int) -> None:
-    assert up._node_count(lab_of(*hosts), Wish("two", nodes=wanted)) == count
-    assert up._node_count(None, Wish("two", nodes=5)) == 5
+    assert up._count(lab_of(*hosts), wanted, node_number, 2, "compute nodes") == count
+    assert up._count(None, 5, node_number, 2, "compute nodes") == 5
 
 
 def test_a_lab_does_not_shrink() -> None:
     with pytest.raises(DeployError, match="has 3 compute nodes already"):
-        up._node_count(lab_of(("node3", "running")), Wish("two", nodes=2))
+        up._count(lab_of(("node3", "running")), 2, node_number, 2, "compute nodes")
 
 
 @pytest.mark.parametrize(

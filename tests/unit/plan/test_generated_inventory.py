@@ -35,6 +35,7 @@ def test_phases_and_their_hosts(tmp_path: Path) -> None:
         "accounting": ("ctl1",),
         "qos": ("ctl1",),
         "controller": ("ctl1",),
+        "associations": ("ctl1",),
         "gpu": ("node1", "node2"),
         "compute": ("node1", "node2"),
         "login": ("login1",),
@@ -94,20 +95,21 @@ def test_the_default_partition_is_wired_too(tmp_path: Path) -> None:
 
 
 def test_the_user_of_validations_has_an_account_a_qos_and_a_hidden_partition(tmp_path: Path) -> None:
-    variables = wired(read_site(write_site(tmp_path)))["phase_controller"]["vars"]
+    phases = wired(read_site(write_site(tmp_path)))
+    variables = phases["phase_associations"]["vars"]
     name = "deploy-validate"
     assert [qos["name"] for qos in variables["slurm_accounts_added_qos"]] == [name]
     assert variables["slurm_accounts_added_users"][0]["accounts"] == [name]
-    (partition,) = variables["slurmctld_added_partitions"]
+    (partition,) = phases["phase_controller"]["vars"]["slurmctld_added_partitions"]
     assert partition["allow_accounts"] == [name]
     assert partition["parameters"] == {"Hidden": "YES"}
 
 
 def test_a_site_may_want_no_user_of_validations(tmp_path: Path) -> None:
     site = read_site(write_site(tmp_path, files={"group_vars/all.yml": "users_validation: {}\n"}))
-    variables = wired(site)["phase_controller"]["vars"]
-    assert "slurm_accounts_added_users" not in variables
-    assert variables["slurmctld_added_partitions"] == []
+    phases = wired(site)
+    assert "slurm_accounts_added_users" not in phases["phase_associations"]["vars"]
+    assert phases["phase_controller"]["vars"]["slurmctld_added_partitions"] == []
 
 
 def test_a_node_without_a_contract_is_left_out_of_slurm(tmp_path: Path) -> None:
@@ -454,3 +456,37 @@ def test_of_a_wanted_release_nothing_is_installed_before_the_role_pins_it(tmp_pa
         hosts = wired(read_site(write_site(place, files=files)))["phase_check"]["hosts"]
         assert ("slurmctld" in hosts["ctl1"]["bootstrap_packages"]) is installs
         assert hosts["ctl1"]["slurm_packages_components"] == ["slurmdbd", "slurmctld", "slurm-client"]
+
+
+TWO_CONTROLLERS = """
+[slurm-master]
+ctl1
+ctl2
+
+[slurm-database]
+login1
+"""
+
+
+def test_accounting_is_where_the_inventory_says_and_controllers_know_each_other(tmp_path: Path) -> None:
+    inventory = INVENTORY.replace("[slurm-master]\nctl1\n", TWO_CONTROLLERS)
+    inventory = inventory.replace("login1 ansible", "ctl2 ansible_host=10.0.0.3\nlogin1 ansible")
+    site = read_site(write_site(tmp_path, inventory))
+    phases = wired(site)
+    assert {name for name, group in phases.items() if "login1" in group["hosts"]} > {
+        "phase_database",
+        "phase_accounting",
+        "phase_qos",
+        "phase_associations",
+    }
+    assert [*phases["phase_controller"]["hosts"]] == ["ctl1", "ctl2"]
+    assert phases["phase_controller"]["vars"]["slurmctld_database_host"] == "login1"
+    assert phases["phase_accounting"]["vars"]["slurmdbd_host"] == "login1"
+    assert phases["phase_compute"]["vars"]["slurmd_conf_servers"] == ["ctl1", "ctl2"]
+    hosts = phases["phase_check"]["hosts"]
+    assert hosts["login1"]["slurm_packages_components"] == ["slurmdbd", "sackd", "slurm-client"]
+    assert hosts["ctl2"]["slurm_packages_components"] == ["slurmctld", "slurm-client"]
+    # Without a time server of its own the cluster has one clock.
+    assert "time_sync_servers" not in hosts["ctl1"]
+    assert hosts["ctl2"]["time_sync_servers"] == ["10.0.0.1"]
+    assert hosts["ctl2"]["time_sync_local_stratum"] > hosts["ctl1"]["time_sync_local_stratum"]

@@ -4,11 +4,15 @@ from tests.unit.site.bad.site import NODES, BadSite
 
 SITES = (
     BadSite(
-        "two controllers",
+        "two controllers without a directory that both mount",
         expected=(
             (
-                "inventory.ini:3: slurm-master holds 2 hosts; a second controller is not supported yet "
-                "[several-slurm-masters]"
+                "inventory.ini:3: login1 could not take over when ctl1 is gone, and the accounting database "
+                "with it: a slurmctld that begins to lead asks it first [database-on-controller]"
+            ),
+            (
+                "inventory.ini:3: login1 would take over from ctl1 without its state: no directory is named "
+                "that all controllers mount [state-not-shared]"
             ),
         ),
         edits=(("[slurm-master]\nctl1\n", "[slurm-master]\nctl1\nlogin1\n"),),

@@ -1,0 +1,90 @@
+"""The state of slurmctld: how it comes to another directory."""
+
+import contextlib
+import os
+import pwd
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.slurm_conf import parse_conf
+
+_PARAMETER = "StateSaveLocation"
+_JOBS = "job_state"
+"""What slurmctld has in its state as soon as it ran once."""
+_LEFT = "deploy_moved"
+"""In a directory from which the state was copied: where to."""
+
+
+@contextlib.contextmanager
+def as_slurm() -> Iterator[None]:
+    """As the user slurm: on the storage of a file server root may be nobody."""
+    user = pwd.getpwnam("slurm")
+    os.setegid(user.pw_gid)
+    os.seteuid(user.pw_uid)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+        os.setegid(0)
+
+
+class ControllerState:
+    """Where the state of a controller is, and where it shall be."""
+
+    def __init__(self, before: Path, after: Path) -> None:
+        self.before = before
+        self.after = after
+        self._was_moved = False
+
+    @classmethod
+    def of(cls, before: str, after: str) -> "ControllerState":
+        """By the texts of two slurm.conf."""
+        old, new = (Path(parse_conf(text).get(_PARAMETER.lower(), "")) for text in (before, after))
+        return cls(old, new)
+
+    @property
+    def moves(self) -> bool:
+        """Whether there is a state, which shall be in another directory and is not there yet."""
+        if self.before in {Path(), self.after} or self.after == Path():
+            return False
+        return _has(self.before, _JOBS) and not _has(self.before, _LEFT)
+
+    @property
+    def is_free(self) -> bool:
+        """Whether nothing of another cluster, or of another time, is lost by a copy."""
+        return not _has(self.after, _JOBS) or _has(self.after, _LEFT)
+
+    def takes(self, change: Mapping[str, Any]) -> bool:
+        """Whether a guarded change is this move, by which nothing is lost."""
+        is_done = _has(self.before, _LEFT)
+        return bool(change["parameter"] == _PARAMETER and (is_done or (self.moves and self.is_free)))
+
+    def move(self, module: AnsibleModule) -> None:
+        """Copies it while no slurmctld runs. What was there from a time before is overwritten."""
+        copy = ["runuser", "-u", "slurm", "--", "cp", "-a", f"{self.before}/.", f"{self.after}/"]
+        code, out, err = module.run_command(copy)
+        if code:
+            module.run_command(["systemctl", "start", "slurmctld"])
+            module.fail_json(msg=f"the state could not be copied to {self.after}: {(out + err).strip()}")
+        with as_slurm():
+            (self.after / _LEFT).unlink(missing_ok=True)
+            os.sync()
+            (self.before / _LEFT).write_text(f"{self.after}\n")
+        self._was_moved = True
+
+    def give_back(self) -> None:
+        """The old directory has the state again: no slurmctld came up with the new one."""
+        if self._was_moved:
+            with as_slurm():
+                (self.after / _LEFT).write_text(f"{self.before}\n")
+                (self.before / _LEFT).unlink()
+
+
+def _has(directory: Path, name: str) -> bool:
+    try:
+        with as_slurm():
+            return (directory / name).exists()
+    except (OSError, KeyError):  # there is no user slurm yet
+        return False

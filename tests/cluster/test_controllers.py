@@ -1,0 +1,207 @@
+"""From one controller to two and back, under jobs; the one that leads is lost, and the network between."""
+
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from deploy.lab.state import container_name
+from tests.cluster.jobs import UNTIL_TOLD, submit, wait_for_job
+from tests.cluster.lab_cluster import DEPLOY, Cluster, booted, run, wait_until
+
+pytestmark = [pytest.mark.one_release, pytest.mark.more]
+
+_STATE = "/srv/slurm/state"
+_LOCATION = f"slurmctld_state_save_location: {_STATE}\n"
+_DATABASE = "[slurm-database]\nlogin1\n\n"
+
+
+@pytest.fixture(scope="module")
+def controlled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A cluster with one controller, and a machine that is none yet."""
+    options = ("--controllers", "2", "--nodes", "2", "--gpus", "0")
+    with booted("controllers", tmp_path_factory, *options, release="trixie") as made:
+        _edit(made, "inventory.ini", (_line(made), ""), ("ctl1\nctl2\n", "ctl1\n"), (_DATABASE, ""))
+        _edit(made, "group_vars/slurm-master.yml", (_LOCATION, ""))
+        made.deploy()
+        yield made
+
+
+@pytest.fixture(scope="module")
+def jobs(controlled: Cluster) -> tuple[str, str]:
+    """One that runs until it is told, and one that waits for its node."""
+    running = submit(controlled, "-w node1 --exclusive", UNTIL_TOLD)
+    wait_for_job(controlled, running, "RUNNING")
+    return running, submit(controlled, "-w node1 --exclusive", "true")
+
+
+def test_the_database_goes_to_a_host_of_its_own(controlled: Cluster, jobs: tuple[str, str]) -> None:
+    _edit(controlled, "inventory.ini", ("[slurm-node]", _DATABASE + "[slurm-node]"))
+    said = controlled.deploy(expect=1).stdout
+    assert "the accounting database is on ctl1, and on login1 it would begin anew" in said
+    controlled.on("ctl1", "systemctl", "stop", "slurmdbd")
+    dump = controlled.on("ctl1", "mariadb-dump", "--single-transaction", "slurm_acct_db")
+    load = "systemctl stop slurmdbd && mariadb slurm_acct_db && systemctl start slurmdbd"
+    command = ["podman", "exec", "-i", container_name(controlled.name, "login1"), "sh", "-c", load]
+    subprocess.run(command, input=dump, text=True, check=True)
+    controlled.deploy("--yes")
+    _are_there(controlled, jobs)
+    assert "AccountingStorageHost   = login1" in controlled.on("ctl1", "scontrol", "show", "config")
+
+
+def test_the_state_goes_to_a_directory_that_all_mount(controlled: Cluster, jobs: tuple[str, str]) -> None:
+    _edit(controlled, "group_vars/slurm-master.yml", ("slurmctld_timeout", _LOCATION + "slurmctld_timeout"))
+    assert "LOSES JOBS" not in controlled.plan(expect=3)
+    controlled.deploy()
+    _are_there(controlled, jobs)
+    controlled.on("ctl1", "test", "-e", f"{_STATE}/job_state")
+    controlled.on("ctl1", "test", "-e", "/var/spool/slurmctld/deploy_moved")
+
+
+def test_a_second_controller_joins(controlled: Cluster, jobs: tuple[str, str]) -> None:
+    line = _line(controlled)
+    _edit(
+        controlled,
+        "inventory.ini",
+        ("login1 ansible", f"{line}login1 ansible"),
+        ("ctl1\n\n", "ctl1\nctl2\n\n"),
+    )
+    controlled.deploy()
+    assert _up(controlled) == {"ctl1", "ctl2"}
+    _are_there(controlled, jobs)
+    assert _leader(controlled) == "ctl1"
+    said = controlled.deploy().stdout
+    assert "(0 changes" in said
+
+
+def test_two_disks_are_no_state_of_two_controllers(controlled: Cluster) -> None:
+    """What is refused changes nothing."""
+    _edit(controlled, "group_vars/slurm-master.yml", (_STATE, "/var/lib/own"))
+    assert "/var/lib/own is another directory on each of ctl1, ctl2" in controlled.deploy(expect=1).stdout
+    assert _up(controlled) == {"ctl1", "ctl2"}
+    _edit(controlled, "group_vars/slurm-master.yml", ("/var/lib/own", _STATE))
+    controlled.deploy()
+
+
+def test_while_the_network_between_them_is_cut_one_leads(controlled: Cluster) -> None:
+    with _cut(controlled):
+        began = _heartbeat(controlled)[0]
+        seen = set()
+
+        def later() -> bool:
+            when, place = _heartbeat(controlled)
+            seen.add(place)
+            return when > began + 30  # three times after which the other would take over
+
+        wait_until("slurmctld leads on", later, seconds=300)
+        assert seen == {0}
+        controlled.as_user("sbatch --wrap true")
+
+
+def test_the_second_leads_when_the_first_loses_its_power(controlled: Cluster, jobs: tuple[str, str]) -> None:
+    added = submit(controlled, "-w node1 --exclusive", "true")
+    _is_saved(controlled)
+    run(*DEPLOY, "lab", "stop", "ctl1", "--name", controlled.name)
+    wait_until("ctl2 takes jobs", lambda: _takes_jobs(controlled), seconds=180)
+    assert _leader(controlled) == "ctl2"
+    _are_there(controlled, jobs)
+    # What is changed meanwhile is changed on the one that leads.
+    _edit(controlled, "group_vars/slurm-master.yml", ("slurmctld_timeout: 10", "slurmctld_timeout: 11"))
+    controlled.deploy(expect=4)
+    assert "SlurmctldTimeout        = 11 sec" in controlled.on("ctl2", "scontrol", "show", "config")
+    run(*DEPLOY, "lab", "start", "ctl1", "--name", controlled.name)
+    wait_until("ctl1 leads again", lambda: _leader(controlled) == "ctl1", seconds=180)
+    controlled.deploy()
+    assert _up(controlled) == {"ctl1", "ctl2"}
+    controlled.as_user("touch stop")
+    for job in (*jobs, added):
+        wait_for_job(controlled, job, "COMPLETED", seconds=180)
+        states = controlled.on("login1", "sacct", "-X", "-n", "-P", "--format=state,restarts", "-j", job)
+        assert states == "COMPLETED|0\n"
+
+
+def test_the_second_leaves(controlled: Cluster) -> None:
+    _edit(controlled, "inventory.ini", (_line(controlled), ""), ("ctl1\nctl2\n", "ctl1\n"))
+    said = controlled.deploy(expect=1).stdout
+    assert "slurmctld runs on ctl2, and it would take over from what this configuration does not know" in said
+    run(*DEPLOY, "node", "remove", str(controlled.inventory), "ctl2", seconds=300)
+    assert controlled.on("ctl2", "systemctl", "is-active", "slurmctld", expect=None) == "inactive\n"
+    controlled.deploy()
+    assert _up(controlled) == {"ctl1"}
+    assert "node1" in controlled.as_user("srun -w node1 hostname")
+
+
+def _line(cluster: Cluster) -> str:
+    """The line of the second controller, whether it stands in the inventory or not."""
+    address = cluster.on("ctl2", "hostname", "--all-ip-addresses").strip()
+    return f"ctl2 ansible_host={address}\n"
+
+
+def _edit(cluster: Cluster, file: str, *changes: tuple[str, str]) -> None:
+    path = cluster.directory / file
+    text = path.read_text()
+    for before, after in changes:
+        assert before in text, before
+        text = text.replace(before, after, 1)
+    path.write_text(text)
+
+
+def _are_there(cluster: Cluster, jobs: tuple[str, str]) -> None:
+    for job, state in zip(jobs, ("RUNNING", "PENDING"), strict=True):
+        shown = cluster.on("login1", "scontrol", "show", "job", job)
+        assert f"JobState={state}" in shown
+        assert "Restarts=0" in shown
+
+
+def _up(cluster: Cluster) -> set[str]:
+    lines = cluster.on("login1", "scontrol", "ping", expect=None).splitlines()
+    return {line.split()[-3] for line in lines if line.endswith(" is UP")}
+
+
+def _heartbeat(cluster: Cluster) -> tuple[int, int]:
+    """When who led last, by the file that the one that leads writes."""
+    words = cluster.on("ctl2", "od", "-An", "-v", "--endian=big", "-t", "u8", f"{_STATE}/heartbeat").split()
+    return int(words[0]), int(words[1])
+
+
+def _leader(cluster: Cluster) -> str:
+    return ("ctl1", "ctl2")[_heartbeat(cluster)[1]]
+
+
+def _is_saved(cluster: Cluster) -> None:
+    """Waits until slurmctld has written what it was told up to now."""
+    now = float(cluster.on("ctl1", "date", "+%s"))
+
+    def written(name: str) -> Callable[[], bool]:
+        command = ("stat", "--format=%Y", f"{_STATE}/{name}")
+        return lambda: float(cluster.on("ctl1", *command, expect=None) or 0) > now
+
+    wait_until("the queue is saved", written("job_state"), seconds=120)
+    # Within five minutes, for a controller that finds no database.
+    wait_until("associations are saved", lambda: _has_associations(cluster), seconds=400)
+
+
+def _has_associations(cluster: Cluster) -> bool:
+    return "assoc_mgr_state" in cluster.on("ctl1", "ls", _STATE)
+
+
+def _takes_jobs(cluster: Cluster) -> bool:
+    command = "timeout 10 sbatch --wrap true"
+    return "Submitted" in cluster.on("login1", "su", "--login", "alice", "--command", command, expect=None)
+
+
+@contextmanager
+def _cut(cluster: Cluster) -> Iterator[None]:
+    """Nothing goes between the controllers."""
+    address = cluster.on("ctl1", "hostname", "--all-ip-addresses").strip()
+    form = "{{.State.Pid}}"
+    pid = run("podman", "inspect", "--format", form, container_name(cluster.name, "ctl2")).stdout.strip()
+    rules = [("INPUT", "-s"), ("OUTPUT", "-d")]
+    for chain, way in rules:
+        run("nsenter", "-t", pid, "-n", "iptables", "-A", chain, way, address, "-j", "DROP")
+    try:
+        yield
+    finally:
+        for chain, way in rules:
+            run("nsenter", "-t", pid, "-n", "iptables", "-D", chain, way, address, "-j", "DROP")
