@@ -216,7 +216,8 @@ def repair(
     nodes: Annotated[
         str | None,
         typer.Argument(
-            metavar="[NODES]", help="As Slurm writes them; else all that are out of service for a fault."
+            metavar="[NODES]",
+            help="As Slurm writes them; else all that are out of service for a fault, or unfit by an alert.",
         ),
     ] = None,
     *,
@@ -242,12 +243,13 @@ def repair(
 ) -> None:
     """Put right what is wrong with nodes, by one remedy after the other, and take them into service again.
 
-    What is wrong says each node's health check; what can be done goes by it: a service is restarted, a file
-    system mounted anew, a full one cleaned, a GPU reset, the node converged, and at last rebooted. Nodes are
-    drained first. Before a remedy that jobs would not survive, their end is waited for. A node that is
-    registered with Slurm and well is released, also from what its health check or Slurm itself drained it for
-    (as "Kill task failed"). One that is not stays drained, with what is wrong as the reason, and a dossier is
-    written: what was tried, serial numbers, logs. What an admin drained stays so.
+    What is wrong says each node's health check, or an alert of Prometheus with the label repair; what can be
+    done goes by it: a service is restarted, a file system mounted anew, a full one cleaned, a GPU reset, the
+    node converged, and at last rebooted. Nodes are drained first. Before a remedy that jobs would not
+    survive, their end is waited for. A node that is registered with Slurm and well, its alerts quiet, is
+    released, also from what its health check or Slurm itself drained it for (as "Kill task failed"). One that
+    is not stays drained, with what is wrong as the reason, and a dossier is written: what was tried, serial
+    numbers, logs. What an admin drained stays so.
 
     Exit code 1: a node stays drained, or nothing is left to try for it.
 

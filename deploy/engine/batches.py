@@ -20,7 +20,7 @@ Partitions = Mapping[str, Collection[str]]
 
 _BESIDE = ""
 """The nodes of no partition count as one of their own; Slurm knows no name that is empty."""
-_UNTIL = "it is registered with Slurm and its health check passes"
+UNTIL = "it is registered with Slurm and its health check passes"
 """What every work with nodes proves before it releases them."""
 _SHARE = re.compile(r"(?P<number>[1-9]\d{0,5})(?P<percent>%?)")
 
@@ -106,6 +106,8 @@ class Work:
     check: Callable[[tuple[str, ...]], Bad]
     again: Callable[[str], str]
     way: Way = field(default_factory=Way)
+    until: Callable[[str], str] = lambda _: UNTIL
+    """What must be so before a node is released that came out bad; ``check`` proves it."""
     waits: bool = True
     """Whether that is done when no job is there any more; else they run on."""
 
@@ -246,4 +248,4 @@ def _go_through(ledger: Ledger, batch: tuple[str, ...], work: Work, say: Callabl
 def _hold(ledger: Ledger, bad: Bad, work: Work) -> None:
     """Bad nodes are drained for what is wrong with them, no more for the work."""
     for node, why in bad.items():
-        ledger.hold(node, work.why, reason(f"{work.why}: {why}"), _UNTIL)
+        ledger.hold(node, work.why, reason(f"{work.why}: {why}"), work.until(node))

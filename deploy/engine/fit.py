@@ -23,11 +23,15 @@ SILENT = "silent host"
 
 @dataclass(frozen=True)
 class Fault:
-    """What is wrong with a node: its kind, as its health check has it; of what; in words."""
+    """What is wrong with a node: its kind, as its health check has it; of what; in words.
+
+    ``alert`` is the name of the alert that says it; empty where the node itself does.
+    """
 
     kind: str
     subject: str
     words: str
+    alert: str = ""
 
 
 @dataclass(frozen=True)

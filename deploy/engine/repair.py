@@ -5,17 +5,19 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from deploy.engine import alerts
+from deploy.engine.alerts import Alerts
 from deploy.engine.alone import alone
-from deploy.engine.batches import Bad, Share, StoppedError, Work, in_batches
+from deploy.engine.batches import UNTIL, Bad, Share, StoppedError, Work, in_batches
 from deploy.engine.cluster import deploy_cluster
 from deploy.engine.consent import Agrees
 from deploy.engine.display import Display
 from deploy.engine.dossier import Case, write_dossier
-from deploy.engine.drains import Ledger, Node, Way
+from deploy.engine.drains import Ledger, Node, Way, reason
 from deploy.engine.fit import Fault, Nodes
 from deploy.engine.options import Options
-from deploy.engine.remedies import CONVERGE, LOOK, REBOOT, STUCK, Remedy, next_remedy
-from deploy.engine.run import opened
+from deploy.engine.remedies import CONVERGE, LOOK, REBOOT, STUCK, Remedy, next_remedy, remedies
+from deploy.engine.run import Run, opened
 from deploy.errors import DeployError, ExitCode, shown_path
 from deploy.run.drains import is_by_health_check, is_by_slurm
 from deploy.run.journal import state_directory
@@ -24,9 +26,16 @@ from deploy.run.ssh import Unanswered, ask
 from deploy.site.node_lists import fold
 
 WHY = "repair"
+_UNKNOWN = "alert"
+"""The kind of fault of a node that is held for an alert while nobody knows whether that still fires."""
 _POLL_SECONDS = 3.0
 _EFFECT_SECONDS = 15.0
 """How long a remedy has until it is judged: a service starts, a clock finds its servers."""
+_LOOKS_BACK = 3600
+"""Alerts on what happened look back an hour; so long one may fire although a remedy helped."""
+_ALERT_SECONDS, _QUIET_SECONDS, _LOOK_SECONDS = 180.0, 60.0, 10.0
+"""How long an alert may take to see the effect of a remedy, and how long it must be quiet to be believed."""
+_QUIET = ", and these alerts are quiet: "
 
 
 @dataclass(frozen=True)
@@ -66,7 +75,8 @@ def repair(
     """
     with opened(inventory, options, needs_ansible=False) as run:
         ledger = Ledger(run.site, options)
-        turn = _Turn(inventory, Nodes(ledger, say), asked, options, display, say)
+        turn = _Turn(run, inventory, Nodes(ledger, say), asked, options, display, say)
+        turn.look()
         names = ledger.names(nodes) if nodes else turn.all()
         turn.nodes.known(names, "repair")
         # A run that is at work there would be cut off. One that begins later is its admin's affair.
@@ -77,11 +87,11 @@ def repair(
         before = {it.name: it for it in ledger.nodes(names)}
         ill = [name for name in names if faults[name] or _is_ours(before[name])]
         if asked.budget:
-            ill, left = turn.within_budget(ill, faults, asked.budget.of(len(ledger.nodes())))
+            ill, left = turn.within_budget([before[name] for name in ill], faults, asked.budget)
         else:
             left = ()
         well = tuple(name for name in names if not faults[name] and name not in ill)
-        repaired = turn.fix(ill) if ill else ()
+        repaired = turn.fix([before[name] for name in ill], faults) if ill else ()
         turn.settle(well)
         return Repaired(repaired, well, left)
 
@@ -89,6 +99,12 @@ def repair(
 def _is_ours(node: Node) -> bool:
     """Whether a repair that ended without success holds a node."""
     return any(each.why.partition(":")[0] == WHY for each in node.drains)
+
+
+def _alerts_of(node: Node) -> tuple[str, ...]:
+    """The alerts for which a repair holds a node, until they are quiet."""
+    untils = (each.until.partition(_QUIET)[2] for each in node.drains)
+    return tuple(name for until in untils if until for name in until.split(", "))
 
 
 def _is_for_us(node: Node) -> bool:
@@ -103,6 +119,7 @@ def _is_for_us(node: Node) -> bool:
 class _Turn:
     """One repair: what was tried on which node."""
 
+    run: Run
     inventory: Path
     nodes: Nodes
     asked: Asked
@@ -113,56 +130,112 @@ class _Turn:
     """By node what was tried, and what it came to; what is from before says so."""
     seen: dict[str, tuple[Fault, ...]] = field(default_factory=dict)
     """By node what was wrong when it began."""
+    alerts: Alerts = field(default_factory=Alerts)
+    """What the monitoring said when it began."""
+    alarming: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """By node the names of the alerts that must be quiet before it is released."""
+    answered: set[tuple[str, Fault]] = field(default_factory=set)
+    """Nodes with what alerts said of them, to which a remedy was the answer; the alert hears of it later."""
 
     @property
     def ledger(self) -> Ledger:
         return self.nodes.ledger
 
+    def look(self) -> None:
+        """Asks the monitoring; where it does not say anything, the rest goes on."""
+        self.alerts = alerts.look(self.run)
+        if self.alerts.why:
+            self.say(f"alerts are not looked at: {self.alerts.why}")
+
     def all(self) -> list[str]:
-        """The nodes that are out of service for a fault; one that left the inventory is nobody's."""
-        ours = self.nodes.of_their_own
-        return [node.name for node in self.ledger.nodes() if node.name in ours and _is_for_us(node)]
+        """The nodes that are out of service for a fault, and those in service that alerts call unfit.
+
+        One that left the inventory is nobody's.
+        """
+        ours, unfit = self.nodes.of_their_own, self.alerts.firing
+        return [
+            node.name
+            for node in self.ledger.nodes()
+            if node.name in ours and (_is_for_us(node) or (node.is_in_service and node.name in unfit))
+        ]
 
     def faults(self, names: Collection[str]) -> dict[str, tuple[Fault, ...]]:
-        """What is wrong with nodes: by their health checks, and what Slurm drained them for."""
+        """What is wrong with nodes: by their health checks, what Slurm drained them for, by alerts."""
         found = self.nodes.faults(names)
         for node in self.ledger.nodes(names):
             done = {remedy.name for remedy, came in self.tried.get(node.name, {}).items() if not came}
             if is_by_slurm(node.held_by_others) and not done & {LOOK, REBOOT}:
                 words = f"Slurm drained it: {node.held_by_others}"
                 found[node.name] = (*found[node.name], Fault(STUCK, "", words))
+            found[node.name] = (*found[node.name], *self._alarms(node))
         return found
 
+    def _alarms(self, node: Node) -> tuple[Fault, ...]:
+        """What alerts say of a node that no remedy was the answer to."""
+        firing, held = self.alerts.firing.get(node.name, ()), _alerts_of(node)
+        names = tuple(dict.fromkeys([*held, *(fault.alert for fault in firing)]))
+        if names:
+            self.alarming[node.name] = names
+        if held and self.alerts.why:
+            return (Fault(_UNKNOWN, "", self.alerts.against(node.name, held), held[0]),)
+        return tuple(fault for fault in firing if (node.name, fault) not in self.answered)
+
     def within_budget(
-        self, ill: list[str], faults: Mapping[str, tuple[Fault, ...]], most: int
+        self, ill: Collection[Node], faults: Mapping[str, tuple[Fault, ...]], budget: Share
     ) -> tuple[list[str], tuple[str, ...]]:
         """The nodes whose turn it is, and those that are left: to the next turn, or to somebody's hands."""
+        recent = set()
         for entry in self.ledger.ask("remedies", (), {})["remedies"]:
             name, _, subject = entry["remedy"].partition(" ")
             self.tried.setdefault(entry["node"], {})[Remedy(name, subject)] = "tried within a day"
-        hopeless = [n for n in ill if faults[n] and not next_remedy(faults[n], self.tried.get(n, {}))]
+            recent |= {entry["node"]} if entry["ago"] < _LOOKS_BACK else set()
+        # One in service that is not fit is drained at least.
+        out = [node.name for node in ill if not node.is_in_service]
+        early = [n for n in out if n in recent and faults[n] and all(it.alert for it in faults[n])]
+        if early:
+            self.say(f"its alert is to become quiet first: {fold(early)}")
+        out = [name for name in out if name not in early]
+        hopeless = [n for n in out if faults[n] and not self._step(n, faults[n])]
         if hopeless:
             self.say(f"nothing is left to try today: {fold(hopeless)}")
-        hopeful = [name for name in ill if name not in hopeless]
+        hopeful = [name for name in out if name not in hopeless]
+        everybody = self.ledger.nodes()
+        most = budget.of(len(everybody))
         if len(hopeful) > most:
             self.say(
                 f"{len(hopeful)} nodes at once are more than {most}; the next turn: {fold(hopeful[most:])}"
             )
-        return hopeful[:most], (*hopeless, *hopeful[most:])
+        taken = hopeful[:most]
+        # What was taken in earlier turns counts: alerts that are wrong themselves would empty the cluster.
+        gone = {*taken, *(node.name for node in everybody if _is_ours(node))}
+        serving = [node.name for node in ill if node.is_in_service]
+        room = max(0, most - len(gone))
+        if serving[room:]:
+            self.say(
+                f"{fold(serving[room:])}: not taken, although not fit: repairs have {len(gone) + room} nodes "
+                f"out of service, and {most} is the most"
+            )
+        return [*taken, *serving[:room]], (*early, *hopeless, *hopeful[most:], *serving[room:])
 
-    def fix(self, names: Collection[str]) -> tuple[Node, ...]:
+    def fix(self, nodes: Collection[Node], faults: Mapping[str, tuple[Fault, ...]]) -> tuple[Node, ...]:
         """Nodes, drained, fixed, proven and released. Raises StoppedError."""
+        names = [node.name for node in nodes]
         again = f"deploy node repair {shown_path(self.inventory)}"
         work = Work(
             WHY,
             WHY,
             self._act,
-            lambda batch: self.nodes.fit(batch, {}),
+            self._check,
             lambda rest: f"{again} {rest}",
+            until=self._until,
             waits=False,
         )
         # All of them are out of service before the first is worked on, and so are one batch.
         self.ledger.drain(names, WHY)
+        for name in names:
+            # Whoever finds it drained while its jobs end is told why.
+            if said := [fault for fault in faults[name] if fault.alert]:
+                self.ledger.hold(name, WHY, reason(f"{WHY}: {_words(said)}"), self._until(name))
         try:
             in_batches(self.ledger, names, Share(len(names)), work, self.say)
         except StoppedError as problem:
@@ -171,6 +244,32 @@ class _Turn:
             self.settle(problem.course.done)
             raise
         return self.settle(names)
+
+    def _until(self, name: str) -> str:
+        names = self.alarming.get(name, ())
+        return UNTIL + (_QUIET + ", ".join(names) if names else "")
+
+    def _check(self, batch: tuple[str, ...]) -> Bad:
+        """Nodes that do not serve Slurm again, are not well, or have an alert against them."""
+        bad = self.nodes.fit(batch, {})
+        return bad | self._loud([name for name in batch if name not in bad and name in self.alarming])
+
+    def _loud(self, names: Collection[str]) -> dict[str, str]:
+        """Waits until the alerts of nodes are quiet; gives those whose are not, with what they say."""
+        start, quiet, told = time.monotonic(), dict[str, float](), list[str]()
+        while names:
+            now, said = time.monotonic(), alerts.look(self.run)
+            loud = {name: why for name in names if (why := said.against(name, self.alarming[name]))}
+            quiet = {name: quiet.get(name, now) for name in names if name not in loud}
+            short = [name for name, since in quiet.items() if now - since < _QUIET_SECONDS]
+            loud |= dict.fromkeys(short, "its alerts were not quiet for a minute")
+            if not loud or now - start >= _ALERT_SECONDS:
+                return loud
+            if [*loud] != told:
+                told = [*loud]
+                self.say(f"waiting for the alerts of {fold(told)} to be quiet")
+            time.sleep(_LOOK_SECONDS)
+        return {}
 
     def settle(self, names: Collection[str]) -> tuple[Node, ...]:
         """Has what drained nodes for their faults let go of them now that they have none."""
@@ -191,23 +290,27 @@ class _Turn:
             if gentle := {name: remedy for name, remedy in todo.items() if remedy.spares_jobs}:
                 todo = gentle
             elif self.asked.budget:
-                late |= self._busy(todo)
+                late |= self._busy(todo, faults)
                 todo = {name: remedy for name, remedy in todo.items() if name not in late}
             elif todo:
                 self.ledger.emptied([*todo], WHY, self.asked.way, self.say)
             if not todo:
                 return {name: _words(faults[name]) for name in ill} | late
             self._try(todo)
+            for name, remedy in todo.items():
+                if not self.tried[name][remedy]:
+                    ends = (it for it in faults[name] if it.alert and remedy in remedies([it]))
+                    self.answered |= {(name, fault) for fault in ends}
             faults = {**faults, **self._judged([*todo])}
 
     def _step(self, name: str, faults: Iterable[Fault]) -> Remedy | None:
         return next_remedy(faults, self.tried.get(name, {}))
 
-    def _busy(self, todo: Mapping[str, Remedy]) -> dict[str, str]:
+    def _busy(self, todo: Mapping[str, Remedy], faults: Mapping[str, tuple[Fault, ...]]) -> dict[str, str]:
         """Nodes with jobs, which wait for another turn."""
         jobs = {node.name: node.jobs for node in self.ledger.nodes([*todo])}
         return {
-            name: f"{remedy} waits for the end of {', '.join(jobs[name])}"
+            name: f"{_words(faults[name])}; {remedy} waits for the end of {', '.join(jobs[name])}"
             for name, remedy in todo.items()
             if jobs[name]
         }

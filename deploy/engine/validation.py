@@ -58,7 +58,9 @@ def validate_site(
             source, site, contract, kinds, thresholds=thresholds, burn_in_seconds=burn_in_hours * _HOUR
         )
         hours = burn_in_hours if LOAD in kinds else None
-        answers = _ask(run, run.request("validate", source, _secrets(site)), hours, announce, progress)
+        answers = _ask(
+            run, run.request("validate", source, monitoring_secrets(site)), hours, announce, progress
+        )
         status = _status(run, answers)
         context = Context(site, contract, questions, answers, status, thresholds, run.inventory)
         state = state_directory(site.directory)
@@ -76,7 +78,7 @@ def validate_site(
         return ended
 
 
-def _secrets(site: Site) -> tuple[Path, ...] | None:
+def monitoring_secrets(site: Site) -> tuple[Path, ...] | None:
     """How Prometheus is asked may name a secret of the site's."""
     path = secrets_file(site)
     return (path,) if site.metrics and path.exists() else None

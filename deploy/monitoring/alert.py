@@ -29,6 +29,12 @@ class Alert:
     expect: Mapping[str, str]
     after: int = 30
     """When ``sick`` must have made it fire, in minutes."""
+    repair: Literal["", "node", "gpu", "mount", "vendor"] = ""
+    """What ``deploy node repair`` is to put right, where a node is not fit for jobs while it fires.
+
+    The GPU of its label ``gpu``, the file system of its label ``mountpoint``, or the node; ``vendor``: deploy
+    can do nothing. Where it is empty, a node takes jobs all the same.
+    """
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,7 @@ def _alert(alert: Alert) -> str:
         _folded("expr", alert.expr, 8),
         f"        for: {alert.minutes}m\n" if alert.minutes else "",
         f"        labels:\n          severity: {alert.severity}\n",
+        f"          repair: {alert.repair}\n" if alert.repair else "",
         "        annotations:\n",
         *(_folded(key, value, 10) for key, value in annotations.items()),
     ]

@@ -31,7 +31,8 @@ def _section(alert: Alert) -> str:
     """A heading is an anchor of its own: alerts.md#hostdown."""
     when = f"for {alert.minutes} minutes" if alert.minutes else "at once"
     commands = "\n".join(alert.commands)
+    taken = "A node for which it fires is taken by `deploy node repair`.\n\n" if alert.repair else ""
     return (
         f"### {alert.name}\n\n*{alert.severity}*. {alert.means}\n\n*What to look at*: {alert.look}\n\n"
-        f"```console\n{commands}\n```\n\nFires {when} while:\n\n```text\n{alert.expr}\n```\n"
+        f"```console\n{commands}\n```\n\n{taken}Fires {when} while:\n\n```text\n{alert.expr}\n```\n"
     )

@@ -297,7 +297,7 @@ def end(names: list[str], jobs: list[str]) -> dict[str, list[str]]:
 
 
 def drain(names: list[str], who: str, why: str) -> dict[str, Any]:
-    """Drains nodes; all of them or, with UnknownError, none.
+    """Drains nodes; all of them or, with UnknownError, none. What is drained so, or held for it, stays so.
 
     A reason of somebody's own stays what Slurm shows; one whose giver takes it back by himself is kept in the
     ledger, and comes back when this one is released.
@@ -306,7 +306,7 @@ def drain(names: list[str], who: str, why: str) -> dict[str, Any]:
         reasons = {}
         for name in names:
             node, entry = nodes[name], {"node": name, "who": who, "why": why, "since": int(time.time())}
-            if any((e["node"], e["who"], e["why"]) == (name, who, why) for e in entries):
+            if _own(entries, name, who, why):
                 continue
             known = [words(e) for e in entries if e["node"] == name]
             is_ours = any(is_shown(each, node["reason"]) for each in known)
@@ -400,7 +400,10 @@ def resume_of_slurm(names: list[str]) -> dict[str, Any]:
 
 
 def remedies(node: str = "", remedy: str = "") -> dict[str, Any]:
-    """What was done to nodes within a day, each ``node``, ``remedy``, ``at``; one more, if it is given."""
+    """What was done to nodes within a day; one more, if it is given.
+
+    Each is ``node``, ``remedy``, ``at``, and how many seconds ``ago`` that was.
+    """
     with _ledger([node] if node else []):
         path = LEDGER.parent / REMEDIES
         try:
@@ -412,7 +415,7 @@ def remedies(node: str = "", remedy: str = "") -> dict[str, Any]:
         if node:
             known.append({"node": node, "remedy": remedy, "at": now})
             _write(known, path)
-    return {"remedies": known}
+    return {"remedies": [{**entry, "ago": now - entry["at"]} for entry in known]}
 
 
 def main(verb: str, arguments: dict[str, Any]) -> None:

@@ -90,21 +90,61 @@ def write_questions(
             }
         }
         afterwards = {node.name: None for node in site.nodes}
-    children = {
-        "phase_validation": {"hosts": hosts},
-        "phase_validation_jobs": {"hosts": jobs},
-        "phase_validation_afterwards": {"hosts": afterwards},
-        "phase_validation_monitoring": {"hosts": {watcher(site).name: monitoring_questions(site, contract)}},
-    }
     shared = {
-        "validation_programs": str(Path(programs.__file__).parent),
-        "validation_makers": [host.name for host in members(site, contract, "packages")[:_CREDENTIALS]],
+        **_shared(site, contract, {*hosts}),
         "validation_leftovers": {"user": user, "marker": marker},
-        "validation_began": int(time.time()),
         "validation_has_load": "burn-in" in kinds,
     }
-    path.write_text(json.dumps({"all": {"children": children, "vars": shared}}), encoding="utf-8")
+    watched = {watcher(site).name: monitoring_questions(site, contract)}
+    _write(path, shared, hosts, monitoring=watched, jobs=jobs, afterwards=afterwards)
     return Questions(marker, nonce, plan)
+
+
+def write_host_questions(
+    path: Path, site: Site, contract: Mapping[str, Hardware], names: Collection[str]
+) -> Questions:
+    """The same for some hosts alone, without jobs and without the monitoring."""
+    chosen = {name: asked for name, asked in _by_host(site, contract).items() if name in names}
+    _write(path, _shared(site, contract, {*chosen}), chosen)
+    return Questions("", "", None)
+
+
+def write_repair_question(path: Path, site: Site, contract: Mapping[str, Hardware]) -> str:
+    """Asks the monitoring alone which nodes are to be repaired; gives the name of the host that is asked."""
+    shared = {**_shared(site, contract, set()), "validation_monitoring_function": "unfit"}
+    host = watcher(site).name
+    _write(path, shared, {}, monitoring={host: monitoring_questions(site, contract)})
+    return host
+
+
+def _shared(site: Site, contract: Mapping[str, Hardware], names: set[str]) -> dict[str, Any]:
+    """The variables that all hosts have, where those of ``names`` are asked."""
+    makers = [host.name for host in members(site, contract, "packages") if host.name in names]
+    return {
+        "validation_programs": str(Path(programs.__file__).parent),
+        "validation_makers": makers[:_CREDENTIALS],
+        "validation_began": int(time.time()),
+        "validation_monitoring_function": "ask",
+    }
+
+
+def _write(
+    path: Path,
+    shared: Mapping[str, Any],
+    hosts: Mapping[str, Any],
+    *,
+    monitoring: Mapping[str, Any] | None = None,
+    jobs: Mapping[str, Any] | None = None,
+    afterwards: Mapping[str, Any] | None = None,
+) -> None:
+    """The hosts of each play, with their variables; a play without hosts is left out by Ansible."""
+    children = {
+        "phase_validation": {"hosts": hosts},
+        "phase_validation_jobs": {"hosts": jobs or {}},
+        "phase_validation_afterwards": {"hosts": afterwards or {}},
+        "phase_validation_monitoring": {"hosts": monitoring or {}},
+    }
+    path.write_text(json.dumps({"all": {"children": children, "vars": shared}}), encoding="utf-8")
 
 
 def _by_host(site: Site, contract: Mapping[str, Hardware]) -> dict[str, dict[str, Any]]:

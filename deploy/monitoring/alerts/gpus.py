@@ -8,6 +8,8 @@ _LABELS = {"instance": "node1", "gpu": "0"}
 _WHOLE = 'slurm_node_gpus{type!~".*[0-9]g[.].*"}'
 _WHOLE_GPUS = f'sum by (instance) (label_replace({_WHOLE}, "instance", "$1", "node", "(.+)"))'
 _DCGM = "DCGM_FI_DEV_"
+_CHANGED = "and on (instance, gpu) changes(gpu:last_xid:code[1h]) > 0"
+_OF_THE_GPU = " or ".join(f"gpu:last_xid:code == {code}" for code in (48, 63, 64, 74, 79, 92, 94, 95, 119))
 
 GPUS = Chapter(
     "gpus",
@@ -39,22 +41,44 @@ GPUS = Chapter(
                 'up{instance="node1",job="gpu"}': "1x60",
             },
             {"instance": "node1"},
+            repair="node",
         ),
         Alert(
             "GpuXid",
             "warning",
             "GPU {{ $labels.gpu }} of {{ $labels.instance }} reported Xid {{ $value }}",
-            "gpu:last_xid:code > 0 and on (instance, gpu) changes(gpu:last_xid:code[1h]) > 0",
+            f"(gpu:last_xid:code > 0 {_CHANGED}) unless on (instance, gpu) ({_OF_THE_GPU})",
             0,
             (
-                "The driver reported an error of a GPU within the last hour. Xid 13, 31, 43 and 45 are "
-                "usually a job's own mistake; 48, 63, 64, 74, 79, 92, 94, 95 and 119 are the GPU's."
+                "The driver reported an error within the last hour that is usually a job's own mistake, as "
+                "Xid 13, 31, 43 and 45."
             ),
-            "What NVIDIA's list of Xid errors says of the number; drain the node when it is the GPU's.",
+            "What NVIDIA's list of Xid errors says of the number, and whose job it was.",
             ("ssh HOST dmesg | grep -i xid", "ssh HOST nvidia-smi --query", "dcgmi diag -r 2"),
+            {f"{_DCGM}XID_ERRORS{{{_GPU}}}": "0x20 43x60"},
             {f"{_DCGM}XID_ERRORS{{{_GPU}}}": "0x20 79x60"},
-            {f"{_DCGM}XID_ERRORS{{{_GPU}}}": "31x100"},
             _LABELS,
+        ),
+        Alert(
+            "GpuXidOfItsOwn",
+            "critical",
+            "GPU {{ $labels.gpu }} of {{ $labels.instance }} reported Xid {{ $value }}: its own fault",
+            f"({_OF_THE_GPU}) {_CHANGED}",
+            0,
+            (
+                "The driver reported an error of the GPU itself within the last hour: of its memory (Xid 48, "
+                "63, 64, 92, 94, 95), of NVLink (74), of its firmware (119), or it is gone (79)."
+            ),
+            "What NVIDIA's list of Xid errors says of the number. A reset of the GPU is what mostly helps.",
+            (
+                "ssh HOST dmesg | grep -i xid",
+                "deploy node repair INVENTORY HOST",
+                "dcgmi diag -r 2",
+            ),
+            {f"{_DCGM}XID_ERRORS{{{_GPU}}}": "0x20 79x60"},
+            {f"{_DCGM}XID_ERRORS{{{_GPU}}}": "0x20 31x60"},
+            _LABELS,
+            repair="gpu",
         ),
         Alert(
             "GpuMemoryErrors",
@@ -74,6 +98,7 @@ GPUS = Chapter(
             {f"{_DCGM}ECC_DBE_VOL_TOTAL{{{_GPU}}}": "0x10 2x60"},
             {f"{_DCGM}ECC_DBE_VOL_TOTAL{{{_GPU}}}": "2x70"},
             _LABELS,
+            repair="gpu",
         ),
         Alert(
             "GpuRowRemapFailed",
@@ -90,6 +115,7 @@ GPUS = Chapter(
             {f"{_DCGM}ROW_REMAP_FAILURE{{{_GPU}}}": "1x60"},
             {f"{_DCGM}ROW_REMAP_FAILURE{{{_GPU}}}": "0x60"},
             _LABELS,
+            repair="vendor",
         ),
         Alert(
             "GpuHot",
@@ -180,6 +206,7 @@ GPUS = Chapter(
             {'deploy_nvidia_driver_match{instance="node1",module="550.1",library="550.2"}': "0x60"},
             {'deploy_nvidia_driver_match{instance="node1",module="550.2",library="550.2"}': "1x60"},
             {"instance": "node1", "library": "550.2"},
+            repair="node",
         ),
         Alert(
             "NvidiaDriverVersionsDiffer",

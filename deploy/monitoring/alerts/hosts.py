@@ -120,6 +120,7 @@ HOSTS = Chapter(
             {f"node_filesystem_readonly{_DISK}": "1x60"},
             {f"node_filesystem_readonly{_DISK}": "0x60"},
             {"instance": "node1", "mountpoint": "/"},
+            repair="mount",
         ),
         Alert(
             "NetworkMountStale",
@@ -178,6 +179,7 @@ HOSTS = Chapter(
             {'node_edac_uncorrectable_errors_total{instance="node1",controller="0"}': "0x20 1x60"},
             {'node_edac_uncorrectable_errors_total{instance="node1",controller="0"}': "3x80"},
             _NODE1,
+            repair="node",
         ),
         Alert(
             "CpuThrottled",

@@ -6,6 +6,10 @@
      "alertmanager": {"url", "ready": reply}, "grafana": {"url", "health": reply, "source": reply},
      "pages": {name: reply}, "doors": {host: reason}}
 
+``unfit`` asks Prometheus alone which nodes are to be repaired::
+
+    {"url", "alerts": reply, "targets": reply}
+
 where a reply is ``{"code", "why", "data"}``: the status (null without an answer), why it is not a good one,
 what was said, in as few words as the judges need. A password is read here or given apart from everything
 else, sent to its daemon, and in no answer.
@@ -146,6 +150,19 @@ def alerts(said: dict[str, Any]) -> list[dict[str, str]]:
     ]
 
 
+def repairs(said: dict[str, Any]) -> list[dict[str, Any]]:
+    """The alerts of nodes that are to be repaired, those that are about to fire, too."""
+    return [
+        {
+            "labels": alert["labels"],
+            "summary": alert["annotations"].get("summary", ""),
+            "fires": alert["state"] == "firing",
+        }
+        for alert in said["data"]["alerts"]
+        if alert["labels"].get("repair") and alert["state"] in {"firing", "pending"}
+    ]
+
+
 def settled_targets(prometheus: Daemon, promised: int) -> dict[str, Any]:
     """The targets, once all are there and each was asked; of new ones Prometheus hears a little later."""
     ends = time.monotonic() + _FIRST_SCRAPE_SECONDS
@@ -220,3 +237,14 @@ def ask(arguments: dict[str, Any]) -> dict[str, Any]:
         answer["pages"]["Grafana"] = Daemon(place, {}).get("/login")
     answer["doors"] = {name: refusal(address, port) for name, address, port in arguments["doors"]}
     return answer
+
+
+def unfit(arguments: dict[str, Any]) -> dict[str, Any]:
+    """What Prometheus says of nodes that are to be repaired; whom it asks, because silence is no health."""
+    secrets = arguments.get("secrets") or {}
+    prometheus = Daemon(arguments["prometheus"], secrets.get("prometheus") or {})
+    reply = prometheus.get("/api/v1/alerts", repairs)
+    if reply["code"] is None:
+        return {"url": prometheus.url, "alerts": reply, "targets": reply}
+    asked = prometheus.get("/api/v1/targets?state=active", targets)
+    return {"url": prometheus.url, "alerts": reply, "targets": asked}

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from deploy.engine import dossier, drains, fit
+from deploy.engine import alerts, dossier, drains, fit
 from deploy.engine import repair as module
+from deploy.engine.alerts import Alerts
 from deploy.engine.batches import Share, StoppedError
 from deploy.engine.drains import Way
 from deploy.engine.fit import Fault
@@ -26,6 +27,9 @@ SITE = "[slurm-master]\nctl1 ansible_host=10.0.0.1\n[slurm-node]\n" + "".join(
 )
 MUNGE = ["service", "munge", "munge is failed"]
 LOST_GPU = ["hardware", "", "gpus: the contract says 2, the machine shows 1"]
+ECC = Fault("gpu", "3", "alert GpuMemoryErrors: GPU 3 of node1 had memory errors", "GpuMemoryErrors")
+UNTIL = "it is registered with Slurm and its health check passes"
+QUIET = f"{UNTIL}, and these alerts are quiet: GpuMemoryErrors"
 OURS = "deploy: repair: munge is failed (alice)"
 
 
@@ -44,12 +48,22 @@ class Machines:
         self.log: list[str] = []
         self.stays_off: set[str] = set()
         self.boots = dict.fromkeys(slurm.reasons, 1)
+        self.firing: dict[str, Fault] = {}
+        self.quieted_by: dict[str, str] = {}
+        self.unasked = ""
+
+    def alerts(self, *_: object) -> Alerts:
+        if self.unasked:
+            return Alerts(why=self.unasked)
+        return Alerts({name: (fault,) for name, fault in self.firing.items()})
 
     def done(self, node: str, what: str) -> None:
         assert self.slurm.reasons[node], "not drained"
         self.log.append(f"{node}: {what}")
         if self.mended_by.get(node) == what:
             self.faults.pop(node, None)
+        if self.quieted_by.get(node) == what:
+            self.firing.pop(node, None)
 
     def ask(self, questions: Mapping[str, Any], *_: object, **__: object) -> dict[str, Any]:
         return {name: getattr(self, f"_{verb}")(name) for name, (verb, _) in questions.items()}
@@ -87,6 +101,8 @@ def machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machines:
     monkeypatch.setenv("SUDO_USER", "alice")
     monkeypatch.setattr(fit, "ask", made.ask)
     monkeypatch.setattr(module, "ask", made.remedy)
+    monkeypatch.setattr(alerts, "look", made.alerts)
+    monkeypatch.setattr(module, "_LOOK_SECONDS", 0)
     monkeypatch.setattr(dossier, "ask", made.remedy)
     monkeypatch.setattr(module, "alone", nobody_else)
     monkeypatch.setattr(fit, "_POLL_SECONDS", 0)
@@ -228,7 +244,102 @@ def test_by_itself_it_keeps_to_its_budget_and_repeats_nothing(machines: Machines
 def test_by_itself_it_waits_for_no_job_and_ends_none(machines: Machines, tmp_path: Path) -> None:
     machines.slurm.reasons["node2"], machines.slurm.jobs = "node_health: gpus", "17|bob|node2\n"
     machines.faults, machines.mended_by = {"node2": [LOST_GPU]}, {"node2": "reboot"}
-    assert stopped(tmp_path, Share(1)) == {"node2": "reboot waits for the end of 17 (bob)"}
+    assert stopped(tmp_path, Share(1)) == {"node2": f"{LOST_GPU[2]}; reboot waits for the end of 17 (bob)"}
     assert machines.log == []
     machines.slurm.jobs = ""
     assert len(repaired(tmp_path, budget=Share(1)).repaired) == 1
+
+
+def held(name: str) -> list[tuple[str, str]]:
+    return [
+        (entry["why"], entry["until"]) for entry in on_controller.listed()["held"] if entry["node"] == name
+    ]
+
+
+def test_a_node_with_an_alert_is_taken_out_and_back_when_it_is_quiet(
+    machines: Machines, tmp_path: Path
+) -> None:
+    machines.firing, machines.quieted_by = {"node1": ECC}, {"node1": "reset_gpu 3"}
+    came = repaired(tmp_path)
+    assert [(node.name, node.is_drained) for node in came.repaired] == [("node1", False)]
+    assert machines.log == ["node1: reset_gpu 3"]
+
+
+def test_what_jobs_there_wait_for_is_said_by_the_reason(machines: Machines, tmp_path: Path) -> None:
+    machines.firing, machines.slurm.jobs = {"node1": ECC}, "17|bob|node1\n"
+    bad = stopped(tmp_path, Share(1))
+    assert bad == {"node1": f"{ECC.words}; reset gpu 3 waits for the end of 17 (bob)"}
+    assert machines.slurm.reasons["node1"].startswith(f"deploy: repair: {ECC.words}")
+    assert machines.log == []
+    assert [until for _, until in held("node1")] == [QUIET]
+
+
+def test_an_alert_that_looks_back_gets_one_remedy_and_holds_the_node(
+    machines: Machines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machines.firing = {"node1": ECC}
+    assert stopped(tmp_path, Share(2)) == {"node1": ECC.words}
+    assert machines.log == ["node1: reset_gpu 3"]
+    assert held("node1") == [(f"repair: {ECC.words}", QUIET)]
+    # It may fire for an hour yet: nothing more is done meanwhile.
+    assert repaired(tmp_path, budget=Share(2)) == Repaired(left=("node1",))
+    # Where it does so later, the next remedy is tried; when all were, it is for somebody's hands.
+    monkeypatch.setattr(module, "_LOOKS_BACK", 0)
+    assert stopped(tmp_path, Share(2)) == {"node1": ECC.words}
+    assert machines.log == ["node1: reset_gpu 3", "node1: reboot"]
+    assert repaired(tmp_path, budget=Share(2)).left == ("node1",)
+    machines.firing = {}
+    assert [node.is_drained for node in repaired(tmp_path, budget=Share(2)).repaired] == [False]
+    assert {*machines.slurm.reasons.values()} == {""}
+
+
+def test_a_remedy_that_fails_is_followed_by_the_next(
+    machines: Machines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machines.firing, machines.quieted_by = {"node1": ECC}, {"node1": "reboot"}
+    monkeypatch.setattr(module, "ask", lambda questions, *_, **__: dict.fromkeys(questions, "in use"))
+    assert len(repaired(tmp_path).repaired) == 1
+    assert machines.log == ["node1: reboot"]
+
+
+def test_what_only_its_vendor_can_mend_is_taken_out_at_once(machines: Machines, tmp_path: Path) -> None:
+    words = "alert GpuRowRemapFailed: GPU 3 cannot replace a bad row"
+    machines.firing = {"node1": Fault("vendor", "", words, "GpuRowRemapFailed")}
+    machines.slurm.jobs = "17|bob|node1\n"
+    assert stopped(tmp_path, Share(1)) == {"node1": words}
+    (path,) = (tmp_path / ".deploy/dossiers").iterdir()
+    assert words in path.read_text()
+    assert repaired(tmp_path, budget=Share(1)).left == ("node1",)
+
+
+def test_a_node_that_an_admin_has_is_not_taken_for_an_alert(machines: Machines, tmp_path: Path) -> None:
+    machines.slurm.reasons["node1"], machines.firing = "fan, alice", {"node1": ECC}
+    assert repaired(tmp_path) == Repaired()
+    assert machines.log == []
+
+
+def test_alerts_that_are_wrong_themselves_do_not_empty_the_cluster(
+    machines: Machines, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    machines.firing = dict.fromkeys(machines.slurm.reasons, ECC)
+    assert stopped(tmp_path, Share(1)) == {"node1": ECC.words}
+    assert repaired(tmp_path, budget=Share(1)) == Repaired(left=("node1", "node2", "node3"))
+    assert [bool(reason) for reason in machines.slurm.reasons.values()] == [True, False, False]
+    said = "node[2-3]: not taken, although not fit: repairs have 1 nodes out of service, and 1 is the most"
+    assert said in capsys.readouterr().out
+
+
+def test_while_nobody_knows_whether_its_alert_is_quiet_a_node_stays(
+    machines: Machines, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    machines.firing = {"node1": ECC}
+    stopped(tmp_path)
+    machines.unasked, machines.firing = "Prometheus at u: refused", {}
+    machines.slurm.reasons["node2"] = "node_health: munge is failed"
+    machines.faults, machines.mended_by = {"node2": [MUNGE]}, {"node2": "restart munge"}
+    why = "it is not known whether GpuMemoryErrors still fires: Prometheus at u: refused"
+    assert stopped(tmp_path) == {"node1": why}
+    assert "alerts are not looked at: Prometheus at u: refused" in capsys.readouterr().out
+    assert held("node1") == [(f"repair: {why}", QUIET)]
+    # All else goes on.
+    assert machines.slurm.reasons["node2"] == ""

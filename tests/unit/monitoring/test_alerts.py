@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from deploy.engine.alerts import PARTS
 from deploy.monitoring.alert import Alert
 from deploy.monitoring.alerts import CHAPTERS
 from deploy.monitoring.queries import metrics_in
@@ -75,6 +76,7 @@ def test_texts_and_queries_come_through_yaml_as_they_are() -> None:
         assert rules[alert.name]["annotations"]["summary"] == alert.summary
         assert rules[alert.name]["annotations"]["description"] == alert.means
         assert rules[alert.name].get("for", "0m") == f"{alert.minutes}m"
+        assert rules[alert.name]["labels"].get("repair", "") == alert.repair
     for name, expr in RECORDED.items():
         assert rules[name]["expr"] == expr
 
@@ -93,6 +95,17 @@ def test_every_rule_leads_to_its_runbook() -> None:
                     assert anchor in anchors
                     assert rule["labels"]["severity"] in {"critical", "warning", "info"}
     assert count == len(ALERTS)
+
+
+def test_what_repairs_take_is_known_to_them_and_names_its_part() -> None:
+    taken = {alert.name: alert for alert in ALERTS if alert.repair}
+    assert {"GpuXidOfItsOwn", "GpuMemoryErrors", "MemoryErrors", "FilesystemReadOnly"} <= taken.keys()
+    assert not taken.keys() & {"GpuXid", "GpuHot", "NetworkMountStale", "SlurmNodeDown"}
+    for alert in taken.values():
+        kind, label = PARTS[alert.repair]
+        assert kind
+        assert alert.expect["instance"] == "node1"
+        assert not label or label in alert.expect
 
 
 @pytest.mark.parametrize(

@@ -234,3 +234,14 @@ def test_what_is_held_instead_is_shown_where_the_first_reason_was(slurm: Slurm) 
     }
     said = drains.resume(["node1", "node2", "node3"], "alice", "reboot")
     assert (said["resumed"], _held(said)) == (["node1"], [("node2", "bob", "fan")])
+
+
+def test_what_is_held_for_a_reason_is_drained_for_it(slurm: Slurm) -> None:
+    drains.drain(["node1"], "alice", "repair")
+    drains.hold(["node1"], "alice", "repair", "repair: no GPU")
+    said = drains.drain(["node1"], "alice", "repair")
+    assert (_held(said), slurm.reasons["node1"]) == (
+        [("node1", "alice", "repair: no GPU")],
+        "deploy: repair: no GPU (alice)",
+    )
+    assert drains.resume(["node1"], "alice", "repair")["resumed"] == ["node1"]

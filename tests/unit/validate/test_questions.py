@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from deploy.site.inventory import Site
-from deploy.validate.questions import write_questions
+from deploy.validate.questions import write_host_questions, write_questions, write_repair_question
 from tests.unit.validate.clusters import ADDRESSES, HARDWARE, NODES, USER, site
 
 MASTER, LOGIN, NODE, CLUSTER = "slurm-master", "slurm-login", "slurm-node", "slurm-cluster"
@@ -42,6 +42,27 @@ def test_what_each_host_is_asked(tmp_path: Path) -> None:
     assert "slurmd" in hosts["node1"]["validation_services"]
     assert found["vars"]["validation_makers"] == ["ctl1", "login1", "node1", "node2"]
     assert [*found["phase_validation_afterwards"]] == [*NODES]
+
+
+def test_some_hosts_alone_are_asked_nothing_of_jobs(tmp_path: Path) -> None:
+    path, made = tmp_path / "questions.json", site()
+    questions = write_host_questions(path, made, {}, ["ctl1", "node2"])
+    source = json.loads(path.read_text())["all"]
+    groups = {name: [*group["hosts"]] for name, group in source["children"].items()}
+    assert groups.pop("phase_validation") == ["ctl1", "node2"]
+    assert {*map(tuple, groups.values())} == {()}
+    assert source["vars"]["validation_makers"] == ["ctl1", "node2"]
+    assert questions.plan is None
+
+
+def test_the_monitoring_alone_is_asked_who_is_to_be_repaired(tmp_path: Path) -> None:
+    path = tmp_path / "questions.json"
+    assert write_repair_question(path, site(), {}) == "ctl1"
+    source = json.loads(path.read_text())["all"]
+    groups = {name: [*group["hosts"]] for name, group in source["children"].items()}
+    assert groups.pop("phase_validation_monitoring") == ["ctl1"]
+    assert {*map(tuple, groups.values())} == {()}
+    assert source["vars"]["validation_monitoring_function"] == "unfit"
 
 
 def test_what_users_meet_is_asked_of_every_host(tmp_path: Path) -> None:

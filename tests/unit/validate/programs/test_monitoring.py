@@ -94,6 +94,28 @@ def test_what_a_real_prometheus_says() -> None:
     assert said["grafana"] is said["alertmanager"] is None
 
 
+def test_the_alerts_of_nodes_that_are_to_be_repaired() -> None:
+    marked = recorded("alerts").replace('"alertname":', '"repair":"node","alertname":', 3)
+    with daemon({**prometheus(), "/api/v1/alerts": (200, marked)}) as place:
+        said = monitoring.unfit({"prometheus": place})
+    found = said["alerts"]["data"]
+    assert [(it["labels"]["alertname"], it["fires"]) for it in found] == [
+        ("SlurmdStopped", True),
+        ("SlurmDaemonNotRunning", False),
+        ("HostDown", False),
+    ]
+    assert found[0]["summary"] == "slurmd does not run on node2"
+    assert [it["instance"] for it in said["targets"]["data"] if it["health"] != "up"] == ["node1"]
+
+
+def test_a_prometheus_that_is_away_knows_of_nobody() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        place = {"address": "127.0.0.1", "port": server.getsockname()[1], "has_tls": False}
+    refused = {"code": None, "why": "Connection refused", "data": None}
+    said = monitoring.unfit({"prometheus": place})
+    assert said["alerts"] == said["targets"] == refused
+
+
 def test_targets_that_prometheus_has_not_read_yet_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     pauses: list[float] = []
     monkeypatch.setattr("time.sleep", pauses.append)
