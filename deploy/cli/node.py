@@ -247,7 +247,8 @@ def repair(
     done goes by it: a service is restarted, a file system mounted anew, a full one cleaned, a GPU reset, the
     node converged, and at last rebooted. Nodes are drained first. Before a remedy that jobs would not
     survive, their end is waited for. A node that is registered with Slurm and well, its alerts quiet, is
-    released, also from what its health check or Slurm itself drained it for (as "Kill task failed"). One that
+    released, also from what its health check or Slurm itself drained it for (as "Kill task failed"); after a
+    reboot, a reset of a GPU or an alert when it passes what `deploy validate` checks without a job. One that
     is not stays drained, with what is wrong as the reason, and a dossier is written: what was tried, serial
     numbers, logs. What an admin drained stays so.
 

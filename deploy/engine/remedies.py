@@ -30,6 +30,7 @@ _LADDERS = {
     STUCK: (LOOK, REBOOT),
 }
 """By the kind of a fault, as the node's health check has it; for one that is not here there is none."""
+_HEAVY = frozenset({REBOOT, "reset_gpu"})
 _BESIDE_JOBS = frozenset({"restart", "remount", "clean", "own"})
 
 
@@ -47,6 +48,11 @@ class Remedy:
     def spares_jobs(self) -> bool:
         """Whether jobs may run meanwhile."""
         return self.name in _BESIDE_JOBS
+
+    @property
+    def is_heavy(self) -> bool:
+        """Whether the machine is another one afterwards, so that its health check alone proves too little."""
+        return self.name in _HEAVY
 
 
 def remedies(faults: Iterable[Fault]) -> Iterator[Remedy]:

@@ -18,6 +18,7 @@ from deploy.engine.fit import Fault, Nodes
 from deploy.engine.options import Options
 from deploy.engine.remedies import CONVERGE, LOOK, REBOOT, STUCK, Remedy, next_remedy, remedies
 from deploy.engine.run import Run, opened
+from deploy.engine.validation import failing_checks
 from deploy.errors import DeployError, ExitCode, shown_path
 from deploy.run.drains import is_by_health_check, is_by_slurm
 from deploy.run.journal import state_directory
@@ -35,6 +36,9 @@ _LOOKS_BACK = 3600
 """Alerts on what happened look back an hour; so long one may fire although a remedy helped."""
 _ALERT_SECONDS, _QUIET_SECONDS, _LOOK_SECONDS = 180.0, 60.0, 10.0
 """How long an alert may take to see the effect of a remedy, and how long it must be quiet to be believed."""
+_PROOF_SECONDS, _PROOF_PAUSE = 120.0, 10.0
+"""How long a node may take until it passes its checks: what it booted with is not all there at once."""
+_PROVEN = ", and so do its checks of deploy validate"
 _QUIET = ", and these alerts are quiet: "
 
 
@@ -134,6 +138,8 @@ class _Turn:
     """What the monitoring said when it began."""
     alarming: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """By node the names of the alerts that must be quiet before it is released."""
+    doubted: set[str] = field(default_factory=set)
+    """The nodes that must prove more than their health: what was done to them, or was wrong, was grave."""
     answered: set[tuple[str, Fault]] = field(default_factory=set)
     """Nodes with what alerts said of them, to which a remedy was the answer; the alert hears of it later."""
 
@@ -176,6 +182,7 @@ class _Turn:
         names = tuple(dict.fromkeys([*held, *(fault.alert for fault in firing)]))
         if names:
             self.alarming[node.name] = names
+            self.doubted.add(node.name)
         if held and self.alerts.why:
             return (Fault(_UNKNOWN, "", self.alerts.against(node.name, held), held[0]),)
         return tuple(fault for fault in firing if (node.name, fault) not in self.answered)
@@ -220,6 +227,8 @@ class _Turn:
     def fix(self, nodes: Collection[Node], faults: Mapping[str, tuple[Fault, ...]]) -> tuple[Node, ...]:
         """Nodes, drained, fixed, proven and released. Raises StoppedError."""
         names = [node.name for node in nodes]
+        # One that a repair holds came from a remedy, or from somebody's hands.
+        self.doubted |= {node.name for node in nodes if _is_ours(node)}
         again = f"deploy node repair {shown_path(self.inventory)}"
         work = Work(
             WHY,
@@ -247,12 +256,30 @@ class _Turn:
 
     def _until(self, name: str) -> str:
         names = self.alarming.get(name, ())
-        return UNTIL + (_QUIET + ", ".join(names) if names else "")
+        return UNTIL + _PROVEN * (name in self.doubted) + (_QUIET + ", ".join(names) if names else "")
 
     def _check(self, batch: tuple[str, ...]) -> Bad:
-        """Nodes that do not serve Slurm again, are not well, or have an alert against them."""
+        """Nodes that do not serve Slurm again, are not well, fail a check, or have an alert against them."""
         bad = self.nodes.fit(batch, {})
+        bad |= self._unproven([name for name in batch if name not in bad and name in self.doubted])
         return bad | self._loud([name for name in batch if name not in bad and name in self.alarming])
+
+    def _unproven(self, names: Collection[str]) -> dict[str, str]:
+        """Nodes that fail a check of the validation, with what they fail when they had their time for it."""
+        start, left = time.monotonic(), names
+        if names:
+            self.say(f"{fold(names)}: checks of deploy validate")
+        while left:
+            try:
+                failing = failing_checks(self.run, left)
+            except DeployError as problem:
+                return dict.fromkeys(left, f"its checks could not be made: {problem.findings[0].message}")
+            left = [*failing]
+            if left and time.monotonic() - start >= _PROOF_SECONDS:
+                return {name: "; ".join(said) for name, said in failing.items()}
+            if left:
+                time.sleep(_PROOF_PAUSE)
+        return {}
 
     def _loud(self, names: Collection[str]) -> dict[str, str]:
         """Waits until the alerts of nodes are quiet; gives those whose are not, with what they say."""
@@ -318,6 +345,8 @@ class _Turn:
     def _try(self, todo: Mapping[str, Remedy]) -> None:
         """One remedy on each of some nodes."""
         for name, remedy in todo.items():
+            if remedy.is_heavy:
+                self.doubted.add(name)
             # Noted before it is done: what takes the node away shall not be done again and again.
             said = {"node": name, "remedy": f"{remedy.name} {remedy.subject}".strip()}
             self.ledger.ask("remedies", [name], said)

@@ -22,9 +22,9 @@ from deploy.validate.catalog import CHECKS, LOAD, SLOW, Check, judged, ordinary
 from deploy.validate.context import Context
 from deploy.validate.occupied import announced
 from deploy.validate.programs.user import AT_WORK
-from deploy.validate.questions import write_questions
+from deploy.validate.questions import write_host_questions, write_questions
 from deploy.validate.record import keep
-from deploy.validate.result import Validation
+from deploy.validate.result import Outcome, Validation
 from deploy.validate.thresholds import read_thresholds
 
 _LOCK = "validation"
@@ -61,7 +61,7 @@ def validate_site(
         answers = _ask(
             run, run.request("validate", source, monitoring_secrets(site)), hours, announce, progress
         )
-        status = _status(run, answers)
+        status = _status(run, answers, [host.name for host in site.cluster])
         context = Context(site, contract, questions, answers, status, thresholds, run.inventory)
         state = state_directory(site.directory)
         found = with_regressions(judged(context, checks), read_baseline(state), thresholds)
@@ -76,6 +76,29 @@ def validate_site(
         if {check.name for check in ordinary(CHECKS)} <= {check.name for check in checks}:
             keep(state, ended)
         return ended
+
+
+def failing_checks(run: Run, names: Collection[str]) -> dict[str, tuple[str, ...]]:
+    """By host what it fails of the checks that need no job, in words; nothing of one that passes them.
+
+    Hosts are asked beside the controllers alone. Raises DeployError where they cannot be asked.
+    """
+    site, contract, source = run.site, read_contract(run.site), run.place / "hosts.json"
+    asked = [host.name for host in site.cluster if host.name in {*names, *run.controllers}]
+    questions, events = write_host_questions(source, site, contract, asked), list[Event]()
+    with signals_cancel(run.cancellation):
+        execute(run.request("validate", source), events.append, run.cancellation, run.ansible)
+    run.refuse_silence(events, asked)
+    answers = gathered(events)
+    status, thresholds = _status(run, answers, asked), read_thresholds(site.directory)
+    context = Context(site, contract, questions, answers, status, thresholds, run.inventory)
+    found: dict[str, tuple[str, ...]] = {}
+    for check in judged(context, [check for check in CHECKS if check.of_a_host]):
+        for result in check.of(Outcome.FAILED):
+            if result.where in names:
+                said = f"check {check.check}: {result.message}"
+                found[result.where] = (*found.get(result.where, ()), said)
+    return found
 
 
 def monitoring_secrets(site: Site) -> tuple[Path, ...] | None:
@@ -105,13 +128,13 @@ def _ask(run: Run, request: RunRequest, burn_in_hours: float | None, announce: S
     return answers
 
 
-def _status(run: Run, answers: Answers) -> SiteStatus:
+def _status(run: Run, answers: Answers, asked: Collection[str]) -> SiteStatus:
     return site_status(
         run.site,
         answers.states,
         {},
         {},
-        asked=[host.name for host in run.site.cluster],
+        asked=asked,
         limit=None,
         inventory=run.inventory,
         at=time.time(),

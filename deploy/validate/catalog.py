@@ -19,40 +19,59 @@ class Check:
     """One check: its name, what it proves, and the kinds of jobs that it looks at.
 
     ``kinds`` are ``probes`` (one on every node, which all others need, too), ``array``, ``together``,
-    ``memory``, ``gpus``, ``ssh``, ``mpi``, ``containers``; SLOW and LOAD are further ones.
+    ``memory``, ``gpus``, ``ssh``, ``mpi``, ``containers``; SLOW and LOAD are further ones. ``of_a_host``: it
+    says of one host what it is, with no other asked but a controller; a drained node can pass it.
     """
 
     name: str
     proves: str
     judge: Callable[[Context], Iterator[Result]]
     kinds: tuple[str, ...] = ()
+    of_a_host: bool = False
 
 
 CHECKS: tuple[Check, ...] = (
-    Check("reachable", "every host answers over ssh, with sudo and Python", hosts.reachable),
-    Check("services", "the daemons of every host run", hosts.services),
-    Check("clock", "the clocks agree", hosts.clock),
-    Check("names", "every host knows the others' addresses by name", hosts.names),
-    Check("ways", "Slurm's daemons can be reached from where that is needed", hosts.ways),
-    Check("packets", "packets between hosts of Slurm arrive, soon and in one piece", surroundings.packets),
-    Check("munge", "what munge signs on one host every other can decode", hosts.credentials),
-    Check("mounts", "shared file systems are mounted", hosts.mounts),
-    Check("space", "users can write to /tmp, /var and their homes", hosts.space),
+    Check("reachable", "every host answers over ssh, with sudo and Python", hosts.reachable, of_a_host=True),
+    Check("services", "the daemons of every host run", hosts.services, of_a_host=True),
+    Check("clock", "the clocks agree", hosts.clock, of_a_host=True),
+    Check("names", "every host knows the others' addresses by name", hosts.names, of_a_host=True),
+    Check("ways", "Slurm's daemons can be reached from where that is needed", hosts.ways, of_a_host=True),
+    Check(
+        "packets",
+        "packets between hosts of Slurm arrive, soon and in one piece",
+        surroundings.packets,
+        of_a_host=True,
+    ),
+    Check("munge", "what munge signs on one host every other can decode", hosts.credentials, of_a_host=True),
+    Check("mounts", "shared file systems are mounted", hosts.mounts, of_a_host=True),
+    Check("space", "users can write to /tmp, /var and their homes", hosts.space, of_a_host=True),
     Check(
         "shared-directories",
         "directories for all take everybody's files, and keep each its owner's",
         surroundings.shared_directories,
+        of_a_host=True,
     ),
-    Check("hardware", "no node has less than its contract", hosts.hardware),
-    Check("identity", "every host has its own name and address", surroundings.identity),
-    Check("accounts", "users and groups are the same on every host", surroundings.accounts),
-    Check("login-shell", "a user's login shell works on every host", surroundings.login_shell),
-    Check("admin-logins", "admins log in on a compute node without a job there", hosts.admin_logins),
+    Check("hardware", "no node has less than its contract", hosts.hardware, of_a_host=True),
+    Check("identity", "every host has its own name and address", surroundings.identity, of_a_host=True),
+    Check("accounts", "users and groups are the same on every host", surroundings.accounts, of_a_host=True),
+    Check(
+        "login-shell", "a user's login shell works on every host", surroundings.login_shell, of_a_host=True
+    ),
+    Check(
+        "admin-logins",
+        "admins log in on a compute node without a job there",
+        hosts.admin_logins,
+        of_a_host=True,
+    ),
     Check("controllers", "every slurmctld answers", slurm.controllers),
     Check("accounting-daemon", "slurmdbd and its database answer", slurm.accounting_daemon),
-    Check("configuration", "every host of Slurm has the controller's files", slurm.configuration),
-    Check("plugins", "what plugstack.conf loads is on every host of Slurm", slurm.plugins),
-    Check("nodes", "Slurm has every node with its CPUs, memory and typed GPUs", slurm.registered),
+    Check(
+        "configuration", "every host of Slurm has the controller's files", slurm.configuration, of_a_host=True
+    ),
+    Check("plugins", "what plugstack.conf loads is on every host of Slurm", slurm.plugins, of_a_host=True),
+    Check(
+        "nodes", "Slurm has every node with its CPUs, memory and typed GPUs", slurm.registered, of_a_host=True
+    ),
     Check("node-state", "every node can take jobs", slurm.usable),
     Check("partitions", "partitions have their nodes, limits and permissions", slurm.partitions),
     Check("qos", "the database has every QOS", slurm.qos),

@@ -1,6 +1,6 @@
 """Repairs of nodes: which remedy comes when, what stays drained, and what is whose."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from deploy.engine.fit import Fault
 from deploy.engine.options import Options
 from deploy.engine.remedies import Remedy, next_remedy, remedies
 from deploy.engine.repair import Asked, Repaired
-from deploy.errors import ExitCode
+from deploy.errors import ExitCode, error
 from deploy.run import drains as on_controller
 from deploy.run.ssh import Unanswered
 from tests.unit.run.slurm import Slurm
@@ -29,7 +29,8 @@ MUNGE = ["service", "munge", "munge is failed"]
 LOST_GPU = ["hardware", "", "gpus: the contract says 2, the machine shows 1"]
 ECC = Fault("gpu", "3", "alert GpuMemoryErrors: GPU 3 of node1 had memory errors", "GpuMemoryErrors")
 UNTIL = "it is registered with Slurm and its health check passes"
-QUIET = f"{UNTIL}, and these alerts are quiet: GpuMemoryErrors"
+PROVEN = f"{UNTIL}, and so do its checks of deploy validate"
+QUIET = f"{PROVEN}, and these alerts are quiet: GpuMemoryErrors"
 OURS = "deploy: repair: munge is failed (alice)"
 
 
@@ -51,11 +52,19 @@ class Machines:
         self.firing: dict[str, Fault] = {}
         self.quieted_by: dict[str, str] = {}
         self.unasked = ""
+        self.failing: dict[str, tuple[str, ...]] = {}
+        self.proven: list[str] = []
 
     def alerts(self, *_: object) -> Alerts:
         if self.unasked:
             return Alerts(why=self.unasked)
         return Alerts({name: (fault,) for name, fault in self.firing.items()})
+
+    def checks(self, _: object, names: Collection[str]) -> dict[str, tuple[str, ...]]:
+        for name in names:
+            assert self.slurm.reasons[name], "not drained"
+            self.proven += [name] * (name not in self.proven)
+        return {name: said for name, said in self.failing.items() if name in names}
 
     def done(self, node: str, what: str) -> None:
         assert self.slurm.reasons[node], "not drained"
@@ -103,6 +112,8 @@ def machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machines:
     monkeypatch.setattr(module, "ask", made.remedy)
     monkeypatch.setattr(alerts, "look", made.alerts)
     monkeypatch.setattr(module, "_LOOK_SECONDS", 0)
+    monkeypatch.setattr(module, "failing_checks", made.checks)
+    monkeypatch.setattr(module, "_PROOF_PAUSE", 0)
     monkeypatch.setattr(dossier, "ask", made.remedy)
     monkeypatch.setattr(module, "alone", nobody_else)
     monkeypatch.setattr(fit, "_POLL_SECONDS", 0)
@@ -190,7 +201,7 @@ def test_a_node_that_cannot_be_mended_stays_drained_with_its_dossier(
     for line in ("restart munge: done", "converge: done", "reboot: done", "product_serial: 4711"):
         assert line in text
     (held,) = [entry for entry in on_controller.listed()["held"] if not entry.get("is_foreign")]
-    assert held["until"] == "it is registered with Slurm and its health check passes"
+    assert held["until"] == PROVEN
     # Once somebody changed the part, the same command takes it into service.
     del machines.faults["node2"]
     assert [node.is_drained for node in repaired(tmp_path).repaired] == [False]
@@ -343,3 +354,38 @@ def test_while_nobody_knows_whether_its_alert_is_quiet_a_node_stays(
     assert held("node1") == [(f"repair: {why}", QUIET)]
     # All else goes on.
     assert machines.slurm.reasons["node2"] == ""
+
+
+def test_what_was_done_gently_needs_no_more_proof(machines: Machines, tmp_path: Path) -> None:
+    machines.faults = {"node1": [MUNGE], "node2": [LOST_GPU], "node3": [["gpu", "1", "GPU 1: it is lost"]]}
+    machines.mended_by = {"node1": "restart munge", "node2": "reboot", "node3": "reset_gpu 1"}
+    assert len(repaired(tmp_path, "node[1-3]").repaired) == 3
+    assert machines.proven == ["node2", "node3"]
+
+
+def test_a_node_that_fails_a_check_after_its_reboot_stays_drained(machines: Machines, tmp_path: Path) -> None:
+    why = "check mounts: not mounted: /scratch"
+    machines.faults, machines.mended_by = {"node2": [LOST_GPU]}, {"node2": "reboot"}
+    machines.failing = {"node2": (why, "check clock: it is 3 s ahead")}
+    with pytest.raises(StoppedError) as problem:
+        repaired(tmp_path, "node2")
+    assert problem.value.course.bad == {"node2": f"{why}; check clock: it is 3 s ahead"}
+    assert held("node2") == [(f"repair: {why}; check clock: it is 3 s ahead", PROVEN)]
+    (path,) = (tmp_path / ".deploy/dossiers").iterdir()
+    assert why in path.read_text()
+    # Whoever mounts it has the same command prove that, although nothing is left to do.
+    machines.failing, machines.proven = {}, []
+    assert [node.is_drained for node in repaired(tmp_path).repaired] == [False]
+    assert machines.proven == ["node2"]
+
+
+def test_checks_that_cannot_be_made_prove_nothing(
+    machines: Machines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machines.firing, machines.quieted_by = {"node1": ECC}, {"node1": "reset_gpu 3"}
+
+    def silent(*_: object) -> dict[str, tuple[str, ...]]:
+        raise error("hosts-not-asked", "Ansible could not ask the hosts", where="x", hint="y")
+
+    monkeypatch.setattr(module, "failing_checks", silent)
+    assert stopped(tmp_path) == {"node1": "its checks could not be made: Ansible could not ask the hosts"}
