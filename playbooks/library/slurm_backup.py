@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
+import time
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,8 @@ short_description: What an upgrade of Slurm needs to be taken back
 description:
   - Writes a dump of a database, or an archive of paths, into a directory that only root can read. What lies
     there already is left as it is, since it was written before anything was changed.
+  - Then older backups of upgrades beside it go, but for the newest three and for all of the last 30 days. An
+    upgrade that is typed again makes one each time, of which only the first may be of before it.
 options:
   directory:
     description: Where it is kept.
@@ -35,7 +39,7 @@ author: [the maintainers of this project]
 
 RETURN = r"""
 deploy_answer:
-  description: C(file), and C(bytes) of it.
+  description: C(file), and C(bytes) of it; the names of the backups that went, C(removed).
   type: dict
   returned: always
 deploy_manages:
@@ -43,6 +47,9 @@ deploy_manages:
   type: dict
   returned: always
 """
+
+_KEPT, _SECONDS = 3, 30 * 86400
+_NAME = re.compile(r"slurm-[^-/]+-(?P<made>\d{8}-\d{6})$")
 
 
 def main() -> None:
@@ -79,8 +86,35 @@ def main() -> None:
         fresh.replace(target)
         keep_names(place)
     shutil.chown(place, "root", "root")
-    answer = {"file": str(target), "bytes": target.stat().st_size}
+    answer = {"file": str(target), "bytes": target.stat().st_size, "removed": prune(place, time.time())}
     module.exit_json(changed=is_new, deploy_answer=answer, deploy_manages={})
+
+
+def prune(place: Path, now: float) -> list[str]:
+    """Removes what is outdated beside a backup that is whole."""
+    if _made(place.name) is None:
+        return []
+    there = [path.name for path in place.parent.iterdir() if path.is_dir() and not path.is_symlink()]
+    # Whatever the clocks say of it.
+    gone = [name for name in outdated(there, now) if name != place.name]
+    for name in gone:
+        shutil.rmtree(place.parent / name, ignore_errors=True)
+    return gone
+
+
+def outdated(names: list[str], now: float) -> list[str]:
+    """Which of the directories of those names are backups that may go, the oldest first."""
+    made = sorted((at, name) for name in names if (at := _made(name)) is not None)
+    return [name for at, name in made[:-_KEPT] if now - at > _SECONDS]
+
+
+def _made(name: str) -> float | None:
+    """When a backup was made, in seconds since 1970; None of what is none."""
+    match = _NAME.match(name)
+    try:
+        return time.mktime(time.strptime(match["made"], "%Y%m%d-%H%M%S")) if match else None
+    except ValueError:
+        return None
 
 
 def _must(module: AnsibleModule, command: list[str]) -> None:
