@@ -33,6 +33,8 @@ __all__ = ["Outcome", "Walk", "upgrade"]
 _BACKUPS = "/var/backups/deploy"
 _PATIENCE, _PAUSE = 120.0, 1.0
 _LEAST_CONVERSION = 120
+_LEAST_SLURMD_TIMEOUT = 300
+"""Slurm's own default. slurmd is down while dpkg configures packages: for two minutes on a busy machine."""
 _NO_ROOM, _COMPLETED = "no room", "COMPLETED"
 
 Say = Callable[[str], None]
@@ -133,8 +135,38 @@ class Walk:
             self.notes.append("Slurm was stopped at the beginning, so the jobs of before are not known")
         else:
             self.gate("before the first step")
+            if self._compute():
+                self.refuse_short_timeout()
             if name in self.state.left:
                 self.proves()
+
+    def refuse_short_timeout(self, exit_code: ExitCode = ExitCode.BAD_INPUT) -> None:
+        """Raises DeployError where Slurm would set a node DOWN, and requeue its jobs, while it is upgraded.
+
+        Where nodes have no jobs then, none can be lost.
+        """
+        if self.drains:
+            return
+        seconds = self.state.ask("timeout")["seconds"]
+        if seconds == 0 or (seconds is not None and seconds >= _LEAST_SLURMD_TIMEOUT):
+            return
+        said = "does not say its SlurmdTimeout" if seconds is None else f"has SlurmdTimeout {seconds} s"
+        raise error(
+            "upgrade-slurmd-timeout",
+            f"slurmctld {said}. After so long without an answer a node is DOWN and its jobs are requeued; "
+            f"slurmd does not answer while its packages change, which may take {_LEAST_SLURMD_TIMEOUT} s",
+            where=self.run.site.controller.name,
+            hint=f"slurmctld_slurmd_timeout: {_LEAST_SLURMD_TIMEOUT}, {self.run.command('cluster')}, then "
+            f"the same again; or {self.run.command('upgrade')} --drain, where nodes have no jobs meanwhile",
+            exit_code=exit_code,
+        )
+
+    def _compute(self) -> list[str]:
+        """The compute nodes that are left, without those that are controllers, too."""
+        names = {host.name for host in self.run.site.nodes} - {
+            host.name for host in self.run.site.controllers
+        }
+        return [name for name in self.state.left if name in names and name not in self.done]
 
     def gate(self, when: str, names: Collection[str] = ()) -> None:
         """Raises DeployError where Slurm does not answer, or one of the nodes is not in order."""
@@ -188,11 +220,10 @@ class Walk:
 
     def nodes(self) -> None:
         """One node, and when that is good the others in batches."""
-        names = {host.name for host in self.run.site.nodes} - {
-            host.name for host in self.run.site.controllers
-        }
         most = Share(1)
-        while left := [name for name in self.state.left if name in names and name not in self.done]:
+        if self._compute():
+            self.refuse_short_timeout(ExitCode.FAILED)
+        while left := self._compute():
             partitions: dict[str, set[str]] = {}
             out = set()
             for node in self.state.ledger.nodes():

@@ -58,6 +58,7 @@ class _Back:
         """All of it."""
         old = self._release()
         self._refuse_others(old)
+        self.walk.refuse_short_timeout()
         earlier = self.walk.reasons(self.names)
 
         def act(nodes: tuple[str, ...]) -> Bad:

@@ -80,6 +80,12 @@ def gate() -> dict[str, Any]:
     }
 
 
+def timeout() -> dict[str, int | None]:
+    """After how many ``seconds`` without an answer Slurm sets a node DOWN; 0 is never, None is unknown."""
+    found = re.search(r"^SlurmdTimeout\s*=\s*(\d+)", _run("scontrol", "show", "config")[0], re.MULTILINE)
+    return {"seconds": int(found.group(1)) if found else None}
+
+
 def jobs(but: str) -> dict[str, Any]:
     """The jobs that wait or run, arrays one by one: state and how often each was started again.
 
@@ -208,6 +214,7 @@ def main(verb: str, arguments: dict[str, Any]) -> None:
     verbs: dict[str, Callable[..., Any]] = {
         "look": look,
         "gate": gate,
+        "timeout": timeout,
         "jobs": jobs,
         "ended": ended,
         "hold": hold,

@@ -13,7 +13,7 @@ from deploy.engine.batches import Share
 from deploy.engine.run import Run
 from deploy.engine.upgrade import Walk
 from deploy.engine.upgrade_state import State
-from deploy.errors import DeployError, error
+from deploy.errors import DeployError, ExitCode, error
 from deploy.run.cancellation import Cancellation
 from deploy.run.events import HostResult, Status
 from deploy.site.inventory import read_site
@@ -116,3 +116,57 @@ def test_what_fails_leaves_no_witness_in_the_queue(tmp_path: Path) -> None:
     with walk(tmp_path, asked).leaving_nothing():
         pass
     assert len(asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("seconds", "drains", "is_refused"),
+    [(60, False, True), (299, False, True), (300, False, False), (0, False, False), (60, True, False)],
+)
+def test_jobs_are_not_lost_to_a_slurmd_that_is_silent_for_too_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, seconds: int, drains: bool, is_refused: bool
+) -> None:
+    made = walk(tmp_path)
+    made.drains = drains
+    monkeypatch.setattr(made.state, "ask", lambda _: {"seconds": seconds})
+    if not is_refused:
+        made.refuse_short_timeout()
+        return
+    with pytest.raises(DeployError) as problem:
+        made.refuse_short_timeout(ExitCode.FAILED)
+    (finding,) = problem.value.findings
+    assert (finding.reference, finding.where) == ("upgrade-slurmd-timeout", "ctl1")
+    assert f"{seconds} s" in finding.message
+    assert "slurmctld_slurmd_timeout: 300" in finding.hint
+    assert problem.value.exit_code is ExitCode.FAILED
+
+
+def test_a_controller_that_does_not_say_its_timeout_promises_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = walk(tmp_path)
+    monkeypatch.setattr(made.state, "ask", lambda _: {"seconds": None})
+    with pytest.raises(DeployError, match="does not say"):
+        made.refuse_short_timeout()
+
+
+def test_the_timeout_is_looked_at_before_the_first_step_and_before_the_first_node(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, codes = walk(tmp_path), list[ExitCode]()
+
+    def refuse(_: Walk, exit_code: ExitCode = ExitCode.BAD_INPUT) -> None:
+        codes.append(exit_code)
+        raise error("upgrade-slurmd-timeout", "60 s", where="ctl1", hint="", exit_code=exit_code)
+
+    monkeypatch.setattr(Walk, "refuse_short_timeout", refuse)
+    monkeypatch.setattr(Walk, "gate", lambda *_: None)
+    said: dict[str, Any] = {"daemons": {"slurmctld": "active"}, "broken": []}
+    vars(made.state).update(left=["ctl1", "node2"], looks=lambda _: {"ctl1": said})
+    for step in (made.start, made.nodes):
+        with pytest.raises(DeployError, match="60 s"):
+            step()
+    assert codes == [ExitCode.BAD_INPUT, ExitCode.FAILED]
+    # Where no node is left, nothing is silent.
+    vars(made.state).update(left=["login1"])
+    made.start()
+    made.nodes()

@@ -30,10 +30,14 @@ class FakeWalk:
             wanted="26.05", before=before, ledger="the ledger", troubles=lambda _: {"node1": "silent"}
         )
         self.steps: list[tuple[Any, ...]] = []
-        self.fails = False
+        self.fails = self.is_short = False
 
     def reasons(self, names: Collection[str]) -> dict[str, list[tuple[str, str]]]:
         return {name: [("root", "upgrade to Slurm 26.05")] for name in names}
+
+    def refuse_short_timeout(self) -> None:
+        if self.is_short:
+            raise error("upgrade-slurmd-timeout", "60 s", where="ctl1", hint="")
 
     def forget(self, names: Collection[str]) -> None:
         self.steps.append(("forget", *names))
@@ -89,4 +93,12 @@ def test_for_others_there_is_no_way_back(
     walk = FakeWalk(tmp_path, before)
     with pytest.raises(DeployError, match=expected):
         back(walk, name)
+    assert walk.steps == []
+
+
+def test_nothing_is_begun_where_jobs_could_be_lost(tmp_path: Path) -> None:
+    walk = FakeWalk(tmp_path, {"ctl1": NEW, "login1": OLD, "node1": NEW, "node2": OLD})
+    walk.is_short = True
+    with pytest.raises(DeployError, match="60 s"):
+        back(walk, "node1")
     assert walk.steps == []

@@ -39,6 +39,21 @@ def test_daemons_and_nodes_at_a_gate(says: dict[str, tuple[str, bool]]) -> None:
     assert said["nodes"]["node2"]["answers"] is False
 
 
+@pytest.mark.parametrize(
+    ("said", "seconds"),
+    [
+        (("SlurmctldTimeout        = 120 sec\nSlurmdTimeout           = 300 sec\n", True), 300),
+        (("SlurmdTimeout           = 0 sec\n", True), 0),
+        (("slurm_load_ctl_conf error: Unable to contact slurm controller", False), None),
+    ],
+)
+def test_how_long_a_slurmd_may_be_silent(
+    says: dict[str, tuple[str, bool]], said: tuple[str, bool], seconds: int | None
+) -> None:
+    says["scontrol show"] = said
+    assert slurm_look.timeout() == {"seconds": seconds}
+
+
 def test_jobs_of_users_are_told_one_by_one(says: dict[str, tuple[str, bool]]) -> None:
     says["squeue"] = (QUEUE, True)
     assert slurm_look.jobs("deploy-validate") == {"jobs": {"12_3": ["RUNNING", 0], "14": ["PENDING", 2]}}
