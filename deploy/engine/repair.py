@@ -86,18 +86,18 @@ def repair(
         # A run that is at work there would be cut off. One that begins later is its admin's affair.
         with alone(run, lambda _: None, is_needed=True):
             pass
-    with site_lock(state_directory(run.site.directory), "repair.lock"):
-        faults = turn.faults(names)
-        before = {it.name: it for it in ledger.nodes(names)}
-        ill = [name for name in names if faults[name] or _is_ours(before[name])]
-        if asked.budget:
-            ill, left = turn.within_budget([before[name] for name in ill], faults, asked.budget)
-        else:
-            left = ()
-        well = tuple(name for name in names if not faults[name] and name not in ill)
-        repaired = turn.fix([before[name] for name in ill], faults) if ill else ()
-        turn.settle(well)
-        return Repaired(repaired, well, left)
+        with site_lock(state_directory(run.site.directory), "repair.lock"):
+            faults = turn.faults(names)
+            before = {it.name: it for it in ledger.nodes(names)}
+            ill = [name for name in names if faults[name] or _is_ours(before[name])]
+            if asked.budget:
+                ill, left = turn.within_budget([before[name] for name in ill], faults, asked.budget)
+            else:
+                left = ()
+            well = tuple(name for name in names if not faults[name] and name not in ill)
+            repaired = turn.fix([before[name] for name in ill], faults) if ill else ()
+            turn.settle(well)
+            return Repaired(repaired, well, left)
 
 
 def _is_ours(node: Node) -> bool:

@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 
 from tests.cluster.jobs import UNTIL_TOLD, job_state, submit, wait_for_job
-from tests.cluster.lab_cluster import DEPLOY, Cluster, run, wait_until
+from tests.cluster.lab_cluster import DEPLOY, Cluster, booted, run, wait_until
 
 # The life of the other cluster is the longer one.
 pytestmark = [pytest.mark.one_release("bookworm"), pytest.mark.more]
@@ -21,6 +21,22 @@ PROGRAMS = [
     },
     {"name": "tape", "command": ["/usr/bin/test", "-e", "/srv/tape"]},
 ]
+NUMBER = "/var/lib/prometheus/node-exporter/test.prom"
+RULES = """
+gpu_exporter_source: none
+prometheus_rules:
+  - name: of the test
+    rules:
+      - alert: Broken
+        expr: test_broken == 1
+        labels: {severity: critical, repair: node}
+        annotations: {summary: !unsafe "{{ $labels.instance }} is broken"}
+"""
+ALERTS = """
+import json, urllib.request
+with urllib.request.urlopen("http://127.0.0.1:9090/api/v1/alerts") as answer:
+    print([alert["labels"]["alertname"] for alert in json.load(answer)["data"]["alerts"]])
+"""
 WATCHED = {"node_health_programs": PROGRAMS, "node_health_mounts": [{"path": "/srv/data", "type": "tmpfs"}]}
 
 
@@ -117,3 +133,37 @@ def test_what_cannot_be_mended_stays_drained_with_a_dossier(watched: Cluster) ->
     printed, _ = _repair(watched, "node2")
     assert printed.splitlines()[-1] == "repaired: node2"
     _idle(watched)
+
+
+@pytest.fixture(scope="module")
+def alarmed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A cluster with one node, that Prometheus watches with a rule of the site's."""
+    with booted("alarmed", tmp_path_factory, "--nodes", "1", "--gpus", "0", "--monitoring") as made:
+        own = made.directory / "group_vars/all.yml"
+        own.write_text(own.read_text() + RULES)
+        made.deploy()
+        yield made
+
+
+def _fires(cluster: Cluster) -> bool:
+    return "Broken" in cluster.on("ctl1", "python3", "-c", ALERTS)
+
+
+def test_a_node_with_an_alert_is_out_of_service_until_that_is_quiet(alarmed: Cluster) -> None:
+    _idle(alarmed)
+    alarmed.on("node1", "sh", "-c", f"echo test_broken 1 > {NUMBER}")
+    wait_until("the alert fires", lambda: _fires(alarmed), seconds=120)
+    _, said = _repair(alarmed, "--auto", reboots=("node1",), expect=1)
+    assert "node1: reboot: done" in said
+    assert "node1 stays drained: alert Broken: node1 is broken" in said
+    listed = run(*DEPLOY, "node", "list", str(alarmed.inventory)).stdout
+    assert "repair: alert Broken: node1 is broken" in listed
+    assert "these alerts are quiet: Broken" in listed
+    _, said = _repair(alarmed, "--auto", expect=1)
+    assert "its alert is to become quiet first: node1" in said
+    alarmed.on("node1", "rm", NUMBER)
+    wait_until("the alert is quiet", lambda: not _fires(alarmed), seconds=120)
+    printed, said = _repair(alarmed, "--auto")
+    assert "node1: checks of deploy validate" in said
+    assert printed.splitlines()[-1] == "repaired: node1"
+    _idle(alarmed)

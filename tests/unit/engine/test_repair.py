@@ -16,6 +16,7 @@ from deploy.engine.fit import Fault
 from deploy.engine.options import Options
 from deploy.engine.remedies import Remedy, next_remedy, remedies
 from deploy.engine.repair import Asked, Repaired
+from deploy.engine.run import Run
 from deploy.errors import ExitCode, error
 from deploy.run import drains as on_controller
 from deploy.run.ssh import Unanswered
@@ -55,12 +56,14 @@ class Machines:
         self.failing: dict[str, tuple[str, ...]] = {}
         self.proven: list[str] = []
 
-    def alerts(self, *_: object) -> Alerts:
+    def alerts(self, run: Run) -> Alerts:
+        assert run.place.is_dir(), "the run is over"
         if self.unasked:
             return Alerts(why=self.unasked)
         return Alerts({name: (fault,) for name, fault in self.firing.items()})
 
-    def checks(self, _: object, names: Collection[str]) -> dict[str, tuple[str, ...]]:
+    def checks(self, run: Run, names: Collection[str]) -> dict[str, tuple[str, ...]]:
+        assert run.place.is_dir(), "the run is over"
         for name in names:
             assert self.slurm.reasons[name], "not drained"
             self.proven += [name] * (name not in self.proven)
