@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from deploy.errors import DeployError, Finding
 from deploy.site.inventory import Site
+from deploy.site.origin import host_origin
 
 
 def check_backups(site: Site) -> Iterator[Finding]:
@@ -27,7 +28,7 @@ def apart(site: Site) -> Finding | None:
     if database == site.controller:
         return None
     return Finding(
-        database.name,
+        host_origin(site.inventory, database.name),
         "backup-apart",
         f"a backup keeps what is on one host, and the queue is on {site.controller.name}, the accounting "
         f"database on {database.name}",

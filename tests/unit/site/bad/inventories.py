@@ -18,6 +18,39 @@ SITES = (
         edits=(("[slurm-master]\nctl1\n", "[slurm-master]\nctl1\nlogin1\n"),),
     ),
     BadSite(
+        "four controllers",
+        expected=(
+            (
+                "inventory.ini:5: slurm-master holds 4 hosts; one leads, and two that stand by are enough "
+                "[many-slurm-masters]"
+            ),
+        ),
+        edits=(
+            ("[slurm-master]\nctl1\n", "[slurm-master]\nctl1\nlogin1\nnode1\nnode2\n"),
+            ("[slurm-login]", "[slurm-database]\ndb1\n[slurm-login]"),
+            ("[slurm-cluster:children]", "[slurm-cluster:children]\nslurm-database"),
+        ),
+        files={"group_vars/all.yml": "slurmctld_state_save_location: /shared/slurm\n"},
+    ),
+    BadSite(
+        "two databases, and a timer for backups of one host",
+        expected=(
+            (
+                "inventory.ini:3: a backup keeps what is on one host, and the queue is on ctl1, the accounting "
+                "database on login1 [backup-apart]"
+            ),
+            (
+                "inventory.ini:4: slurm-database holds 2 hosts; a second database is not supported yet "
+                "[several-database-hosts]"
+            ),
+        ),
+        edits=(("[slurm-login]", "[slurm-database]\nlogin1\nnode1\n[slurm-login]"),),
+        files={
+            "group_vars/all.yml": "backup_schedule: daily\nbackup_recipients:\n"
+            "  - age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p\n"
+        },
+    ),
+    BadSite(
         "two hosts that watch",
         expected=(
             "inventory.ini:3: slurm-metric holds 2 hosts: each would send every alert [several-metric-hosts]",
