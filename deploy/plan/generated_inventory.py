@@ -128,7 +128,7 @@ def shared_variables(site: Site, contract: Mapping[str, Hardware]) -> Mapping[st
     """Variables that are the same on every host of a phase, by phase group."""
     controllers = [_named(host) for host in site.controllers]
     servers = [host.name for host in site.controllers]
-    accounting = site.accounting_hosts[0].name
+    accounting = site.database_host.name
     known = known_nodes(site, contract)
     accounts = {
         "slurm_accounts_cluster": _value(site, "slurmctld_cluster_name"),

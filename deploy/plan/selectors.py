@@ -96,7 +96,7 @@ SELECTORS: Mapping[str, Selector] = {
     ],
     # Also where it is empty, which ends what was there.
     "with_backups": lambda site: [
-        host for host in site.controllers[:1] if "backup_schedule" in host.variables
+        host for host in site.controllers if host == site.controller and "backup_schedule" in host.variables
     ],
     "with_mpi": lambda site: [host for host in slurm_hosts(site) if host.variables.get("openmpi_packages")],
     "with_apptainer": _of_users("apptainer_version"),

@@ -24,7 +24,7 @@ def refuse_apart(site: Site) -> None:
 
 def apart(site: Site) -> Finding | None:
     """The finding ``backup-apart`` where no host has all that a backup keeps."""
-    database = site.database_hosts[0]
+    database = site.database_host
     if database == site.controller:
         return None
     return Finding(

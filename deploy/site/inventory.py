@@ -119,6 +119,11 @@ class Site:
         return self.group(DATABASE) or self.controllers[:1]
 
     @property
+    def database_host(self) -> Host:
+        """The host whose MariaDB is used."""
+        return self.database_hosts[0]
+
+    @property
     def accounting_hosts(self) -> tuple[Host, ...]:
         """The hosts of slurmdbd, which is where its database is."""
         return self.database_hosts

@@ -99,7 +99,7 @@ def _standing_by(site: Site) -> Iterator[Finding]:
             yield Finding(
                 host_origin(site.inventory, second.name),
                 "database-on-controller",
-                f"{second.name} could not take over when {site.database_hosts[0].name} is gone, and the "
+                f"{second.name} could not take over when {site.database_host.name} is gone, and the "
                 "accounting database with it: a slurmctld that begins to lead asks it first",
                 f"name a host that is no controller, a login node for example, in [{DATABASE}]",
             )

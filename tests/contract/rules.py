@@ -22,7 +22,7 @@ _ALLOWED_ANSIBLE = _CONNECTION | {
     "ansible_facts",
     "ansible_check_mode",
     "ansible_managed",
-    "ansible_play_hosts_all",  # who is at work, and nothing of them
+    *("ansible_play_hosts", "ansible_play_hosts_all"),  # who is at work, and nothing of them
     "ansible_diff_mode",
 }
 _CONDITIONS = ("when", "that", "until", "failed_when", "changed_when")

@@ -75,6 +75,10 @@ options:
       - Of one of several controllers that is not the first, whether that took the same files in this run.
         One that stands by follows it only.
     type: bool
+  database_was_on:
+    description: The host of the accounting database that was loaded where it is now.
+    type: str
+    default: ""
   judged_by:
     description: >-
       Where another release is unpacked, whose slurmctld judges the files. Nothing is changed then.
@@ -513,6 +517,7 @@ def _argument_spec() -> dict[str, Any]:
         "may_lose_jobs": {"type": "bool", "default": False},
         "told_otherwise": {"type": "bool", "default": False},
         "follows": {"type": "bool"},
+        "database_was_on": {"type": "str", "default": ""},
         "judged_by": {"type": "path", "default": ""},
         "not_added": {"type": "dict", "default": {}},
         "known_since": {"type": "dict", "default": {}},
@@ -622,11 +627,11 @@ def refuse(
     if moves:
         daemon.refuse_others(standing.others, "the state is to be in another directory")
     old, new = (parse_conf(text).get("accountingstoragehost", "") for text in texts)
-    if old and new and old != new and not module.params["may_lose_jobs"]:
+    if old and new and old not in {new, module.params["database_was_on"]}:
         module.fail_json(
             msg=f"nothing was changed: the accounting database is on {old}, and on {new} it would begin "
             f"anew. Stop slurmdbd on {old}, load a dump of its database on {new}, and say that it is done: "
-            "deploy cluster INVENTORY --yes (slurmctld_may_lose_jobs: true)"
+            f"slurmctld_database_was_on: {old}"
         )
 
 

@@ -3,6 +3,7 @@
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.slurm_state import as_slurm
@@ -18,6 +19,10 @@ options:
     description: StateSaveLocation.
     type: path
     required: true
+  same_as:
+    description: What the directory of another controller is. Another directory fails the module.
+    type: str
+    default: ""
 author: [the maintainers of this project]
 """
 
@@ -33,9 +38,11 @@ _NAME = "deploy_shared"
 
 def main() -> None:
     """Look, and make what is missing."""
-    module = AnsibleModule(
-        argument_spec={"directory": {"type": "path", "required": True}}, supports_check_mode=True
-    )
+    spec: dict[str, Any] = {
+        "directory": {"type": "path", "required": True},
+        "same_as": {"type": "str", "default": ""},
+    }
+    module = AnsibleModule(argument_spec=spec, supports_check_mode=True)
     directory = Path(module.params["directory"])
     try:
         changed = _make(directory, check_mode=module.check_mode)
@@ -46,7 +53,14 @@ def main() -> None:
         module.fail_json(
             msg=f"the user slurm cannot use {directory}, the state of the controllers: {problem}"
         )
-    module.exit_json(changed=changed, identity=f"{found.st_ino} {found.st_mtime_ns}" if found else "")
+    identity = f"{found.st_ino} {found.st_mtime_ns}" if found else ""
+    other = module.params["same_as"]
+    if other and identity and identity != other:
+        module.fail_json(
+            msg=f"{directory} is another directory than on the first controller: it has to be on storage "
+            "that all controllers mount (slurmctld_state_save_location)"
+        )
+    module.exit_json(changed=changed, identity=identity)
 
 
 def _make(directory: Path, *, check_mode: bool) -> bool:
