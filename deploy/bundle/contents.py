@@ -6,6 +6,7 @@ from typing import Any
 
 from deploy.plan.build import build_plan
 from deploy.plan.generated_inventory import wired_variables
+from deploy.plan.slurm_source import is_built
 from deploy.site.hardware import Hardware, undiscovered
 from deploy.site.inventory import Host, Site
 from deploy.site.schema import options
@@ -22,8 +23,16 @@ _ELSEWHERE = {
     "grafana": "Grafana: name a mirror in grafana_repository_uri, or leave it out with grafana_source: none",
     "ml_stack": "Python packages of ml_stack_environments: name an index that the hosts reach",
 }
+_NOT_BUILT = (
+    "Slurm's packages, which are not built yet: where there is a network, deploy cluster with the same "
+    "slurm_packages_tarball builds them (a lab will do); copy its .deploy/packages/slurm-*.tar beside this "
+    "site's inventory, then make the bundle again"
+)
 # A bundle is often made before anybody has seen the machines.
 _ANY: Mapping[str, Any] = {"cpus": 1, "memory_mb": 1, "gpus": [{"type": "gpu", "count": 1}]}
+
+
+Variables = Mapping[str, Any]
 
 
 @dataclass(frozen=True, order=True)
@@ -47,8 +56,13 @@ class Contents:
     left_out: tuple[str, ...]
 
 
-def contents_of(site: Site, contract: Mapping[str, Hardware]) -> Contents:
-    """What the hosts of a site fetch, from where it comes and not from the site's mirror."""
+def contents_of(
+    site: Site, contract: Mapping[str, Hardware], built: frozenset[str] | None = None
+) -> Contents:
+    """What the hosts of a site fetch, from where it comes and not from the site's mirror.
+
+    ``built`` is what the packages need that the site has built of Slurm; None where it has none.
+    """
     original = replace(site, hosts={name: _without_mirror(host) for name, host in site.hosts.items()})
     unknown = {node.name: {**_ANY, **contract.get(node.name, {})} for node in undiscovered(site, contract)}
     supposed = {**contract, **unknown}
@@ -60,12 +74,20 @@ def contents_of(site: Site, contract: Mapping[str, Hardware]) -> Contents:
     for host in original.cluster:
         roles = [role for roles, hosts in steps if host.name in hosts for role in roles]
         variables = {**wired.by_host[host.name], **host.variables}
-        packages.add(frozenset(_packages(host, roles, variables)))
+        needs = built or frozenset() if is_built(host) and "slurm_packages" in roles else frozenset()
+        packages.add(frozenset(_packages(host, roles, variables)) | needs)
+        if is_built(host) and built is None:
+            left_out.add(_NOT_BUILT)
         downloads.update(_downloads(wired.by_host[host.name]))
         # The catalogue's addresses are looked for on the mirror; those of the site are taken as they are.
-        left_out.update(f"{own.url}, an address of the site's own" for own in _downloads(host.variables))
+        left_out.update(f"{own.url}, an address of the site's own" for own in _downloads(_fetched(host)))
         left_out.update(_ELSEWHERE[role] for role in roles if role in _ELSEWHERE)
     return Contents(frozenset(packages), tuple(sorted(downloads)), tuple(sorted(left_out)))
+
+
+def _fetched(host: Host) -> Variables:
+    """The site's own variables by which hosts fetch; what is built of the tarball travels with the site."""
+    return {key: value for key, value in host.variables.items() if key != "slurm_packages_tarball"}
 
 
 def _without_mirror(host: Host) -> Host:

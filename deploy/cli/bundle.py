@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from deploy.bundle.built_slurm import needs_of_built
 from deploy.bundle.contents import contents_of
 from deploy.bundle.make import VARIABLES, Release, make_bundle
 from deploy.cli.parameters import ExtraVariables, Inventory, VaultPasswordFile
@@ -53,7 +54,7 @@ def bundle(
         )
     options = Options(extra=tuple(extra or ()), vault_password_file=vault_password_file)
     with opened(inventory, options, needs_ansible=False) as run:
-        contents = contents_of(run.site, read_contract(run.site))
+        contents = contents_of(run.site, read_contract(run.site), needs_of_built(run.site))
     made = make_bundle(
         directory,
         contents,

@@ -19,6 +19,7 @@ from deploy.judge.upgrade_outcome import Outcome, fates
 from deploy.judge.upgrade_route import is_of, refuse_route
 from deploy.judge.version_skew import release, shown
 from deploy.plan.build import build_plan
+from deploy.plan.slurm_source import slurm_builder
 from deploy.plan.upgrade_groups import write_step
 from deploy.run.cancellation import signals_cancel
 from deploy.run.events import Event, HostResult
@@ -181,6 +182,9 @@ class Walk:
 
     def fetch(self) -> None:
         """The wanted release is on every host that is not there yet; on controllers it is unpacked beside."""
+        if builders := [host.name for host in slurm_builder(self.run.site)]:
+            self.run.say(f"Slurm {self.state.wanted} is built, unless that was done before")
+            self.step("build", builders)
         self.run.say(f"Slurm {self.state.wanted} is fetched")
         self.step("prepare", self.state.left)
         if self.run.site.containers:

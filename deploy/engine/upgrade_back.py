@@ -13,6 +13,7 @@ from deploy.engine.upgrade_state import State
 from deploy.errors import DeployError, error
 from deploy.judge.upgrade_route import is_of
 from deploy.judge.version_skew import release, shown, understands
+from deploy.plan.slurm_source import is_built
 from deploy.run.journal import state_directory
 from deploy.run.lock import site_lock
 from deploy.site.node_lists import fold
@@ -56,6 +57,7 @@ class _Back:
 
     def whole(self) -> WentBack:
         """All of it."""
+        self._refuse_built()
         old = self._release()
         self._refuse_others(old)
         self.walk.refuse_short_timeout()
@@ -83,6 +85,16 @@ class _Back:
         in_batches(self._state.ledger, self.names, Share(len(self.names)), work, self.walk.run.say)
         self.walk.release(earlier)
         return WentBack(tuple(self.names), old)
+
+    def _refuse_built(self) -> None:
+        """Raises DeployError where packages are built: apt has those of the wanted release alone."""
+        if is_built(self.walk.run.site.controller):
+            raise error(
+                "upgrade-no-way-back",
+                "its packages were built, and apt has those of the wanted release alone",
+                where=fold(self.names),
+                hint=self.walk.run.command("upgrade") + "   (it goes on)",
+            )
 
     def _release(self) -> str:
         """That of the hosts which have another than the wanted one. Raises DeployError."""

@@ -23,6 +23,7 @@ ORDER: tuple[str, ...] = (
     "scratch",
     "quotas",
     "database",
+    "slurm_build",
     "packages",
     "accounting",
     "node_health",

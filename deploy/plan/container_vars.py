@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from deploy.plan.slurm_source import exchange_directory
 from deploy.site.inventory import Host, Site
 
 Variables = dict[str, Any]
@@ -12,7 +13,7 @@ _PLUGIN = "spank_pyxis.so"
 
 def exchange(site: Site) -> Variables:
     """Where the plugin's package lies between the build host and the others."""
-    return {"pyxis_exchange_directory": str(site.directory.resolve() / ".deploy" / "packages")}
+    return {"pyxis_exchange_directory": str(exchange_directory(site))}
 
 
 def plugin_lines(site: Site, host: Host, *, is_limited: bool) -> Variables:

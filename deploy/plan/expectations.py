@@ -16,6 +16,7 @@ from deploy.plan.declarations import listening
 from deploy.plan.gpu_vars import has_managed_gpus
 from deploy.plan.requirements import Room
 from deploy.plan.slurm_ports import slurm_ports
+from deploy.plan.slurm_source import is_built, packages_of
 from deploy.site.hardware import Hardware, hardware_of
 from deploy.site.inventory import LOGIN, MASTER, NODE, Host, Site
 from deploy.site.slurm_parameters import slurm_parameter
@@ -58,6 +59,8 @@ def host_expectations(
         "archive": host.value("bootstrap_archive"),
         "apt_options": _apt_options(host),
         "installs_gpu_driver": has_managed_gpus(host),
+        "slurm_is_built": is_built(host),
+        "slurm_wanted": str(host.value("slurm_packages_version")),
         "cluster": duties.cluster if duties.has_slurm else "",
         "state_location": duties.state_location if duties.is_controller else "",
     }
@@ -178,13 +181,17 @@ class _Duties:
         """The packages without which a run would have to install some; named alike in all distributions."""
         yield from ("python3-apt", "chrony")
         if self.has_slurm:
-            yield from ("munge", "slurm-client")
+            yield "munge"
+            yield from packages_of(self.host, self._components())
+        if self.has_database:
+            yield from self.host.value("mariadb_packages")
+
+    def _components(self) -> Iterator[str]:
+        yield "slurm-client"
         if self.is_controller:
             yield "slurmctld"
         if self.has_accounting:
             yield "slurmdbd"
-        if self.has_database:
-            yield from self.host.value("mariadb_packages")
         if self.is_node:
             yield "slurmd"
 

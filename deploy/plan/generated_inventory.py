@@ -25,6 +25,7 @@ from deploy.plan.listening import listeners, members_of_phases
 from deploy.plan.logs_vars import keeper_of_logs, senders_of_logs
 from deploy.plan.monitoring_vars import DATABASE_ACCOUNT, monitoring_variables, scrape_targets
 from deploy.plan.motd_vars import partitions_in_words
+from deploy.plan.slurm_source import is_built, source_variables
 from deploy.plan.software_vars import software_variables
 from deploy.plan.storage_vars import TASK_PROLOG, host_storage, node_scratch, required_mounts
 from deploy.plan.topology_vars import topology_nodes
@@ -217,6 +218,7 @@ def _by_host(site: Site, contract: Mapping[str, Hardware], *, is_limited: bool) 
             wired["slurmd_contract"] = hardware_of(host, contract)
             wired["slurmd_required_mounts"] = required_mounts(site, host)
         wired |= software_variables(site, host, hardware_of(host, contract))
+        wired |= source_variables(site, host)
         wired |= host_storage(site, host)
         wired |= gpu_variables(site, host)
         wired |= monitoring_variables(site, host, listening.get(host.name, ()), cluster)
@@ -241,7 +243,7 @@ def _packages(host: Host, phases: Iterable[Phase], wired: Variables) -> list[str
         if name in options():
             value = host.variables.get(name, wired.get(name, options()[name].spec["default"]))
             # Of a release that the site chooses the role itself says first which one that is.
-            if role == "slurm_packages" and host.value("slurm_packages_version"):
+            if role == "slurm_packages" and (host.value("slurm_packages_version") or is_built(host)):
                 continue
             # A template is known on the host only; the role installs what it says.
             packages += map(str, value) if isinstance(value, list) else []

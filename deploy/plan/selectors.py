@@ -13,6 +13,7 @@ from deploy.plan.gpu_vars import (
     has_managed_gpus,
     has_mig,
 )
+from deploy.plan.slurm_source import slurm_builder
 from deploy.site.inventory import CACHE, LOGS, NFS, RDMA, Host, Site
 from deploy.site.storage import hosts_with_quotas, nfs_clients
 
@@ -80,6 +81,7 @@ SELECTORS: Mapping[str, Selector] = {
     "logins": lambda site: site.logins,
     "pure_logins": _pure_logins,
     "slurm": slurm_hosts,
+    "slurm_builder": slurm_builder,
     "accounting": lambda site: site.accounting_hosts,
     "database": lambda site: site.database_hosts,
     "containers": lambda site: site.containers,

@@ -60,8 +60,8 @@ OVERRIDES = re.compile(
     r"/systemd/system[^/]*/[^/]+\.d$|/([^/]+\.conf|limits|preferences|profile|sshd_config|sysctl)\.d$"
 )
 """Directories in which a file of others changes what a file of deploy's says; in others it adds something."""
-_SLURM = "slurm-client"
-"""What every host of a cluster has of Slurm."""
+_SLURM = ("slurm-client", "slurm-smd-client")
+"""What every host of a cluster has of Slurm: the distribution's, or by SchedMD's packaging."""
 _NO_DROP_IN = re.compile(r"^\.|~$|\.(dpkg|ucf)-[a-z]+$|\.(bak|old|orig|swp)$")
 _OF_A_PACKAGE = "of a package"
 _ENVIRONMENT = {
@@ -811,7 +811,7 @@ def look(phases: Iterable[str]) -> dict[str, Any]:
         "pending": _read(_beside(_PENDING)),
         "left": left_over(phases),
         "hosts": _read(_beside("hosts.json")),
-        "slurm": packages([_SLURM])[_SLURM] or "",
+        "slurm": next(filter(None, packages([*_SLURM]).values()), ""),
     }
 
 

@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from typing import Any
 
 _PACKAGES = ("slurm-client", "slurmctld", "slurmdbd", "slurmd", "sackd")
+_BUILT = {
+    **{f"slurm-smd-{name}": name for name in _PACKAGES if name != "slurm-client"},
+    "slurm-smd-client": "slurm-client",
+}
+"""What SchedMD's packaging calls them."""
 _DAEMONS = ("slurmdbd", "slurmctld", "slurmd", "sackd")
 _NO_ROOM = 15
 _WITNESS_SECONDS = 40
@@ -28,11 +33,15 @@ _run = runner(20)
 
 
 def look() -> dict[str, Any]:
-    """The versions of Slurm's packages, what an upgrade left half done, and the daemons: how they are."""
+    """The versions of Slurm's packages, what an upgrade left half done, and the daemons: how they are.
+
+    Packages are called as the distribution does, whoever made them.
+    """
     shape = "--showformat=${Package} ${db:Status-Abbrev} ${Version}\n"
     packages, broken = {}, []
-    for line in _run("dpkg-query", "--show", shape, *_PACKAGES)[0].splitlines():
-        name, status, *version = line.split()
+    for line in _run("dpkg-query", "--show", shape, *_PACKAGES, *_BUILT)[0].splitlines():
+        found, status, *version = line.split()
+        name = _BUILT.get(found, found)
         if name not in _PACKAGES or not version:
             continue
         if status == "ii":

@@ -18,6 +18,7 @@ from deploy.site.partitions import check_partitions
 from deploy.site.programs import check_programs
 from deploy.site.secrets_check import check_secrets
 from deploy.site.slurm_parameters import check_slurm_parameters
+from deploy.site.slurm_source import check_slurm_source
 from deploy.site.storage import check_storage
 from deploy.site.templates_check import check_templates
 from deploy.site.topology import check_topology
@@ -38,6 +39,7 @@ _OF_VALUES: tuple[Callable[[Site], Iterable[Finding]], ...] = (
     check_partitions,
     check_topology,
     check_slurm_parameters,
+    check_slurm_source,
     check_containers,
     check_accounting,
     check_users,

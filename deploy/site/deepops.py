@@ -144,7 +144,7 @@ RENAMED = {
     "slurm_return_to_service": Renamed("slurmctld_return_to_service", "slurmctld_return_to_service: 2"),
     "slurm_user_uid": Renamed("users_slurm_uid", "users_slurm_uid: NUMBER, and users_slurm_gid: NUMBER"),
     "slurm_username": Renamed("always slurm", same=("slurm",)),
-    "slurm_version": Renamed("slurm_packages_source: Slurm comes from the distribution's packages"),
+    "slurm_version": Renamed("slurm_packages_version; slurm_packages_source says from where"),
     "users": Renamed(
         "users_accounts, without passwords", "users_accounts: [{name: NAME, uid: NUMBER, ssh_keys: [KEY]}]"
     ),

@@ -1,9 +1,11 @@
 #!/usr/bin/python
-"""Ansible module: a signed package source of a vendor, put in place only when apt believes it."""
+"""Ansible module: a package source of a vendor or of this host, put in place only when apt takes it."""
 
 from __future__ import annotations
 
+import os
 import re
+import stat
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -16,11 +18,12 @@ from ansible.module_utils.urls import open_url
 
 DOCUMENTATION = r"""
 module: apt_source
-short_description: A signed package source of a vendor, put in place only when apt believes it
+short_description: A package source of a vendor or of this host, put in place only when apt takes it
 description:
   - Fetches the signing key and compares it with its fingerprint, then has apt read the source with this key
     in a place of its own. Only when that succeeds the source is written for good, so that a source that is
     wrong never breaks C(apt-get update) for everything else.
+  - A directory of this host that root alone writes needs no key, because whoever could change it is root.
   - In check mode nothing is added, so apt cannot look up what the source has; then a fact says so.
 options:
   name:
@@ -30,7 +33,11 @@ options:
   uri:
     description: Where the repository is.
     type: str
-    required: true
+  directory:
+    description: >-
+      A directory on the host with packages and their index, in place of O(uri). It, what is above it and
+      what is in it has to be root's, and nobody else may write there.
+    type: path
   suite:
     description: The suite; a path that ends in a slash for a repository without suites.
     type: str
@@ -64,6 +71,7 @@ deploy_manages:
 """
 
 _SOURCES, _KEYS = Path("/etc/apt/sources.list.d"), Path("/usr/share/keyrings")
+_NO_KEY = Path(os.devnull)
 _SECONDS = 30
 _MEANINGS = (
     (
@@ -86,6 +94,9 @@ _MEANINGS = (
 def described(params: dict[str, Any], key: Path) -> str:
     """The source as apt reads it."""
     lines = ["# Made by deploy; changes made here are undone by the next run.", "Types: deb"]
+    if params["directory"]:
+        # copy and not file: what apt fetches is among its archives then, as from everywhere else.
+        return "\n".join([*lines, f"URIs: copy:{params['directory']}", "Suites: ./", "Trusted: yes", ""])
     lines += [f"URIs: {params['uri']}", f"Suites: {params['suite']}"]
     if params["components"]:
         lines.append(f"Components: {' '.join(params['components'])}")
@@ -101,6 +112,15 @@ def meaning(output: str) -> str:
     return errors[0] if errors else output.strip()[-300:]
 
 
+def not_roots(directory: Path) -> Path | None:
+    """What of a directory, above it or in it somebody else than root could change; None where nothing is."""
+    for path in (directory, *directory.parents, *sorted(directory.rglob("*"))):
+        found = path.lstat()
+        if found.st_uid != 0 or (found.st_mode & 0o022 and not stat.S_ISLNK(found.st_mode)):
+            return path
+    return None
+
+
 class Source:
     """One package source on this machine."""
 
@@ -108,10 +128,16 @@ class Source:
         self._module = module
         self._params = module.params
         name = self._params["name"]
-        self.is_fetched = not self._params["keyring"]
-        self.key_file = _KEYS / f"{name}.asc" if self.is_fetched else Path(self._params["keyring"])
-        self.file = _SOURCES / f"{name}.sources"
+        self.is_fetched = bool(self._params["key_url"])
+        self.key_file = _KEYS / f"{name}.asc" if self.is_fetched else Path(self._params["keyring"] or _NO_KEY)
+        self.file = (self._read_by_apt() if self._params["directory"] else _SOURCES) / f"{name}.sources"
         self.text = described(self._params, self.key_file)
+
+    def _read_by_apt(self) -> Path:
+        """Where apt looks for sources: not in its own place on a host that has all else from a bundle."""
+        said = self._module.run_command(["apt-config", "shell", "PLACE", "Dir::Etc::sourceparts/d"])[1]
+        found = re.search(r"PLACE='([^']+)'", str(said))
+        return Path(found[1]) if found else _SOURCES
 
     def is_current(self) -> bool:
         """Whether source and key are there as they should be."""
@@ -133,6 +159,10 @@ class Source:
             return fingerprint(key) == self._wanted
         except ValueError:
             return False
+
+    @property
+    def _where(self) -> str:
+        return str(self._params["uri"] or self._params["directory"])
 
     @property
     def _wanted(self) -> str:
@@ -160,6 +190,10 @@ class Source:
 
     def judge(self, key: bytes) -> None:
         """Has apt read the source where nothing else is touched."""
+        if self._params["directory"] and (path := not_roots(Path(self._params["directory"]))):
+            self._fail(
+                f"the package source {self._params['directory']} is not used: {path} is not root's alone"
+            )
         with tempfile.TemporaryDirectory(prefix="deploy-apt-") as name:
             place = Path(name)
             place.chmod(0o755)  # apt fetches as a user of its own
@@ -186,7 +220,7 @@ class Source:
             )
             said = str(out) + str(err)
             if code != 0 or re.search(r"^W: .*(GPG error|not signed)", said, re.MULTILINE):
-                self._fail(f"the package source {self._params['uri']} is not used: {meaning(said)}")
+                self._fail(f"the package source {self._where} is not used: {meaning(said)}")
 
     def _fail(self, message: str) -> None:
         self._module.fail_json(msg=message)
@@ -211,7 +245,8 @@ def main() -> None:
     """Look; where something is missing or different fetch, judge, write."""
     arguments: dict[str, Any] = {
         "name": {"type": "str", "required": True},
-        "uri": {"type": "str", "required": True},
+        "uri": {"type": "str"},
+        "directory": {"type": "path"},
         "suite": {"type": "str", "default": "/"},
         "components": {"type": "list", "elements": "str", "default": []},
         "key_url": {"type": "str", "no_log": False},
@@ -222,8 +257,8 @@ def main() -> None:
         argument_spec=arguments,
         supports_check_mode=True,
         required_together=[("key_url", "key_fingerprint")],
-        required_one_of=[("key_url", "keyring")],
-        mutually_exclusive=[("key_url", "keyring")],
+        required_one_of=[("uri", "directory"), ("key_url", "keyring", "directory")],
+        mutually_exclusive=[("uri", "directory"), ("key_url", "keyring", "directory")],
     )
     source = Source(module)
     changed = not source.is_current()

@@ -180,6 +180,7 @@ class Host:
     def _other_slurm(self) -> Iterator[Mapping[str, str]]:
         cluster, state_location = self._expected["cluster"], self._answering_state
         if cluster:
+            yield from other_slurm.check_source(_ROOT, is_built=self._expected["slurm_is_built"])
             yield from other_slurm.check_installation(_ROOT)
             yield from other_slurm.check_membership(_ROOT, cluster, self._expected["controllers"])
         if state_location:
@@ -211,7 +212,8 @@ class Host:
 
     def slurm_version(self) -> str:
         """The version of Slurm here; empty where none is wanted."""
-        return slurm_version(self._run) if self._expected["cluster"] else ""
+        built = self._expected["slurm_wanted"] if self._expected["slurm_is_built"] else ""
+        return slurm_version(self._run, built) if self._expected["cluster"] else ""
 
     def time_service(self) -> str:
         """What chrony says of itself; empty where it does not run."""

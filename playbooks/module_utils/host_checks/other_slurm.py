@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.host_checks.finding import error
+from ansible.module_utils.host_checks.package_sources import missing
 
 _DAEMONS = ("slurmctld", "slurmd", "slurmdbd")
 _PLACES = ("usr/local/sbin", "usr/local/bin", "opt/slurm*/sbin", "opt/slurm*/*/sbin")
+_CLIENTS = {False: "slurm-client", True: "slurm-smd-client"}
+"""What every host of a cluster has of Slurm, by whether SchedMD's packaging made it."""
 _CONFIGURATIONS = (
     "etc/slurm/slurm.conf",
     "etc/slurm-llnl/slurm.conf",
@@ -24,7 +27,9 @@ def check_installation(root: Path) -> Iterator[dict[str, str]]:
     for daemon in _DAEMONS:
         binaries = [path for place in _PLACES for path in root.glob(f"{place}/{daemon}")]
         packaged = root / "usr/sbin" / daemon
-        if packaged.exists() and not _is_known_to_dpkg(root, daemon):
+        if packaged.exists() and not any(
+            _is_known_to_dpkg(root, name) for name in (daemon, f"slurm-smd-{daemon}")
+        ):
             binaries.append(packaged)
         unit = root / "etc/systemd/system" / f"{daemon}.service"
         units = [unit] if unit.is_file() and not unit.is_symlink() else []
@@ -36,6 +41,20 @@ def check_installation(root: Path) -> Iterator[dict[str, str]]:
                 f"installed from there",
                 f"remove what brought it, or take the host out of the inventory; see: dpkg -S {shown}",
             )
+
+
+def check_source(root: Path, *, is_built: bool) -> Iterator[dict[str, str]]:
+    """Slurm's packages of the source that the site does not name: the others cannot take their place."""
+    other = _CLIENTS[not is_built]
+    if missing([other], root / "var/lib/dpkg/info"):
+        return
+    there, wanted = ("distribution", "schedmd") if is_built else ("schedmd", "distribution")
+    yield error(
+        "slurm-source-differs",
+        f"it has Slurm from other packages ({other}) than slurm_packages_source: {wanted} says; deploy does "
+        "not put the one in the other's place",
+        f"set slurm_packages_source: {there}; or drain and stop Slurm there, and remove its packages by hand",
+    )
 
 
 def _is_known_to_dpkg(root: Path, package: str) -> bool:

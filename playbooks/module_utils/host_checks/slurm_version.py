@@ -6,12 +6,20 @@ import re
 from collections.abc import Callable
 
 _PACKAGE = "slurm-client"
+_PACKAGES = (_PACKAGE, "slurm-smd-client")
+"""Of the distribution, and by SchedMD's packaging."""
 
 
-def slurm_version(run: Callable[..., str]) -> str:
-    """The package version; empty when there is none to be had. ``run`` gives a command's output."""
-    status = run("dpkg-query", "--show", "--showformat", "${db:Status-Abbrev} ${Version}", _PACKAGE)
-    if status.startswith("ii "):
-        return status.split()[1]
+def slurm_version(run: Callable[..., str], built: str = "") -> str:
+    """The package version; empty when there is none to be had. ``run`` gives a command's output.
+
+    ``built`` is the release that is built for this machine, where it is not the distribution's.
+    """
+    for package in _PACKAGES:
+        status = run("dpkg-query", "--show", "--showformat", "${db:Status-Abbrev} ${Version}", package)
+        if status.startswith("ii "):
+            return status.split()[1]
+    if built:
+        return built
     found = re.search(r"^\s+Candidate: (\S+)$", run("apt-cache", "policy", _PACKAGE), re.MULTILINE)
     return found[1] if found and found[1] != "(none)" else ""

@@ -62,9 +62,12 @@ package_version:
 
 _NAME = "slurm-pyxis"
 _PLUGIN = "spank_pyxis.so"
-_SLURM = "slurm-client"
-_HEADERS = "libslurm-dev"
-_PLUGINS = "slurm-wlm-basic-plugins"
+_PACKAGES = {
+    "slurm-client": ("libslurm-dev", "slurm-wlm-basic-plugins"),
+    "slurm-smd-client": ("slurm-smd-dev", "slurm-smd"),
+}
+"""By the package that every host of a cluster has, the distribution's or that of SchedMD's packaging, the
+one with headers and the one with plugins."""
 _BUILDER = "nobody"
 _INCLUDES = "usr/include"
 _SPANK = f"{_INCLUDES}/slurm/spank.h"
@@ -81,8 +84,8 @@ def package_version(source: str, slurm: str, digest: str) -> str:
     return f"{source}+slurm{slurm}+{digest[:8]}"
 
 
-def control(version: str, slurm: str, architecture: str) -> str:
-    """The package's control file; ``slurm`` is the full version of Slurm's package."""
+def control(version: str, slurm: str, architecture: str, client: str = "slurm-client") -> str:
+    """The package's control file; ``slurm`` is the full version of Slurm's package ``client``."""
     epoch = slurm.partition(":")[0] + ":" if ":" in slurm else ""
     lowest, above = f"{epoch}{upstream(slurm)}", f"{epoch}{next_version(upstream(slurm))}"
     return (
@@ -92,7 +95,7 @@ def control(version: str, slurm: str, architecture: str) -> str:
         "Section: net\n"
         "Priority: optional\n"
         "Maintainer: deploy <root@localhost>\n"
-        f"Depends: libc6, {_SLURM} (>= {lowest}), {_SLURM} (<< {above})\n"
+        f"Depends: libc6, {client} (>= {lowest}), {client} (<< {above})\n"
         "Description: Slurm plugin that runs jobs in containers\n"
         f" Built by deploy for Slurm {upstream(slurm)}, and of use with no other version.\n"
     )
@@ -111,6 +114,24 @@ class Build:
         self.module = module
         self.archive = Path(module.params["archive"])
         self.package = Path(module.params["package"])
+        self.client = "slurm-client"
+
+    @property
+    def headers(self) -> str:
+        """The package of Slurm's headers."""
+        return _PACKAGES[self.client][0]
+
+    @property
+    def plugins(self) -> str:
+        """The package that has Slurm's plugins."""
+        return _PACKAGES[self.client][1]
+
+    def slurm(self) -> str:
+        """The version of Slurm that is installed, whoever packaged it; empty when none is."""
+        for self.client in _PACKAGES:
+            if version := self.installed(self.client):
+                return version
+        return ""
 
     def beside(self, installed: str) -> str:
         """The version of Slurm that is unpacked and not installed; empty where the installed one is meant."""
@@ -149,10 +170,10 @@ class Build:
 
     def fit_headers(self, slurm: str) -> None:
         """Installs the headers of the version of Slurm that is there."""
-        if self.installed(_HEADERS) != slurm:
+        if self.installed(self.headers) != slurm:
             self.must(
                 *("apt-get", "--yes", "--quiet", "--no-install-recommends", "--allow-downgrades"),
-                *("-o", "DPkg::Lock::Timeout=300", "install", f"{_HEADERS}={slurm}"),
+                *("-o", "DPkg::Lock::Timeout=300", "install", f"{self.headers}={slurm}"),
                 why=f"the headers of Slurm {slurm}, which is installed, are not to be had",
             )
 
@@ -179,7 +200,7 @@ class Build:
     def files(self, staged: Path | None) -> str:
         """The files of Slurm, one a line: of the package that has its plugins, or of what is unpacked."""
         if staged is None:
-            return self.must("dpkg-query", "--listfiles", _PLUGINS)
+            return self.must("dpkg-query", "--listfiles", self.plugins)
         return "".join(
             f"/{path.relative_to(staged)}\n" for path in staged.glob("usr/lib/**/select_cons_tres.so")
         )
@@ -188,10 +209,12 @@ class Build:
         """Builds the package and puts it in place at once; ``staged`` has the release that it is for."""
         directory = plugin_directory(self.files(staged))
         if not directory:
-            where = staged or f"the package {_PLUGINS}"
+            where = staged or f"the package {self.plugins}"
             self.module.fail_json(msg=f"where Slurm's plugins lie cannot be seen in {where}")
         if staged is not None and not (staged / _SPANK).is_file():
-            self.module.fail_json(msg=f"{staged} has no {_SPANK}: {_HEADERS} did not come with Slurm {slurm}")
+            self.module.fail_json(
+                msg=f"{staged} has no {_SPANK}: {self.headers} did not come with Slurm {slurm}"
+            )
         architecture = self.must("dpkg", "--print-architecture").strip()
         with tempfile.TemporaryDirectory(prefix="spank-", dir="/var/tmp") as name:
             Path(name).chmod(0o755)
@@ -203,7 +226,9 @@ class Build:
             shutil.copyfile(plugin, target)
             target.chmod(0o644)
             (tree / "DEBIAN").mkdir()
-            (tree / "DEBIAN/control").write_text(control(version, slurm, architecture), encoding="utf-8")
+            (tree / "DEBIAN/control").write_text(
+                control(version, slurm, architecture, self.client), encoding="utf-8"
+            )
             fresh = self.package.with_suffix(".new")
             self.must("dpkg-deb", "--root-owner-group", "--build", str(tree), str(fresh))
             fresh.replace(self.package)
@@ -222,13 +247,13 @@ def main() -> None:
     module = AnsibleModule(argument_spec=arguments, supports_check_mode=True)
     os.umask(0o022)
     build = Build(module)
-    slurm = build.installed(_SLURM)
+    slurm = build.slurm()
     manages = {"files": [module.params["package"]]}
     if module.check_mode and (module.params["pending"] or not slurm or not build.archive.is_file()):
         module.exit_json(changed=True, package_version="", deploy_manages=manages)
     if not slurm:
         module.fail_json(
-            msg=f"the package {_SLURM} is not installed on this host, so there is no Slurm to build for"
+            msg=f"neither {' nor '.join(_PACKAGES)} is on this host, so there is no Slurm to build for"
         )
     beside = build.beside(slurm)
     slurm = beside or slurm

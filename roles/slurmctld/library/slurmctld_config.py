@@ -306,7 +306,9 @@ class Slurmctld:
     def _of_another_release(self, root: Path) -> tuple[str, list[str]]:
         """Its slurmctld, and what shows it its own plugins where the installed ones are."""
         programs = sorted(root.glob("usr/sbin/slurmctld*"))
-        plugins = sorted(root.glob("usr/lib/*/slurm-wlm"))
+        # Of the distribution's packages, and of SchedMD's.
+        places = ("usr/lib/*/slurm-wlm", "usr/lib/*/slurm")
+        plugins = sorted(path for place in places for path in root.glob(place))
         if not programs or not plugins:
             self.module.fail_json(msg=f"{root} has no slurmctld: the other release is not unpacked")
         binds = [f"--property=BindReadOnlyPaths={path}:/{path.relative_to(root)}" for path in plugins]

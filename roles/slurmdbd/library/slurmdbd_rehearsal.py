@@ -52,7 +52,8 @@ deploy_answer:
   returned: always
 """
 
-_PLUGINS = "usr/lib/*/slurm-wlm"
+_PLUGINS = ("usr/lib/*/slurm-wlm", "usr/lib/*/slurm")
+"""Of the distribution's packages, and of SchedMD's."""
 _SHARE = 3.0
 """What dump, copy and conversion take at most, in sizes of the database."""
 _LEAST = 512 << 20
@@ -169,11 +170,9 @@ class Rehearsal:
         self._own()
         began = time.monotonic()
         binds = [f"--property=BindPaths={self.place}/run:/run/mysqld"]
-        binds += [
-            f"--property=BindReadOnlyPaths={plugins}:/{plugins.relative_to(self.root)}"
-            for plugins in self.root.glob(_PLUGINS)
-        ]
-        libraries = ":".join(str(path.parent) for path in self.root.glob(_PLUGINS))
+        places = [path for place in _PLUGINS for path in self.root.glob(place)]
+        binds += [f"--property=BindReadOnlyPaths={path}:/{path.relative_to(self.root)}" for path in places]
+        libraries = ":".join(str(path.parent) for path in places)
         # slurmdbd looks for its file beside the one that this names.
         environment = [
             f"--setenv=SLURM_CONF={self.place}/slurm.conf",

@@ -153,6 +153,30 @@ def test_a_package_that_dpkg_was_killed_over_is_no_other_slurm(tmp_path: Path, p
     assert list(slurm.check_installation(tmp_path)) == []
 
 
+def test_a_daemon_by_schedmds_packaging_is_no_other_slurm(tmp_path: Path) -> None:
+    write(tmp_path, "usr/sbin/slurmd")
+    write(tmp_path, "var/lib/dpkg/info/slurm-smd-slurmd.list")
+    assert list(slurm.check_installation(tmp_path)) == []
+
+
+@pytest.mark.parametrize(
+    ("there", "is_built", "expected"),
+    [
+        ("slurm-client.md5sums", False, ""),
+        ("slurm-smd-client.md5sums", True, ""),
+        ("slurm-client.list", True, ""),  # removed, and its configuration kept
+        ("slurm-client.md5sums", True, "set slurm_packages_source: distribution"),
+        ("slurm-smd-client.md5sums", False, "set slurm_packages_source: schedmd"),
+    ],
+)
+def test_packages_of_the_other_source_are_not_replaced(
+    tmp_path: Path, there: str, *, is_built: bool, expected: str
+) -> None:
+    write(tmp_path, f"var/lib/dpkg/info/{there}")
+    found = list(slurm.check_source(tmp_path, is_built=is_built))
+    assert [finding["hint"].partition(";")[0] for finding in found] == ([expected] if expected else [])
+
+
 @pytest.mark.parametrize(
     "path",
     [

@@ -51,6 +51,8 @@ EXPECTED: dict[str, object] = {
     "ports": [],
     "hardware": {},
     "installs_gpu_driver": False,
+    "slurm_is_built": False,
+    "slurm_wanted": "",
     "cluster": "ours",
     "state_location": "",
 }

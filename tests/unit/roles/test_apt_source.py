@@ -1,4 +1,6 @@
 import base64
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -43,3 +45,58 @@ def test_what_is_no_key_is_refused(data: bytes) -> None:
 )
 def test_meaning_of_apts_words(output: str, expected: str) -> None:
     assert expected in source.meaning(output)
+
+
+def test_a_directory_of_the_host_needs_no_key() -> None:
+    params: dict[str, object] = {
+        "directory": "/var/lib/packages",
+        "uri": None,
+        "suite": "/",
+        "components": [],
+    }
+    text = source.described(params, Path("/nowhere"))
+    assert text.splitlines()[1:] == [
+        "Types: deb",
+        "URIs: copy:/var/lib/packages",
+        "Suites: ./",
+        "Trusted: yes",
+    ]
+
+
+def test_a_directory_that_others_may_write_is_no_source(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lstat(path: Path) -> SimpleNamespace:
+        return SimpleNamespace(
+            st_uid=1000 if path.name == "theirs" else 0, st_mode=modes.get(path.name, 0o40755)
+        )
+
+    inside = ["link", "a.deb"]
+    modes = {"open.deb": 0o100666, "link": 0o120777}
+    monkeypatch.setattr(Path, "lstat", lstat)
+    monkeypatch.setattr(Path, "rglob", lambda path, _: [path / name for name in inside])
+    assert source.not_roots(tmp_path) is None
+    inside = ["a.deb", "open.deb"]
+    assert source.not_roots(tmp_path) == tmp_path / "open.deb"
+    assert source.not_roots(tmp_path / "theirs" / "below") == tmp_path / "theirs"
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("PLACE='/etc/apt/sources.list.d/'\n", "/etc/apt/sources.list.d/own.sources"),
+        ("PLACE='/etc/apt/deploy.sources.d/'\n", "/etc/apt/deploy.sources.d/own.sources"),
+        ("", "/etc/apt/sources.list.d/own.sources"),
+    ],
+)
+def test_a_directory_counts_beside_a_bundle_too(said: str, expected: str) -> None:
+    params: dict[str, object] = {
+        "name": "own",
+        "directory": "/d",
+        **dict.fromkeys(("uri", "key_url", "key_fingerprint", "keyring")),
+        "suite": "/",
+        "components": [],
+    }
+    own = source.Source(SimpleNamespace(params=params, run_command=lambda _: (0, said, "")))
+    assert str(own.file) == expected
+    assert own.files == [own.file]

@@ -19,6 +19,11 @@ def test_else_what_the_archive_offers() -> None:
     assert module.slurm_version(answers(dpkg_query="rc  22.05.8", apt_cache=OFFERED)) == "24.11.5-4"
 
 
+def test_what_is_built_for_the_host_counts_before_what_the_archive_offers() -> None:
+    assert module.slurm_version(answers(apt_cache=OFFERED), "26.05") == "26.05"
+    assert module.slurm_version(answers(dpkg_query="ii  24.11.5-1"), "26.05") == "24.11.5-1"
+
+
 def test_nothing_to_be_had() -> None:
     assert module.slurm_version(answers(apt_cache=OFFERED.replace("24.11.5-4", "(none)"))) == ""
     assert module.slurm_version(answers()) == ""

@@ -95,6 +95,24 @@ def test_which_slurm_it_is_built_for(
         assert build.beside(installed) == expected
 
 
+@pytest.mark.parametrize(
+    ("there", "headers", "plugins"),
+    [
+        ("slurm-client", "libslurm-dev", "slurm-wlm-basic-plugins"),
+        ("slurm-smd-client", "slurm-smd-dev", "slurm-smd"),
+    ],
+)
+def test_whoever_packaged_slurm(there: str, headers: str, plugins: str) -> None:
+    def run_command(command: list[str]) -> tuple[int, str, str]:
+        return (0, "ii  26.05.3-1", "") if command[-1] == there else (1, "", "no")
+
+    params = {"archive": "a", "package": "p"}
+    build = package.Build(SimpleNamespace(params=params, run_command=run_command))
+    assert build.slurm() == "26.05.3-1"
+    assert (build.headers, build.plugins) == (headers, plugins)
+    assert f"Depends: libc6, {there} (>= 26.05.3)" in package.control("1", "26.05.3-1", "amd64", there)
+
+
 def test_files_of_a_release_that_is_unpacked(tmp_path: Path) -> None:
     plugin = tmp_path / "usr/lib/x86_64-linux-gnu/slurm-wlm/select_cons_tres.so"
     plugin.parent.mkdir(parents=True)

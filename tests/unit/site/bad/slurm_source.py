@@ -1,0 +1,37 @@
+"""Slurm by SchedMD's own packaging, and what the site does not say of it."""
+
+from tests.unit.site.bad.site import ALL, BadSite, variables
+
+_BUILT = (
+    "slurm_packages_source: schedmd\nslurm_packages_version: '26.05'\n"
+    f"slurm_packages_tarball: {{url: https://mirror.site/slurm.tar.bz2, sha256: {'a' * 64}}}\n"
+)
+
+SITES = (
+    variables(
+        "built of nothing",
+        "slurm_packages_source: schedmd\n",
+        (
+            "group_vars/all.yml:1: slurm_packages_source is schedmd, and the site does not set "
+            "slurm_packages_tarball and slurm_packages_version [slurm-tarball-not-said]"
+        ),
+    ),
+    BadSite(
+        "some hosts with the distribution's packages",
+        (
+            (
+                "group_vars/slurm-node.yml:1: slurm_packages_source is not the same for node1 and ctl1, and "
+                "all hosts of a cluster get the packages that are built once [slurm-sources-differ]"
+            ),
+        ),
+        files={ALL: _BUILT, "group_vars/slurm-node.yml": "slurm_packages_source: distribution\n"},
+    ),
+    variables(
+        "GPUs found by a library that is not there",
+        f"{_BUILT}slurmctld_gres_autodetect: nvml\n",
+        (
+            "group_vars/all.yml:4: Slurm finds these GPUs by NVML, and is built without it "
+            "[slurm-built-without-nvml]"
+        ),
+    ),
+)
