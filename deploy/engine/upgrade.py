@@ -19,7 +19,7 @@ from deploy.judge.upgrade_outcome import Outcome, fates
 from deploy.judge.upgrade_route import is_of, refuse_route
 from deploy.judge.version_skew import release, shown
 from deploy.plan.build import build_plan
-from deploy.plan.slurm_source import slurm_builder
+from deploy.plan.slurm_source import is_built, slurm_builder
 from deploy.plan.upgrade_groups import write_step
 from deploy.run.cancellation import signals_cancel
 from deploy.run.events import Event, HostResult
@@ -117,6 +117,15 @@ class Walk:
                 "there is no Slurm yet, so there is nothing to upgrade",
                 where=controller,
                 hint=f"deploy cluster {self.run.inventory}   (it installs the wanted version)",
+            )
+        if said["built"] != is_built(self.run.site.controller):
+            source = self.run.site.controller.value("slurm_packages_source")
+            raise error(
+                "slurm-source-differs",
+                f"it has Slurm from other packages than slurm_packages_source: {source} says; deploy does not "
+                "put the one in the other's place",
+                where=controller,
+                hint="leave slurm_packages_source as it was for this upgrade",
             )
 
     def start(self) -> None:

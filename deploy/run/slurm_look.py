@@ -35,10 +35,10 @@ _run = runner(20)
 def look() -> dict[str, Any]:
     """The versions of Slurm's packages, what an upgrade left half done, and the daemons: how they are.
 
-    Packages are called as the distribution does, whoever made them.
+    Packages are called as the distribution does, whoever made them; ``built``: SchedMD's packaging.
     """
     shape = "--showformat=${Package} ${db:Status-Abbrev} ${Version}\n"
-    packages, broken = {}, []
+    packages, broken, is_built = {}, [], False
     for line in _run("dpkg-query", "--show", shape, *_PACKAGES, *_BUILT)[0].splitlines():
         found, status, *version = line.split()
         name = _BUILT.get(found, found)
@@ -46,11 +46,13 @@ def look() -> dict[str, Any]:
             continue
         if status == "ii":
             packages[name] = version[0]
+            is_built |= found in _BUILT
         elif status[1:2] not in {"n", "c"}:
             broken.append(name)
     return {
         "packages": packages,
         "broken": broken,
+        "built": is_built,
         "plugin_waits": PLUGIN.exists(),
         "daemons": {name: _daemon(name) for name in packages if name in _DAEMONS},
     }

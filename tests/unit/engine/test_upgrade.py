@@ -170,3 +170,14 @@ def test_the_timeout_is_looked_at_before_the_first_step_and_before_the_first_nod
     vars(made.state).update(left=["login1"])
     made.start()
     made.nodes()
+
+
+@pytest.mark.parametrize(("built", "source"), [(True, "distribution"), (False, "schedmd")])
+def test_packages_of_another_source_are_no_upgrade(tmp_path: Path, built: bool, source: str) -> None:  # noqa: FBT001
+    made = walk(tmp_path)
+    files = {"group_vars/all.yml": f"slurm_packages_source: {source}\n"}
+    vars(made.run).update(site=read_site(write_site(tmp_path, files=files)))
+    said = {"packages": {"slurmctld": "24.11.5-1"}, "broken": [], "built": built, "daemons": {}}
+    vars(made.state).update(looks=lambda _: {"ctl1": said})
+    with pytest.raises(DeployError, match=f"slurm_packages_source: {source} says.*slurm-source-differs"):
+        made.refuse()

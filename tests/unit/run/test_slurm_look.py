@@ -76,5 +76,6 @@ def test_packages_and_what_an_upgrade_left_half_done(
     assert said["plugin_waits"] is False
     says["dpkg-query"] = ("slurm-smd-client ii  26.05.5-1\nslurm-smd-slurmd ii  26.05.5-1\n", True)
     assert slurm_look.look()["packages"] == {"slurm-client": "26.05.5-1", "slurmd": "26.05.5-1"}
+    assert (said["built"], slurm_look.look()["built"]) == (False, True)
     plugin.touch()
     assert slurm_look.look()["plugin_waits"] is True
