@@ -122,8 +122,8 @@ class Walk:
             source = self.run.site.controller.value("slurm_packages_source")
             raise error(
                 "slurm-source-differs",
-                f"it has Slurm from other packages than slurm_packages_source: {source} says; deploy does not "
-                "put the one in the other's place",
+                f"it has Slurm from other packages than slurm_packages_source: {source} says; deploy does "
+                "not put the one in the other's place",
                 where=controller,
                 hint="leave slurm_packages_source as it was for this upgrade",
             )
