@@ -107,7 +107,16 @@ class Walk:
         return self.outcome(jobs, stream)
 
     def refuse(self) -> None:
-        """Raises DeployError where one hop does not lead to what is wanted."""
+        """Raises DeployError where one hop does not lead to what is wanted, or deploy knows no way."""
+        site = self.run.site
+        if len(site.controllers) > 1 or site.database_host != site.controller:
+            raise error(
+                "upgrade-apart",
+                f"slurmdbd is on {site.database_host.name} and slurmctld on "
+                f"{fold(host.name for host in site.controllers)}; an upgrade brings both on one host only",
+                where=site.controller.name,
+                hint="by hand, as Slurm's upgrade guide says: slurmdbd, slurmctld on all, slurmd, clients",
+            )
         refuse_route(self.state.wanted, self.state.before, self.run.inventory)
         controller = self.run.site.controller.name
         said = self.state.looks([controller])[controller]

@@ -17,7 +17,7 @@ from deploy.errors import DeployError, ExitCode, error
 from deploy.run.cancellation import Cancellation
 from deploy.run.events import HostResult, Status
 from deploy.site.inventory import read_site
-from tests.unit.site.sites import write_site
+from tests.unit.site.sites import INVENTORY, write_site
 
 
 def result(host: str, task: str, status: Status, message: str = "", **more: Any) -> HostResult:  # noqa: ANN401
@@ -180,4 +180,12 @@ def test_packages_of_another_source_are_no_upgrade(tmp_path: Path, built: bool, 
     said = {"packages": {"slurmctld": "24.11.5-1"}, "broken": [], "built": built, "daemons": {}}
     vars(made.state).update(looks=lambda _: {"ctl1": said})
     with pytest.raises(DeployError, match=f"slurm_packages_source: {source} says.*slurm-source-differs"):
+        made.refuse()
+
+
+def test_a_database_on_a_host_of_its_own_is_not_upgraded(tmp_path: Path) -> None:
+    made = walk(tmp_path)
+    apart = INVENTORY.replace("[slurm-login]", "[slurm-database]\nlogin1\n\n[slurm-login]")
+    vars(made.run).update(site=read_site(write_site(tmp_path, apart)))
+    with pytest.raises(DeployError, match=r"slurmdbd is on login1 and slurmctld on ctl1.*upgrade-apart"):
         made.refuse()
