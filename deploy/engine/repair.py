@@ -107,8 +107,8 @@ def _is_ours(node: Node) -> bool:
 
 def _alerts_of(node: Node) -> tuple[str, ...]:
     """The alerts for which a repair holds a node, until they are quiet."""
-    untils = (each.until.partition(_QUIET)[2] for each in node.drains)
-    return tuple(name for until in untils if until for name in until.split(", "))
+    ends = (each.until.partition(_QUIET)[2] for each in node.drains)
+    return tuple(name for until in ends if until for name in until.split(", "))
 
 
 def _is_for_us(node: Node) -> bool:
