@@ -53,7 +53,8 @@ class Context:
     @cached_property
     def promised(self) -> Mapping[str, Any]:
         """What slurmctld is configured with, as the role's variables say."""
-        return shared_variables(self.site, self.contract)["phase_controller"]
+        shared = shared_variables(self.site, self.contract)
+        return {**shared["phase_controller"], **shared["phase_associations"]}
 
     @cached_property
     def targets(self) -> Mapping[str, Any]:
