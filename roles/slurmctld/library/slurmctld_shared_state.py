@@ -1,82 +1,90 @@
 #!/usr/bin/python
-"""Ansible module: what tells whether a directory is the same on several controllers."""
+"""Ansible module: makes sure that a directory is the same on several controllers."""
 
 import shutil
 from pathlib import Path
-from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.slurm_state import as_slurm
 
 DOCUMENTATION = r"""
 module: slurmctld_shared_state
-short_description: Tell whether a directory is the same on several controllers
+short_description: Make sure that a directory is the same on several controllers
 description:
-  - Makes the directory, for the user slurm, and a file in it that tells it from a copy; as that user where
-    root is nobody. Answers with what is the same wherever the same directory is mounted.
+  - The first controller makes the directory, for the user slurm, and a file in it with the file's own
+    number. On another one the file has to be there, with that number. It is looked at as that user, because
+    root may be nobody there. In check mode a file that is not there yet is nothing wrong.
 options:
   directory:
     description: StateSaveLocation.
     type: path
     required: true
-  same_as:
-    description: What the directory of another controller is. Another directory fails the module.
-    type: str
-    default: ""
+  makes:
+    description: Whether this is the first controller.
+    type: bool
+    required: true
 author: [the maintainers of this project]
 """
 
-RETURN = r"""
-identity:
-  description: The number of the file in its file system, and when it was made. Empty where it is not there.
-  type: str
-  returned: always
-"""
+RETURN = r"""# Nothing but the usual."""
 
 _NAME = "deploy_shared"
 
 
 def main() -> None:
     """Look, and make what is missing."""
-    spec: dict[str, Any] = {
+    spec = {
         "directory": {"type": "path", "required": True},
-        "same_as": {"type": "str", "default": ""},
+        "makes": {"type": "bool", "required": True},
     }
     module = AnsibleModule(argument_spec=spec, supports_check_mode=True)
-    directory = Path(module.params["directory"])
+    directory, makes = Path(module.params["directory"]), module.params["makes"]
     try:
-        changed = _make(directory, check_mode=module.check_mode)
-        with as_slurm():
-            file = directory / _NAME
-            found = file.stat() if file.exists() else None
+        missing = not has_mark(directory)
+        if missing and makes and not module.check_mode:
+            mark(directory)
+        elif not missing and not is_whole(directory):
+            refuse(module, directory)
     except (OSError, KeyError) as problem:
         module.fail_json(
             msg=f"the user slurm cannot use {directory}, the state of the controllers: {problem}"
         )
-    identity = f"{found.st_ino} {found.st_mtime_ns}" if found else ""
-    other = module.params["same_as"]
-    if other and identity and identity != other:
-        module.fail_json(
-            msg=f"{directory} is another directory than on the first controller: it has to be on storage "
-            "that all controllers mount (slurmctld_state_save_location)"
-        )
-    module.exit_json(changed=changed, identity=identity)
+    if missing and not (makes or module.check_mode):
+        refuse(module, directory)
+    module.exit_json(changed=missing and makes)
 
 
-def _make(directory: Path, *, check_mode: bool) -> bool:
-    """Whether the file was, or would be, made; raises KeyError where the user slurm is not there yet."""
-    if check_mode:
-        return not directory.is_dir()
+def has_mark(directory: Path) -> bool:
+    """Whether the file is there; raises KeyError where the user slurm is not."""
+    with as_slurm():
+        return (directory / _NAME).exists()
+
+
+def is_whole(directory: Path) -> bool:
+    """Whether the file is the one that was made, and no copy of it."""
+    with as_slurm():
+        path = directory / _NAME
+        return path.read_text().strip() == str(path.stat().st_ino)
+
+
+def mark(directory: Path) -> None:
+    """Makes directory and file."""
     if not directory.is_dir():
-        # Of root's where root may; then it is given away.
         directory.mkdir(parents=True)
         shutil.chown(directory, "slurm", "slurm")
     with as_slurm():
-        try:
-            (directory / _NAME).touch(mode=0o600, exist_ok=False)
-        except FileExistsError:
-            return False
-    return True
+        beside = directory / f".{_NAME}"
+        beside.touch(mode=0o600)
+        beside.write_text(f"{beside.stat().st_ino}\n")
+        beside.replace(directory / _NAME)
+
+
+def refuse(module: AnsibleModule, directory: Path) -> None:
+    """Fails the module."""
+    module.fail_json(
+        msg=f"{directory} is another directory than on the first controller: it has to be on storage that "
+        "all controllers mount (slurmctld_state_save_location)"
+    )
 
 
 if __name__ == "__main__":

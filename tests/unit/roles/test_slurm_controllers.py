@@ -13,6 +13,7 @@ from tests.unit.roles.loading import load_module
 state = load_module("roles/slurmctld/module_utils/slurm_state.py")
 standing = load_module("roles/slurmctld/module_utils/slurm_standing.py")
 config = load_module("roles/slurmctld/library/slurmctld_config.py")
+shared = load_module("roles/slurmctld/library/slurmctld_shared_state.py")
 
 CHANGE = {"parameter": "StateSaveLocation"}
 
@@ -25,7 +26,7 @@ def nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
     def as_ourselves() -> Iterator[None]:
         yield
 
-    for module in (state, standing):
+    for module in (state, standing, shared):
         monkeypatch.setattr(module, "as_slurm", as_ourselves)
     monkeypatch.setattr(standing.socket, "gethostname", lambda: "ctl1.example.org")
 
@@ -183,3 +184,14 @@ def test_the_throwaway_daemon_is_the_only_controller(tmp_path: Path) -> None:
 )
 def test_who_answers(said: str, up: list[str]) -> None:
     assert config._UP.findall(said) == up
+
+
+def test_a_directory_knows_itself_from_its_copy(tmp_path: Path, new: Path) -> None:
+    assert not shared.has_mark(new)
+    shared.mark(new)
+    assert shared.has_mark(new)
+    assert shared.is_whole(new)
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    (copy / "deploy_shared").write_text((new / "deploy_shared").read_text())
+    assert not shared.is_whole(copy)
