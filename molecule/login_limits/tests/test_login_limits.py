@@ -16,14 +16,15 @@ _ATTEMPTS = 20
 
 
 def login(on: On, machine: str, user: str, command: str) -> CompletedProcess[str]:
-    """A session that systemd moved to its control group.
+    """A session that systemd moved to its control group, begun from a unit, as sshd begins them.
 
-    On a busy machine with cgroups v1 it sometimes finds the one of a user's first session not there yet
-    ("Couldn't move process"), and leaves that session where it was, without limits.
+    What comes from outside of the container systemd sometimes cannot move ("Couldn't move process"), and
+    leaves without limits.
     """
     guarded = f"grep -q user.slice/user- /proc/self/cgroup || exit {NOT_MOVED}; {command}"
     for _ in range(_ATTEMPTS):
-        answer = on(machine, "su", "--login", user, "--command", guarded, check=False)
+        unit = ("systemd-run", "--quiet", "--pipe", "--wait", "--collect")
+        answer = on(machine, *unit, "su", "--login", user, "--command", guarded, check=False)
         if answer.returncode != NOT_MOVED:
             return answer
     pytest.fail(f"{machine}: no session of {user} came to its control group: {_complaints(on, machine)}")

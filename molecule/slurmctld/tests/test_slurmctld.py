@@ -221,6 +221,15 @@ def test_the_queue_is_not_left_behind_unasked(on: On, converge: Converge, waitin
         assert entered(on, name) == started
 
 
+def test_the_queue_goes_along_and_comes_back(on: On, converge: Converge, waiting: dict[str, str]) -> None:
+    for place in ("/var/spool/elsewhere", "/var/spool/slurmctld"):
+        answer = converge(tags="configure,service", slurmctld_state_save_location=place)
+        assert answer.returncode == 0, answer.stdout + answer.stderr
+        for name, job in waiting.items():
+            assert on(name, "squeue", "--noheader", "--format=%i").stdout.split() == [job]
+            assert f"= {place}\n" in on(name, "scontrol", "show", "config").stdout
+
+
 @pytest.fixture
 def started_before_the_node_came(on: On, converge: Converge) -> Iterator[dict[str, str]]:
     started = {name: entered(on, name) for name in MACHINES}

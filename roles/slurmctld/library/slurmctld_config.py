@@ -552,7 +552,7 @@ def bring(module: AnsibleModule, daemon: Slurmctld) -> None:
     running_with = applied or current
     texts = [files.get("slurm.conf", "") for files in (running_with, daemon.files)]
     standing = Standing(*texts, runs=running, follows=module.params["follows"])
-    state = ControllerState.of(*texts)
+    state = ControllerState.of(*texts, daemon.directories)
     action, reasons = action_of(module, daemon, current, applied, version) if running else _START
     if action == "reconfigure" and (not standing.leads or state.moves):
         action = "restart"

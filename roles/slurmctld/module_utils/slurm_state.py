@@ -3,7 +3,7 @@
 import contextlib
 import os
 import pwd
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,21 +33,22 @@ def as_slurm() -> Iterator[None]:
 class ControllerState:
     """Where the state of a controller is, and where it shall be."""
 
-    def __init__(self, before: Path, after: Path) -> None:
+    def __init__(self, before: Path, after: Path, *, is_prepared: bool) -> None:
         self.before = before
         self.after = after
+        self._is_prepared = is_prepared
         self._was_moved = False
 
     @classmethod
-    def of(cls, before: str, after: str) -> "ControllerState":
-        """By the texts of two slurm.conf."""
+    def of(cls, before: str, after: str, directories: Sequence[Path]) -> "ControllerState":
+        """By the texts of two slurm.conf, and the directories that are made for slurmctld."""
         old, new = (Path(parse_conf(text).get(_PARAMETER.lower(), "")) for text in (before, after))
-        return cls(old, new)
+        return cls(old, new, is_prepared=new in directories)
 
     @property
     def moves(self) -> bool:
         """Whether there is a state, which shall be in another directory and is not there yet."""
-        if self.before in {Path(), self.after} or self.after == Path():
+        if not self._is_prepared or self.before in {Path(), self.after}:
             return False
         return _has(self.before, _JOBS) and not _has(self.before, _LEFT)
 

@@ -75,7 +75,7 @@ def new(tmp_path: Path) -> Path:
 
 
 def moving(old: Path, new: Path) -> Any:  # noqa: ANN401
-    return state.ControllerState.of(conf(old, "ctl1"), conf(new, "ctl1"))
+    return state.ControllerState.of(conf(old, "ctl1"), conf(new, "ctl1"), [new])
 
 
 def test_the_state_moves_once(old: Path, new: Path) -> None:
@@ -100,6 +100,12 @@ def test_a_state_that_is_there_is_not_overwritten_but_by_its_successor(old: Path
     back.move(Module())
     assert (new / "job_state").read_text() == "the queue"
     assert (old / "deploy_moved").read_text() == f"{new}\n"
+
+
+def test_a_directory_that_nobody_makes_gets_no_state(old: Path, new: Path) -> None:
+    it = state.ControllerState.of(conf(old, "ctl1"), conf(new, "ctl1"), [])
+    assert not it.moves
+    assert not it.takes(CHANGE)
 
 
 def test_a_state_that_is_away_is_lost_as_ever(tmp_path: Path, new: Path) -> None:
