@@ -41,17 +41,16 @@ def main() -> None:
     directory, makes = Path(module.params["directory"]), module.params["makes"]
     try:
         missing = not has_mark(directory)
-        if missing and makes and not module.check_mode:
+        differs = missing or not is_whole(directory)
+        if differs and makes and not module.check_mode:
             mark(directory)
-        elif not missing and not is_whole(directory):
-            refuse(module, directory)
     except (OSError, KeyError) as problem:
         module.fail_json(
             msg=f"the user slurm cannot use {directory}, the state of the controllers: {problem}"
         )
-    if missing and not (makes or module.check_mode):
+    if differs and not makes and not (missing and module.check_mode):
         refuse(module, directory)
-    module.exit_json(changed=missing and makes)
+    module.exit_json(changed=differs and makes)
 
 
 def has_mark(directory: Path) -> bool:
@@ -73,10 +72,9 @@ def mark(directory: Path) -> None:
         directory.mkdir(parents=True)
         shutil.chown(directory, "slurm", "slurm")
     with as_slurm():
-        beside = directory / f".{_NAME}"
-        beside.touch(mode=0o600)
-        beside.write_text(f"{beside.stat().st_ino}\n")
-        beside.replace(directory / _NAME)
+        path = directory / _NAME
+        path.touch(mode=0o600)
+        path.write_text(f"{path.stat().st_ino}\n")
 
 
 def refuse(module: AnsibleModule, directory: Path) -> None:

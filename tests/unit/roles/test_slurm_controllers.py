@@ -201,3 +201,6 @@ def test_a_directory_knows_itself_from_its_copy(tmp_path: Path, new: Path) -> No
     copy.mkdir()
     (copy / "deploy_shared").write_text((new / "deploy_shared").read_text())
     assert not shared.is_whole(copy)
+    # The first controller takes it for its own.
+    shared.mark(copy)
+    assert shared.is_whole(copy)
