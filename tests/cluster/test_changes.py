@@ -261,17 +261,19 @@ def test_a_failure_stops_what_needs_it_and_nothing_else(cluster: Cluster) -> Non
         path.parent.mkdir(exist_ok=True)
         path.write_text(json.dumps(change))
     cluster.on("ctl1", "chmod", "-x", "/usr/sbin/slurmctld")
-    cluster.deploy("--yes", expect=1)
-    report = cluster.report()
-    assert [failure["host"] for failure in report["failures"]] == ["ctl1"]
-    missing = {part["phase"]: part for part in report["not_run"]}
-    assert missing.keys() == {"compute"}
-    assert missing["compute"]["why"] == "Controller failed on ctl1"
-    assert "maintained" in cluster.on("login1", "cat", "/etc/motd.d/10-cluster")
-    assert {*report["run"]["converged"]} == {*report["hosts"]} - {"ctl1", "node1"}
-    cluster.on("ctl1", "chmod", "+x", "/usr/sbin/slurmctld")
-    for path in files:
-        path.unlink()
+    try:
+        cluster.deploy("--yes", expect=1)
+        report = cluster.report()
+        assert [failure["host"] for failure in report["failures"]] == ["ctl1"]
+        missing = {part["phase"]: part for part in report["not_run"]}
+        assert missing.keys() == {"associations", "compute"}
+        assert missing["compute"]["why"] == "Controller failed on ctl1"
+        assert "maintained" in cluster.on("login1", "cat", "/etc/motd.d/10-cluster")
+        assert {*report["run"]["converged"]} == {*report["hosts"]} - {"ctl1", "node1"}
+    finally:
+        cluster.on("ctl1", "chmod", "+x", "/usr/sbin/slurmctld")
+        for path in files:
+            path.unlink()
     cluster.deploy("--yes")
     cluster.deploy()
     assert all(host["verified"] and not host["ok"] for host in cluster.report()["hosts"].values())
