@@ -83,7 +83,7 @@ def _read(said: Mapping[str, Any]) -> Alerts:
     pending: dict[str, tuple[Fault, ...]] = {}
     for alert in said["alerts"]["data"]:
         labels = alert["labels"]
-        # Slurm's exporter tells of nodes on its controller.
+        # Slurm's exporter reports all nodes from the controller.
         node = labels.get("node") or labels.get("instance", "")
         found = firing if alert["fires"] else pending
         found[node] = (*found.get(node, ()), _fault(labels, one_line(alert["summary"])))

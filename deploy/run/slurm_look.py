@@ -17,10 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _PACKAGES = ("slurm-client", "slurmctld", "slurmdbd", "slurmd", "sackd")
-_BUILT = {
-    **{f"slurm-smd-{name}": name for name in _PACKAGES if name != "slurm-client"},
-    "slurm-smd-client": "slurm-client",
-}
+_BUILT = {f"slurm-smd-{name.removeprefix('slurm-')}": name for name in _PACKAGES}
 """What SchedMD's packaging calls them."""
 _DAEMONS = ("slurmdbd", "slurmctld", "slurmd", "sackd")
 _NO_ROOM = 15
