@@ -5,15 +5,21 @@ leaves one for Ansible, its workers and ssh together; what a task starts on the 
 
 A connection is one Python on the host, not two (direct_sudo.py).
 
+What a module imports of module_utils mitogen finds by compiling it and all that it imports, anew for every
+module of every role; each file is compiled once.
+
 Every task of every host is a process forked from this one. What each of them would load for itself is loaded
-here, once.
+here, once; and a condition that is false is found out here (skipped_here.py).
 """
 
 import gc
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import ansible_mitogen.affinity
 import ansible_mitogen.loaders
+import ansible_mitogen.module_finder
 import ansible_mitogen.services
 import ansible_mitogen.strategy
 from ansible.plugins.loader import filter_loader, test_loader
@@ -35,6 +41,11 @@ def _leave_out_kubectl() -> None:
     ansible_mitogen.loaders.connection_loader__get_with_context = connection
 
 
+def _compile_once() -> None:
+    """A name of the module's own is found before the built-in one."""
+    ansible_mitogen.module_finder.compile = cache(compile)
+
+
 _Linear: Any = ansible_mitogen.loaders.strategy_loader.get("linear", class_only=True)
 
 
@@ -46,6 +57,18 @@ class MitogenLinear(ansible_mitogen.strategy.StrategyMixin, _Linear):  # type: i
         apply(Patch.LOADED_ONCE, _load_once)
         return super().run(*arguments)
 
+    def _queue_task(self, host: Any, task: Any, task_vars: Any, play_context: Any) -> None:  # noqa: ANN401
+        if _is_skipped is None or not _is_skipped(self, host, task, task_vars, play_context):
+            super()._queue_task(host=host, task=task, task_vars=task_vars, play_context=play_context)
+
+
+def _skipped_here() -> Callable[..., bool]:
+    # Here, so that mitogen is taken where Ansible has no such parts any more.
+    from deploy.run.skipped_here import is_skipped, refuse_other_ansible  # noqa: PLC0415
+
+    refuse_other_ansible()
+    return is_skipped
+
 
 def _load_once() -> None:
     for loader in (filter_loader, test_loader):
@@ -54,6 +77,8 @@ def _load_once() -> None:
     gc.freeze()  # a collection in a worker would copy the memory that it shares with this process
 
 
+_is_skipped = apply(Patch.SKIPPED_HERE, _skipped_here)
 apply(Patch.NO_KUBECTL, _leave_out_kubectl)
+apply(Patch.COMPILED_ONCE, _compile_once)
 apply(Patch.EVERY_CPU, lambda: replace(ansible_mitogen.affinity, "policy", ansible_mitogen.affinity.Policy()))
 apply(Patch.ONE_PYTHON, lambda: join_hops(ansible_mitogen.services.ContextService))

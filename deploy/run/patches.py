@@ -27,6 +27,8 @@ class Patch(StrEnum):
     NO_KUBECTL = "mitogen without kubectl"
     EVERY_CPU = "mitogen on every CPU"
     ONE_PYTHON = "mitogen's way to root by one Python"
+    COMPILED_ONCE = "files of modules that mitogen compiles once"
+    SKIPPED_HERE = "tasks that are skipped without a process"
     LOADED_ONCE = "plugins that are loaded once for all processes"
 
     @property

@@ -33,6 +33,7 @@ else:
 MISFITS = {
     "keeping compiled templates": MISSING.format("deploy.run.compiled_templates"),
     "one Ansible for several playbooks": KEPT_ELSEWHERE,
+    "tasks that are skipped without a process": MISSING.format("deploy.run.skipped_here"),
     "mitogen": MISSING.format("ansible_mitogen.planner"),
 }
 
@@ -123,3 +124,65 @@ def test_where_everything_fits_nothing_is_told(site: LocalSite, tmp_path: Path) 
         assert execute(wanted, events.append, early=early).rc == 0
     assert not [event for event in events if isinstance(event, Notice)]
     assert (tmp_path / "node1.txt").exists()
+
+
+SKIPPED = """
+- name: Never
+  ansible.builtin.command: touch {{ playbook_dir }}/made
+  when: [inventory_hostname is defined, word == 'other']
+  register: looked
+- name: Looks at what was skipped
+  ansible.builtin.command: touch {{ playbook_dir }}/made
+  when: looked is not skipped
+- name: Always
+  ansible.builtin.debug:
+    msg: "{{ looked.false_condition }}"
+  when: looked is skipped
+- name: In a loop
+  ansible.builtin.debug:
+    msg: "{{ item }}"
+  loop: [one, two]
+  when: item == 'three'
+- name: Hidden
+  ansible.builtin.debug:
+    msg: x
+  when: "'a secret' == word"
+  no_log: true
+- name: Included
+  ansible.builtin.include_tasks: nowhere.yml
+  when: word == 'other'
+- name: On the first host alone
+  ansible.builtin.debug:
+    msg: x
+  when: inventory_hostname == 'node1'
+- name: Wrong
+  ansible.builtin.debug:
+    msg: x
+  when: is_not_there == 1
+  ignore_errors: true
+"""
+
+
+def test_what_is_skipped_without_a_process_is_told_as_ansible_tells_it(
+    site: LocalSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.write(SKIPPED)
+    told = []
+    for without_it in ("", "skipped-here"):
+        monkeypatch.setenv("DEPLOY_WITHOUT", without_it)
+        finished = site.run("--extra-vars", "word=one")
+        results = [event for event in finished.events if isinstance(event, HostResult)]
+        told.append(sorted((it.task, it.host, it.status, it.message, it.ignored) for it in results))
+        assert finished.execution.rc == 0
+    assert told[0] == told[1]
+    assert not (site.directory / "made").exists()
+    statuses = {(task, host): status for task, host, status, *_ in told[0]}
+    skipped = {task for (task, _), status in statuses.items() if status is Status.SKIPPED}
+    assert skipped == {
+        "Never",
+        "Looks at what was skipped",
+        "In a loop",
+        "Hidden",
+        "Included",
+        "On the first host alone",
+    }
