@@ -1,5 +1,6 @@
 """``deploy cluster``: the verb."""
 
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -24,9 +25,11 @@ from deploy.cli.parameters import (
     say,
 )
 from deploy.cli.quick_validation import validate_quickly
+from deploy.engine.batches import share
 from deploy.engine.cluster import deploy_cluster
 from deploy.engine.options import Options
-from deploy.errors import ExitCode
+from deploy.engine.rolling import deploy_in_batches
+from deploy.errors import ExitCode, error
 
 
 def cluster(
@@ -52,6 +55,13 @@ def cluster(
         bool, typer.Option("--full", help="Run every phase, also where nothing changed since the last run.")
     ] = False,
     new_secrets: NewSecrets = False,
+    batch: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SHARE",
+            help="Change compute nodes in batches, drained and without jobs: 2, or 10% of each partition.",
+        ),
+    ] = None,
     yes: Annotated[
         bool, typer.Option("--yes", "-y", help="Go on although running jobs would be lost.")
     ] = False,
@@ -74,6 +84,11 @@ def cluster(
     anything changes: most likely this is a copy of the site without its secrets.yml. With --new-secrets all
     hosts change over to this site's; running jobs go on.
 
+    With --batch, compute nodes on which something changes come after all other hosts and in batches: drained,
+    without jobs, converged, registered with Slurm and well before the next begin. It is for what disturbs
+    jobs, as another NVIDIA driver. At the first batch that is not good it stops: bad nodes stay drained, what
+    was not begun is as it was, and the same command goes on.
+
     A run that changed something ends with `deploy validate --quick`, unless it was limited to some hosts or
     tags: a cluster that was deployed and does not work is not a success.
 
@@ -81,6 +96,7 @@ def cluster(
       deploy cluster inventory.ini
       deploy cluster inventory.ini --check --diff
       deploy cluster inventory.ini --limit node3
+      deploy cluster inventory.ini --batch 10%
 
     """
     options = Options(
@@ -101,8 +117,19 @@ def cluster(
         connection_password=ask_password("SSH", is_wanted=ask_pass),
         become_password=ask_password("sudo", is_wanted=ask_become_pass),
     )
-    display = choose_display(output, options)
-    summary = deploy_cluster(inventory, options, display, go_on if yes else ask_to_go_on, say)
+    agrees = go_on if yes else ask_to_go_on
+    if batch is None:
+        summary = deploy_cluster(inventory, options, choose_display(output, options), agrees, say)
+    else:
+        if check or tags or skip_tags or new_secrets:
+            raise error(
+                "invalid-option",
+                "batches are for whole phases of a cluster that is there, and change it",
+                where="--batch",
+                hint="without --check, --tags, --skip-tags, --new-secrets; deploy plan previews a change",
+            )
+        displays = partial(choose_display, output, options)
+        summary = deploy_in_batches(inventory, options, share(batch), displays, agrees, say=say)
     code = summary.exit_code
     if validates and code is ExitCode.OK and summary.changed and options.is_whole and not (limit or check):
         code = validate_quickly(inventory, options, as_data=output is Output.JSONL).exit_code

@@ -75,10 +75,13 @@ class Nodes:
 
         return self.wait("boot", before, why_not)
 
-    def fit(self, names: Collection[str], since: Mapping[str, str]) -> dict[str, str]:
+    def fit(
+        self, names: Collection[str], since: Mapping[str, str], *, minutes: int | None = None
+    ) -> dict[str, str]:
         """Waits until nodes serve Slurm by another slurmd than ``since``, and are well; the others, with why.
 
-        ``since``: when slurmd was started, as Slurm knew it before.
+        ``since``: when slurmd was started, as Slurm knew it before. ``minutes`` is for how long, where they
+        need no time to boot.
         """
 
         def why_not(names: Collection[str]) -> dict[str, str]:
@@ -92,7 +95,7 @@ class Nodes:
             found = self.faults([name for name in names if name not in away])
             return away | {name: "; ".join(it.words for it in said) for name, said in found.items() if said}
 
-        return self.wait("be fit for jobs", names, why_not)
+        return self.wait("be fit for jobs", names, why_not, minutes=minutes)
 
     def faults(self, names: Collection[str]) -> dict[str, tuple[Fault, ...]]:
         """What is wrong with each node now, by its own health check; nothing of one that is well."""
@@ -104,17 +107,21 @@ class Nodes:
         }
 
     def wait(
-        self, what: str, names: Iterable[str], why_not: Callable[[Collection[str]], dict[str, str]]
+        self,
+        what: str,
+        names: Iterable[str],
+        why_not: Callable[[Collection[str]], dict[str, str]],
+        *,
+        minutes: int | None = None,
     ) -> dict[str, str]:
         """Asks ``why_not`` until it names no node any more; those that it names when their time is over."""
-        start, minutes, late = time.monotonic(), self.limits(names), dict[str, str]()
-        waiting, told = [*minutes], list[str]()
+        start, late = time.monotonic(), dict[str, str]()
+        limits = self.limits(names) if minutes is None else dict.fromkeys(names, minutes)
+        waiting, told = [*limits], list[str]()
         while waiting:
             why = why_not(waiting)
             over = (time.monotonic() - start) / 60
-            late |= {
-                name: f"{why[name]} (after {minutes[name]} min)" for name in why if over >= minutes[name]
-            }
+            late |= {name: f"{why[name]} (after {limits[name]} min)" for name in why if over >= limits[name]}
             waiting = [name for name in why if name not in late]
             if waiting and waiting != told:
                 self.say(f"waiting for {fold(waiting)} to {what}; {waiting[0]}: {why[waiting[0]]}")
