@@ -1,7 +1,8 @@
 """Slurm from one release to the next but three while jobs run: halted, killed, and brought to its end.
 
 DEPLOY_UPGRADE_NODES is the number of nodes, DEPLOY_UPGRADE_JOBS that of the jobs that run on each,
-DEPLOY_UPGRADE_ARRAY the length of the array that waits, DEPLOY_UPGRADE_KILLS how often deploy is killed.
+DEPLOY_UPGRADE_ARRAY the length of the array that waits, DEPLOY_UPGRADE_KILLS how often deploy is killed. With
+more than one kill (`make upgrade-long`) a cluster is also upgraded in one go, with all that is proved beside.
 """
 
 import json
@@ -31,6 +32,22 @@ _KILLS = int(os.environ.get("DEPLOY_UPGRADE_KILLS", "1"))
 _RUNNING = [(node, f"{node}-{number}") for node in _NODES for number in range(_JOBS)]
 """A job each: its node, and the directory that it waits in."""
 _LATEST_KILL_SECONDS = 60.0
+_STREAM = (
+    "cd ~; while sleep 1; do sbatch --parsable --mem=10M --output=/dev/null --wrap true"
+    " >> stream.ids 2>> stream.refused; done"
+)
+"""A submission a second; what is refused was never a job."""
+_COMMANDS = """
+guide: made up
+shared: [/home]
+commands:
+  - {id: hello, guide: {file: made-up.md, heading: none}, wording: described, user: alice,
+     run: srun --mem=50M hostname, expect: {output: "^node"}}
+  - {id: batch, guide: {file: made-up.md, heading: none}, wording: described, user: alice,
+     run: "sbatch --wait --mem=50M --output=out --wrap 'echo hello'; cat out", expect: {output: "^hello$"}}
+  - {id: info, guide: {file: made-up.md, heading: none}, wording: described, user: alice,
+     run: "sinfo --noheader --format=%P", expect: {output: "^batch"}}
+"""
 _WHY = "scontrol show job; scontrol show node; sinfo --Node --long"
 _BROKEN = "/run/systemd/system/slurmd.service.d/broken.conf"
 
@@ -65,20 +82,74 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Cluster, 
         array = submit(
             made, f"--array=1-{_ARRAY}%{max(2, _ARRAY // 25)} --mem=50M --output=/dev/null", written
         )
-        source = made.on(
-            "ctl1", "sed", "-n", r"s/^deb .*\(http[^ ]*\) trixie main.*/\1/p", "/etc/apt/sources.list"
-        )
-        place = made.directory / "group_vars/slurm-cluster.yml"
-        repository = {
-            "uri": source.split()[0],
-            "suite": "forky",
-            "components": ["main"],
-            "keyring": "/usr/share/keyrings/debian-archive-keyring.gpg",
-            "also": ["libhwloc15", "libhwloc-plugins", "libze1"],
-        }
-        wanted = {"slurm_packages_version": NEW, "slurm_packages_repository": repository}
-        place.write_text(json.dumps(json.loads(place.read_text()) | wanted))
+        want_the_new(made)
+        used(made)
+        made.on("login1", "systemd-run", "--unit=stream", "--uid=alice", "sh", "-c", _STREAM)
         yield made, [*jobs, *(f"{array}_{task}" for task in range(1, _ARRAY + 1))]
+
+
+def want_the_new(cluster: Cluster) -> None:
+    """The site says the new release, and where it is."""
+    sources = ("sed", "-n", r"s/^deb .*\(http[^ ]*\) trixie main.*/\1/p", "/etc/apt/sources.list")
+    place = cluster.directory / "group_vars/slurm-cluster.yml"
+    repository = {
+        "uri": cluster.on("ctl1", *sources).split()[0],
+        "suite": "forky",
+        "components": ["main"],
+        "keyring": "/usr/share/keyrings/debian-archive-keyring.gpg",
+        "also": ["libhwloc15", "libhwloc-plugins", "libze1"],
+    }
+    wanted = {"slurm_packages_version": NEW, "slurm_packages_repository": repository}
+    known = json.loads(place.read_text()) if place.exists() else {}
+    place.write_text(json.dumps(known | wanted))
+
+
+def used(cluster: Cluster) -> None:
+    """Alice's account used CPUs in a month that is long over: its rows are what rollups leave."""
+    name, rows = _cluster_name(cluster), "unix_timestamp(), unix_timestamp(), 0, id_assoc, 1"
+    january = cluster.on("ctl1", "date", "+%s", "--date", "2025-01-01").strip()
+    columns = "creation_time, mod_time, deleted, id, id_tres, time_start, alloc_secs"
+    for period in ("hour", "day", "month"):
+        _sql(
+            cluster,
+            f"insert into {name}_assoc_usage_{period}_table ({columns}) "  # noqa: S608
+            f"select {rows}, {january}, 86400 from {name}_assoc_table where user = 'alice' and deleted = 0",
+        )
+
+
+def _sql(cluster: Cluster, statement: str) -> str:
+    return cluster.on("ctl1", "mariadb", "slurm_acct_db", "--skip-column-names", "--execute", statement)
+
+
+def _cluster_name(cluster: Cluster) -> str:
+    show = ("sacctmgr", "--noheader", "--parsable2", "show", "cluster", "format=cluster")
+    return cluster.on("ctl1", *show).strip()
+
+
+@pytest.fixture(scope="module")
+def books(loaded: tuple[Cluster, list[str]]) -> tuple[str, str, str]:
+    """Usage, associations and QOS as accounting has them before."""
+    return accounted(loaded[0])
+
+
+def accounted(cluster: Cluster) -> tuple[str, str, str]:
+    show = ("sacctmgr", "--noheader", "--parsable2", "show")
+    associations = cluster.on(
+        "ctl1", *show, "associations", "format=cluster,account,user,qos,fairshare,grptres"
+    )
+    qos = cluster.on("ctl1", *show, "qos", "format=name,priority,flags,maxtres,grptres")
+    name = _cluster_name(cluster)
+    usage = "".join(
+        _sql(
+            cluster,
+            f"select '{period}', id, time_start, sum(alloc_secs) "  # noqa: S608
+            f"from {name}_assoc_usage_{period}_table where time_start < unix_timestamp('2025-02-01') "
+            "group by id, time_start order by id",
+        )
+        for period in ("hour", "day", "month")
+    )
+    assert "86400" in usage
+    return usage, associations, qos
 
 
 def upgrade(cluster: Cluster, *options: str, expect: int) -> subprocess.CompletedProcess[str]:
@@ -102,8 +173,11 @@ def containers(cluster: Cluster, host: str, *nodes: str) -> list[str]:
     return sorted(line.rpartition(" ")[2] for line in said.splitlines() if "image x.sqsh on" in line)
 
 
-def test_a_run_does_not_upgrade_and_says_what_does(loaded: tuple[Cluster, list[str]]) -> None:
+def test_a_run_does_not_upgrade_and_says_what_does(
+    loaded: tuple[Cluster, list[str]], books: tuple[str, str, str]
+) -> None:
     cluster, _ = loaded
+    assert accounted(cluster) == books
     said = cluster.deploy().stdout
     assert f"Slurm stays {OLD}, though the site wants {NEW}" in said
     assert f"deploy upgrade {cluster.inventory}" in re.sub(
@@ -235,7 +309,9 @@ def drained(cluster: Cluster, second: str) -> dict[str, Any]:
     return dict(json.loads(said))
 
 
-def test_after_the_repair_it_goes_on_and_no_job_is_lost(loaded: tuple[Cluster, list[str]]) -> None:
+def test_after_the_repair_it_goes_on_and_no_job_is_lost(
+    loaded: tuple[Cluster, list[str]], books: tuple[str, str, str]
+) -> None:
     cluster, jobs = loaded
     if _KILLS == 1:
         killed_after_the_first_node(cluster)
@@ -249,6 +325,8 @@ def test_after_the_repair_it_goes_on_and_no_job_is_lost(loaded: tuple[Cluster, l
     assert came["hurt"] == []
     assert came["without_end"] == []
     assert set(installed(cluster).values()) == {NEW}
+    assert accounted(cluster) == books
+    cluster.on("login1", "systemctl", "stop", "stream")
     cluster.as_user("touch " + " ".join(f"{place}/stop" for _, place in _RUNNING))
     rows = (
         "sacct",
@@ -268,6 +346,15 @@ def test_after_the_repair_it_goes_on_and_no_job_is_lost(loaded: tuple[Cluster, l
     wait_until("every job ended once, and has its row", all_ended, seconds=900)
     ran = cluster.as_user("cat array.log").split()
     assert sorted(map(int, ran)) == list(range(1, _ARRAY + 1))
+    stream = cluster.as_user("cat stream.ids").split()
+    assert len(stream) > len(_NODES)
+
+    def stream_ended() -> bool:
+        found = cluster.on("ctl1", *rows, "--user", "alice", "--starttime", "now-1days").split()
+        known = [row for row in found if row.partition("|")[0] in {*stream}]
+        return sorted(known) == sorted(f"{job}|COMPLETED|0" for job in stream)
+
+    wait_until("every submission ended once, and has its row", stream_ended, seconds=300)
 
 
 def test_then_there_is_nothing_to_do_and_the_way_back_is_refused(loaded: tuple[Cluster, list[str]]) -> None:
@@ -281,3 +368,32 @@ def test_then_there_is_nothing_to_do_and_the_way_back_is_refused(loaded: tuple[C
     assert containers(cluster, "login1", *_NODES) == [*_NODES]
     said = upgrade(cluster, "-e", f"slurm_packages_version={OLD}", expect=2).stderr
     assert "upgrade-is-downgrade" in said
+
+
+@pytest.mark.skipif(_KILLS == 1, reason="an upgrade more, with two validations: in make upgrade-long")
+def test_in_one_go_it_is_compared_with_what_was_before(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Validation and what users type, before and after, in one report."""
+    with booted("proved", tmp_path_factory, "--nodes", "2", "--gpus", "2") as cluster:
+        partition = {"name": "batch", "default": True}
+        place = cluster.directory / "host_vars/ctl1.yml"
+        place.parent.mkdir()
+        place.write_text(json.dumps({"slurmctld_partitions": [partition], "slurmctld_slurmd_timeout": 900}))
+        (cluster.directory / "user-commands.yml").write_text(_COMMANDS)
+        cluster.deploy()
+        want_the_new(cluster)
+        page = cluster.directory / "upgrade.html"
+        words = ("upgrade", str(cluster.inventory), "--try", "--json", "--html", str(page))
+        came = json.loads(run(*DEPLOY, *words, seconds=1500).stdout)
+        proofs = came["validation"]
+        for time_of in ("before", "after"):
+            outcomes = {check["check"]: check["outcome"] for check in proofs[time_of]["checks"]}
+            assert [name for name, outcome in outcomes.items() if outcome == "failed"] == []
+            assert {outcomes[name] for name in ("job", "gpu-binding", "accounting")} == {"passed"}
+        assert proofs["commands"] == []
+        assert {change["kind"] for change in proofs["changes"]} <= {
+            "slower",
+            "faster",
+            "better",
+            "not measured",
+        }
+        assert "26.05" in page.read_text()
