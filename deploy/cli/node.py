@@ -18,6 +18,7 @@ from deploy.cli.parameters import (
     User,
     VaultPasswordFile,
     ask_password,
+    burn_in_hours,
     say,
 )
 from deploy.cli.verbs import plain_typer
@@ -54,6 +55,10 @@ WhenIdle = Annotated[
     typer.Option("--when-idle", help="Drain when the jobs that are there end; shorter ones still start."),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Name the jobs there, ask, and requeue or cancel them.")]
+BurnIn = Annotated[
+    float | None,
+    typer.Option(metavar="HOURS", help="Load for so long before a node is in service again; 0.5 will do."),
+]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="With --force: ask nothing.")]
 
 _STAYS = "accounts, files and packages stay there: install the machine anew where it shall serve others"
@@ -178,6 +183,7 @@ def replace(
         ),
     ] = None,
     reason: Annotated[str, typer.Option("--reason", "-r", help="Why, for whoever finds it drained.")] = "new",
+    burn_in: BurnIn = None,
     within: Within = None,
     when_idle: WhenIdle = False,
     force: Force = False,
@@ -194,8 +200,9 @@ def replace(
 
     It is drained first, if it is not. Its host key is accepted when it is the one of --fingerprint or the one
     that you confirm; its entry in hardware.yml is read anew; then it is converged, as by `deploy cluster
-    --limit`, registers with Slurm, passes its health check, and is in service again. Where one of this fails
-    it stays drained with the reason, and the same command goes on.
+    --limit`, registers with Slurm, passes its health check and jobs of deploy validate, with --burn-in under
+    load, and is in service again. Where one of this fails it stays drained with the reason, and the same
+    command goes on.
 
     Examples:
       deploy node replace inventory.ini node3
@@ -203,9 +210,9 @@ def replace(
 
     """
     options = _options(user, private_key, extra, vault_password_file)
-    asked = Asked(
-        reason, _way(within, force, yes, when_idle=when_idle), fingerprint, confirm_host_key, ask_to_go_on
-    )
+    way = _way(within, force, yes, when_idle=when_idle)
+    hours = burn_in_hours(burn_in)
+    asked = Asked(reason, way, fingerprint, confirm_host_key, ask_to_go_on, hours)
     came = replace_node(inventory, node, asked, options, display=choose_display(output, options), say=say)
     typer.echo("\n".join(back_lines([came], "replaced")), err=output is Output.JSONL)
 
@@ -231,6 +238,7 @@ def repair(
         str,
         typer.Option(metavar="SHARE", help="With --auto: how many nodes at most, as 2 or 5% of all."),
     ] = "5%",
+    burn_in: BurnIn = None,
     force: Force = False,
     yes: Yes = False,
     user: User = None,
@@ -248,14 +256,16 @@ def repair(
     node converged, and at last rebooted. Nodes are drained first. Before a remedy that jobs would not
     survive, their end is waited for. A node that is registered with Slurm and well, its alerts quiet, is
     released, also from what its health check or Slurm itself drained it for (as "Kill task failed"); after a
-    reboot, a reset of a GPU or an alert when it passes what `deploy validate` checks without a job. One that
-    is not stays drained, with what is wrong as the reason, and a dossier is written: what was tried, serial
-    numbers, logs. What an admin drained stays so.
+    reboot, a reset of a GPU or an alert, and with --burn-in, when it passes what `deploy validate` checks of
+    a node alone, by jobs too, before those of others begin there. One that is not stays drained, with what is
+    wrong as the reason, and a dossier is written: what was tried, serial numbers, logs. What an admin drained
+    stays so.
 
     Exit code 1: a node stays drained, or nothing is left to try for it.
 
     Examples:
       deploy node repair inventory.ini node3
+      deploy node repair inventory.ini node3 --burn-in 0.5
       deploy node repair inventory.ini --auto --most 5%
 
     """
@@ -268,7 +278,8 @@ def repair(
             where="--force",
             hint="--auto leaves what jobs would not survive to a turn without jobs",
         )
-    asked = Repair(way, refuse if auto else ask_to_go_on, share(most, "--most") if auto else None)
+    budget, hours = share(most, "--most") if auto else None, burn_in_hours(burn_in)
+    asked = Repair(way, refuse if auto else ask_to_go_on, budget, hours)
     display = choose_display(output, options)
     came = repair_nodes(inventory, nodes, asked, options, display=display, say=say)
     typer.echo("\n".join(repaired_lines(came)), err=output is Output.JSONL)

@@ -6,6 +6,9 @@ from typing import Annotated
 
 import typer
 
+from deploy.errors import error
+
+_MOST_HOURS = 168
 Inventory = Annotated[
     Path, typer.Argument(metavar="INVENTORY", help="An Ansible inventory: a file, or a directory of them.")
 ]
@@ -52,3 +55,15 @@ def ask_password(what: str, *, is_wanted: bool) -> str | None:
 def say(line: str) -> None:
     """Something beside what was asked for, as whoever typed the command should see it."""
     typer.echo(f"deploy: {line}", err=True)
+
+
+def burn_in_hours(hours: float | None) -> float:
+    """The hours of a burn-in, 0 where none is wanted. Raises DeployError ``invalid-option``."""
+    if hours is not None and not 0 < hours <= _MOST_HOURS:
+        raise error(
+            "invalid-option",
+            f"{hours:g} is not a number of hours above 0, and at most {_MOST_HOURS}",
+            where="--burn-in",
+            hint="name hours, as in --burn-in 12 or --burn-in 0.5",
+        )
+    return hours or 0.0

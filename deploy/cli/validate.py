@@ -21,6 +21,7 @@ from deploy.cli.parameters import (
     User,
     VaultPasswordFile,
     ask_password,
+    burn_in_hours,
 )
 from deploy.engine.options import Options
 from deploy.engine.reports import validation_before
@@ -33,8 +34,6 @@ from deploy.validate.catalog import CHECKS, LOAD, Check, chosen, ordinary
 from deploy.validate.comparison import Comparison, compare
 from deploy.validate.record import as_data
 from deploy.validate.result import Validation
-
-_MOST_HOURS = 168
 
 
 def validate(
@@ -130,10 +129,7 @@ def validate(
 
 
 def _chosen(only: list[str], skip: list[str], hours: float | None = None) -> tuple[Check, ...]:
-    if hours is not None and not 0 < hours <= _MOST_HOURS:
-        hint = "name hours, as in --burn-in 12 or --burn-in 0.5"
-        why = f"{hours:g} is not a number of hours above 0, and at most {_MOST_HOURS}"
-        raise error("invalid-option", why, where="--burn-in", hint=hint)
+    burn_in_hours(hours)
     if hours is None and LOAD in only:
         raise error("invalid-option", "for how long?", where="--only burn-in", hint="add --burn-in HOURS")
     names = [check.name for check in CHECKS]

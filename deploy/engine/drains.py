@@ -4,7 +4,8 @@ import getpass
 import os
 import re
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -270,6 +271,20 @@ class Ledger:
     def release(self, names: Collection[str], why: str) -> Released:
         """Releases the drains that ``drain`` made for this reason, and no other."""
         return _released(self.ask("resume", names, {"names": [*names], "who": _who(), "why": why}), names)
+
+    @contextmanager
+    def lent(self, names: Collection[str], why: str, user: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """A reservation in which a user alone has jobs, and those of the nodes that are in it meanwhile.
+
+        They are nodes that ``drain`` drained for this reason and nobody else holds; then they are drained for
+        it again. What is killed in between leaves the reservation, which keeps jobs away as well.
+        """
+        found = self.ask("lend", names, {"names": [*names], "who": _who(), "why": why, "user": user})
+        try:
+            yield found["reservation"], tuple(found["lent"])
+        finally:
+            if found["lent"]:
+                self.drain(found["lent"], why)
 
     def without_jobs(
         self, nodes: tuple[Node, ...], tell: Callable[[tuple[Node, ...]], None]

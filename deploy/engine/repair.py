@@ -16,6 +16,7 @@ from deploy.engine.dossier import Case, write_dossier
 from deploy.engine.drains import Ledger, Node, Way, reason
 from deploy.engine.fit import Fault, Nodes
 from deploy.engine.options import Options
+from deploy.engine.proving import by_jobs
 from deploy.engine.remedies import CONVERGE, LOOK, REBOOT, STUCK, Remedy, next_remedy, remedies
 from deploy.engine.run import Run, opened
 from deploy.engine.validation import failing_checks
@@ -38,7 +39,7 @@ _ALERT_SECONDS, _QUIET_SECONDS, _LOOK_SECONDS = 180.0, 60.0, 10.0
 """How long an alert may take to see the effect of a remedy, and how long it must be quiet to be believed."""
 _PROOF_SECONDS, _PROOF_PAUSE = 120.0, 10.0
 """How long a node may take until it passes its checks: what it booted with is not all there at once."""
-_PROVEN = ", and so do its checks of deploy validate"
+_PROVEN = ", and so do its checks and jobs of deploy validate"
 _QUIET = ", and these alerts are quiet: "
 
 
@@ -47,11 +48,13 @@ class Asked:
     """What was typed; ``agrees`` is asked where a run of a node would lose jobs elsewhere.
 
     ``budget``: by itself, so many nodes at most, no remedy twice a day on a node, and no job is waited for.
+    ``burn_in_hours``: for so long nodes are under load before they are released.
     """
 
     way: Way
     agrees: Agrees
     budget: Share | None = None
+    burn_in_hours: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -101,8 +104,9 @@ def repair(
 
 
 def _is_ours(node: Node) -> bool:
-    """Whether a repair that ended without success holds a node."""
-    return any(each.why.partition(":")[0] == WHY for each in node.drains)
+    """Whether a repair holds a node that ended without success, or was cut off while jobs proved the node."""
+    held = (*node.drains, *(each for each in node.planned if each.since <= time.time()))
+    return any(each.why.partition(":")[0] == WHY for each in held)
 
 
 def _alerts_of(node: Node) -> tuple[str, ...]:
@@ -261,7 +265,9 @@ class _Turn:
     def _check(self, batch: tuple[str, ...]) -> Bad:
         """Nodes that do not serve Slurm again, are not well, fail a check, or have an alert against them."""
         bad = self.nodes.fit(batch, {})
-        bad |= self._unproven([name for name in batch if name not in bad and name in self.doubted])
+        doubted = [name for name in batch if name in self.doubted or self.asked.burn_in_hours]
+        bad |= self._unproven([name for name in doubted if name not in bad])
+        bad |= self._by_jobs([name for name in doubted if name not in bad])
         return bad | self._loud([name for name in batch if name not in bad and name in self.alarming])
 
     def _unproven(self, names: Collection[str]) -> dict[str, str]:
@@ -280,6 +286,17 @@ class _Turn:
             if left:
                 time.sleep(_PROOF_PAUSE)
         return {}
+
+    def _by_jobs(self, names: Collection[str]) -> dict[str, str]:
+        """Nodes on which the validation's jobs find something wrong; nobody else has jobs there meanwhile."""
+        if not names:
+            return {}
+        try:
+            return by_jobs(
+                self.run, self.ledger, names, WHY, self.say, burn_in_hours=self.asked.burn_in_hours
+            )
+        except DeployError as problem:
+            return dict.fromkeys(names, f"its jobs could not be run: {problem.findings[0].message}")
 
     def _loud(self, names: Collection[str]) -> dict[str, str]:
         """Waits until the alerts of nodes are quiet; gives those whose are not, with what they say."""

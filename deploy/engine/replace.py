@@ -6,13 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from deploy.engine.batches import Bad, Share, Work, in_batches
+from deploy.engine.batches import UNTIL, Bad, Share, Work, in_batches
 from deploy.engine.cluster import deploy_cluster
 from deploy.engine.consent import Agrees
 from deploy.engine.display import Display
 from deploy.engine.drains import Ledger, Node, Way, reason
 from deploy.engine.fit import Nodes
 from deploy.engine.options import Options
+from deploy.engine.proving import by_jobs
 from deploy.engine.run import opened
 from deploy.errors import DeployError, ExitCode, error, shown_path
 from deploy.run import host_key
@@ -31,7 +32,8 @@ _FINGERPRINT = re.compile(r"SHA256:[A-Za-z0-9+/]{43}")
 class Asked:
     """What was typed: ``why``, the ``fingerprint`` if any, and who is asked where it is not.
 
-    ``agrees`` is asked where the run of the node would lose jobs elsewhere.
+    ``agrees`` is asked where the run of the node would lose jobs elsewhere. For ``burn_in_hours`` it is under
+    load before it is released.
     """
 
     why: str
@@ -39,6 +41,7 @@ class Asked:
     fingerprint: str | None
     confirms: Confirms
     agrees: Agrees
+    burn_in_hours: float = 0.0
 
 
 def replace_node(
@@ -63,23 +66,35 @@ def replace_node(
         ledger = Ledger(site, options)
         nodes = Nodes(ledger, say)
         host = nodes.known([node], "replace")[node]
+        why = reason(f"replace: {asked.why}")
 
-    def act(_: tuple[str, ...]) -> Bad:
-        _accept(site, host, asked, options)
-        _read_anew(site, host, say)
-        summary = deploy_cluster(inventory, replace(options, limit=node), display, asked.agrees, say)
-        return {} if summary.exit_code is ExitCode.OK else {node: "it did not converge: see deploy report"}
+        def act(_: tuple[str, ...]) -> Bad:
+            _accept(site, host, asked, options)
+            _read_anew(site, host, say)
+            summary = deploy_cluster(inventory, replace(options, limit=node), display, asked.agrees, say)
+            is_good = summary.exit_code is ExitCode.OK
+            return {} if is_good else {node: "it did not converge: see deploy report"}
 
-    work = Work(
-        "replace",
-        reason(f"replace: {asked.why}"),
-        act,
-        lambda batch: nodes.fit(batch, {}),
-        lambda rest: f"deploy node replace {shown_path(inventory)} {rest} --reason {shlex.quote(asked.why)}",
-        asked.way,
-    )
-    (came,) = in_batches(ledger, [node], Share(1), work, say)
-    return came
+        def check(names: tuple[str, ...]) -> Bad:
+            bad = nodes.fit(names, {})
+            left = [name for name in names if name not in bad]
+            if not left:
+                return bad
+            return bad | by_jobs(run, ledger, left, why, say, burn_in_hours=asked.burn_in_hours)
+
+        work = Work(
+            "replace",
+            why,
+            act,
+            check,
+            lambda rest: (
+                f"deploy node replace {shown_path(inventory)} {rest} --reason {shlex.quote(asked.why)}"
+            ),
+            asked.way,
+            until=lambda _: f"{UNTIL}, and so do its jobs of deploy validate",
+        )
+        (came,) = in_batches(ledger, [node], Share(1), work, say)
+        return came
 
 
 def refuse_rename(inventory: Path, node: str, new: str) -> DeployError:

@@ -18,11 +18,16 @@ from deploy.site.inventory import Site
 from deploy.site.secrets import secrets_file
 from deploy.validate.answers import JOBS, Answers, gathered
 from deploy.validate.baseline import keep_baseline, read_baseline, with_regressions
-from deploy.validate.catalog import CHECKS, LOAD, SLOW, Check, judged, ordinary
-from deploy.validate.context import Context
+from deploy.validate.catalog import CHECKS, LOAD, SLOW, Check, alone, judged, ordinary
+from deploy.validate.context import Context, without_jobs
 from deploy.validate.occupied import announced
 from deploy.validate.programs.user import AT_WORK
-from deploy.validate.questions import write_host_questions, write_questions
+from deploy.validate.questions import (
+    Questions,
+    write_host_questions,
+    write_job_questions,
+    write_questions,
+)
 from deploy.validate.record import keep
 from deploy.validate.result import Outcome, Validation
 from deploy.validate.thresholds import read_thresholds
@@ -83,21 +88,64 @@ def failing_checks(run: Run, names: Collection[str]) -> dict[str, tuple[str, ...
 
     Hosts are asked beside the controllers alone. Raises DeployError where they cannot be asked.
     """
-    site, contract, source = run.site, read_contract(run.site), run.place / "hosts.json"
+    source = run.place / "hosts.json"
+    asked = [host.name for host in run.site.cluster if host.name in {*names, *run.controllers}]
+    questions = write_host_questions(source, run.site, read_contract(run.site), asked)
+    checks = [check for check in CHECKS if check.of_a_host]
+    return _failing(run, names, checks, questions, source)
+
+
+def failing_jobs(
+    run: Run, names: Collection[str], reservation: str, *, burn_in_hours: float = 0.0
+) -> dict[str, tuple[str, ...]]:
+    """By node what jobs of the validation user in a reservation find wrong there, in words.
+
+    That no job could be started is wrong with all of them; that one had no room is not, as jobs of users run
+    there then. Raises DeployError where hosts cannot be asked, or another validation is at work.
+    """
+    site, source = run.site, run.place / "jobs.json"
+    checks = alone(is_loaded=burn_in_hours > 0)
+    kinds = {kind for check in checks for kind in check.kinds}
+    thresholds = read_thresholds(site.directory)
+    with site_lock(state_directory(site.directory), _LOCK):
+        questions = write_job_questions(
+            source,
+            site,
+            read_contract(site),
+            kinds,
+            names,
+            reservation=reservation,
+            thresholds=thresholds,
+            burn_in_seconds=burn_in_hours * _HOUR,
+        )
+        return _failing(run, names, checks, questions, source)
+
+
+def _failing(
+    run: Run,
+    names: Collection[str],
+    checks: Collection[Check],
+    questions: Questions,
+    source: Path,
+) -> dict[str, tuple[str, ...]]:
+    """By host of ``names`` what it fails of some checks, in words, when it and controllers are asked."""
+    site, events = run.site, list[Event]()
     asked = [host.name for host in site.cluster if host.name in {*names, *run.controllers}]
-    questions, events = write_host_questions(source, site, contract, asked), list[Event]()
     with signals_cancel(run.cancellation):
         execute(run.request("validate", source), events.append, run.cancellation, run.ansible)
     run.refuse_silence(events, asked)
     answers = gathered(events)
+    refuse_second(answers)
     status, thresholds = _status(run, answers, asked), read_thresholds(site.directory)
-    context = Context(site, contract, questions, answers, status, thresholds, run.inventory)
+    context = Context(site, read_contract(site), questions, answers, status, thresholds, run.inventory)
+    if questions.plan is not None and answers.jobs is None:
+        return dict.fromkeys(names, (without_jobs(context).message,))
     found: dict[str, tuple[str, ...]] = {}
-    for check in judged(context, [check for check in CHECKS if check.of_a_host]):
+    for check in judged(context, checks):
+        # What is wrong with the whole is no fault of a host's.
         for result in check.of(Outcome.FAILED):
-            if result.where in names:
-                said = f"check {check.check}: {result.message}"
-                found[result.where] = (*found.get(result.where, ()), said)
+            for name in [result.where] if result.where in names else ():
+                found[name] = (*found.get(name, ()), f"check {check.check}: {result.message}")
     return found
 
 

@@ -30,6 +30,8 @@ RESERVATIONS = "reservations.json"
 REMEDIES = "remedies.json"
 """Beside the ledger: what `deploy node repair` did to which node, and when, for a day."""
 _DAY = 86400
+_TO_END_JOBS = 40
+"""Seconds after which Slurm has killed what did not end when it was told to: slurm.conf(5), KillWait."""
 _ON_A_NODE = "running,suspended,completing,configuring,stopped"
 # Whoever gave these reasons takes them back by himself: a reboot of deploy's, and node_health.
 _BY_ITSELF = re.compile(r"deploy: maintenance(?= : |$)|node_health: .*")
@@ -182,13 +184,13 @@ def listed() -> dict[str, Any]:
     """Nodes, jobs, the entries in force (``held``, each with the ``shown`` reason), and what is ``planned``.
 
     That are deploy's reservations: ``name``, ``who``, ``why``, ``nodes``, ``start`` and the seconds ``left``
-    until then. Changes nothing.
+    until then; ``user`` where one may have jobs there. Changes nothing.
     """
     return _listed(_entries())
 
 
 def _planned() -> list[dict[str, Any]]:
-    """The reservations that ``plan`` made and Slurm still has."""
+    """The reservations that ``plan`` and ``lend`` made and Slurm still has."""
     try:
         known = json.loads((LEDGER.parent / RESERVATIONS).read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -214,12 +216,24 @@ def _unplan(names: list[str], who: str, why: str | None) -> list[dict[str, Any]]
             continue
         # Slurm keeps no reservation of nothing.
         if len(taken) == len(each["nodes"]):
-            _must("scontrol", "delete", f"ReservationName={each['name']}")
+            _delete(each)
         else:
             left = ",".join(node for node in each["nodes"] if node not in taken)
             _must("scontrol", "update", f"ReservationName={each['name']}", f"Nodes={left}")
         gone.append({**each, "nodes": taken})
     return gone
+
+
+def _delete(reservation: dict[str, Any]) -> None:
+    """Ends a reservation; that of a user whom nodes were lent to with the jobs that are left there."""
+    command = ("scontrol", "delete", f"ReservationName={reservation['name']}")
+    deadline = time.monotonic() + _TO_END_JOBS
+    while reservation.get("user") and time.monotonic() < deadline:
+        _run("scancel", f"--reservation={reservation['name']}")
+        if _run(*command)[1]:
+            return
+        time.sleep(1)
+    _must(*command)
 
 
 def _seconds_of_jobs(names: list[str]) -> int | None:
@@ -263,22 +277,53 @@ def plan(names: list[str], who: str, why: str, seconds: int | None) -> dict[str,
     return listed()
 
 
-def _reserve(names: list[str], who: str, why: str, seconds: int) -> None:
+def _reserve(names: list[str], who: str, why: str, seconds: int, user: str = "") -> str:
+    """Its name; ``user`` may have jobs there."""
     path = LEDGER.parent / RESERVATIONS
-    known = {each["name"]: {"who": each["who"], "why": each["why"]} for each in _planned()}
+    known = {
+        each["name"]: {key: each[key] for key in ("who", "why", "user") if key in each} for each in _planned()
+    }
     name = f"deploy_{time.time_ns()}"
     # Known before it is there: a reservation that is not known would be nobody's.
-    _write({**known, name: {"who": who, "why": why}}, path)
+    _write({**known, name: {"who": who, "why": why, **({"user": user} if user else {})}}, path)
     _must(
         "scontrol",
         "create",
         f"ReservationName={name}",
-        "Users=root",
+        f"Users={user or 'root'}",
         "Flags=MAINT,IGNORE_JOBS",
         f"StartTime=now+{seconds}seconds" if seconds else "StartTime=now",
         "Duration=infinite",
         f"Nodes={','.join(names)}",
     )
+    return name
+
+
+def lend(names: list[str], who: str, why: str, user: str) -> dict[str, Any]:
+    """Lets a user alone have jobs on nodes that ``who`` drained for that reason, until ``drain`` takes over.
+
+    A reservation keeps everybody else away, also where nobody is left to drain them again. ``lent`` are the
+    nodes, ``reservation`` is what the jobs name. What a health check or Slurm drained before is let go, as
+    whoever lends a node found it well; what somebody else holds is not lent. Raises UnknownError.
+    """
+    with _ledger(names) as (entries, nodes):
+
+        def is_ours(name: str) -> bool:
+            mine, reason = _own(entries, name, who, why), nodes[name]["reason"]
+            others = [entry for entry in entries if entry["node"] == name and entry not in mine]
+            is_let_go = is_by_health_check(reason) or is_by_slurm(reason)
+            return (
+                bool(mine)
+                and all(is_by_health_check(words(entry)) for entry in others)
+                and (is_let_go or any(is_shown(words(entry), reason) for entry in mine))
+            )
+
+        lent = [name for name in names if is_ours(name)]
+        name = _reserve(lent, who, why, 0, user) if lent else ""
+        for node in lent:
+            _set(node, "RESUME")
+        entries[:] = [entry for entry in entries if entry["node"] not in lent]
+        return {**_listed(entries), "lent": lent, "reservation": name}
 
 
 def end(names: list[str], jobs: list[str]) -> dict[str, list[str]]:
@@ -424,6 +469,7 @@ def main(verb: str, arguments: dict[str, Any]) -> None:
         "listed": listed,
         "plan": plan,
         "drain": drain,
+        "lend": lend,
         "end": end,
         "hold": hold,
         "resume": resume,

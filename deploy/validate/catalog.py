@@ -12,6 +12,8 @@ SLOW = frozenset({"limit", "nccl", "nvbandwidth", "dcgm", "training"})
 """Kinds of jobs that take more than a minute."""
 LOAD = "burn-in"
 """The kind that runs for as long as one says, when one says it."""
+ALONE = frozenset({"probes", "memory", "gpus", "ssh", "containers"})
+"""Kinds of jobs by which a node shows what it is, whatever the others are, within a minute."""
 
 
 @dataclass(frozen=True)
@@ -146,6 +148,12 @@ CHECKS: tuple[Check, ...] = (
 def ordinary(checks: Collection[Check]) -> tuple[Check, ...]:
     """The checks that run without being asked for."""
     return tuple(check for check in checks if LOAD not in check.kinds)
+
+
+def alone(*, is_loaded: bool) -> tuple[Check, ...]:
+    """The checks of jobs on one node; with the load of a burn-in, if that is wanted."""
+    kinds = ALONE | ({LOAD} if is_loaded else set())
+    return tuple(check for check in CHECKS if check.kinds and kinds.issuperset(check.kinds))
 
 
 def chosen(only: Collection[str], skip: Collection[str]) -> tuple[Check, ...]:

@@ -66,38 +66,97 @@ def write_questions(
     burn_in_seconds: float = 0,
 ) -> Questions:
     """Writes the inventory source; returns what the answers are compared with."""
+    names = [node.name for node in site.nodes]
+    questions = _questions(
+        site, contract, kinds, names, thresholds=thresholds, burn_in_seconds=burn_in_seconds
+    )
+    hosts = _by_host(site, contract)
+    shared = {**_shared(site, contract, {*hosts}), **_shared_of_jobs(site, questions, kinds)}
+    watched = {watcher(site).name: monitoring_questions(site, contract)}
+    jobs, afterwards = _jobs(site, questions, kinds, burn_in_seconds)
+    _write(path, shared, hosts, monitoring=watched, jobs=jobs, afterwards=afterwards)
+    return questions
+
+
+def write_job_questions(
+    path: Path,
+    site: Site,
+    contract: Mapping[str, Hardware],
+    kinds: Collection[str],
+    names: Collection[str],
+    *,
+    reservation: str,
+    thresholds: Thresholds,
+    burn_in_seconds: float = 0,
+) -> Questions:
+    """The same for jobs on some nodes alone, in a reservation; of other hosts the controllers are asked."""
+    nodes = [node.name for node in site.nodes if node.name in names]
+    questions = _questions(
+        site,
+        contract,
+        kinds,
+        nodes,
+        reservation=reservation,
+        thresholds=thresholds,
+        burn_in_seconds=burn_in_seconds,
+    )
+    asked = {*nodes, *(host.name for host in site.controllers)}
+    hosts = {name: variables for name, variables in _by_host(site, contract).items() if name in asked}
+    shared = {**_shared(site, contract, {*hosts}), **_shared_of_jobs(site, questions, kinds)}
+    jobs, afterwards = _jobs(site, questions, kinds, burn_in_seconds)
+    _write(path, shared, hosts, jobs=jobs, afterwards=afterwards)
+    return questions
+
+
+def _questions(
+    site: Site,
+    contract: Mapping[str, Hardware],
+    kinds: Collection[str],
+    nodes: Collection[str],
+    *,
+    reservation: str = "",
+    thresholds: Thresholds | None,
+    burn_in_seconds: float,
+) -> Questions:
+    """Names that nobody has had before, and the plan of the jobs on those nodes."""
     number = secrets.token_hex(4)
     marker, nonce = f"deploy-validate-{number}", secrets.token_hex(16)
     user = validation_user(site)
     plan = None
     if user and kinds:
         own = {"partition": user, "marker": marker, "nonce": nonce, "kinds": sorted(kinds)}
-        plan = {**own, **_plan(site, contract)}
+        plan = {**own, **_plan(site, contract, nodes)}
+        if reservation:
+            plan["reservation"] = reservation
         if _MEASURED & {*kinds}:
             plan["performance"] = {
                 **_measurements(site, contract, thresholds or Thresholds()),
                 "burn_in_seconds": burn_in_seconds,
             }
-    hosts = _by_host(site, contract)
-    jobs: dict[str, Any] = {}
-    afterwards: dict[str, Any] = {}
-    if plan:
-        jobs = {
-            site.logins[0].name: {
-                "validation_plan": plan,
-                "validation_user": user,
-                "validation_seconds": _seconds(site, kinds, burn_in_seconds),
-            }
-        }
-        afterwards = {node.name: None for node in site.nodes}
-    shared = {
-        **_shared(site, contract, {*hosts}),
-        "validation_leftovers": {"user": user, "marker": marker},
+    return Questions(marker, nonce, plan)
+
+
+def _shared_of_jobs(site: Site, questions: Questions, kinds: Collection[str]) -> dict[str, Any]:
+    """The variables by which what jobs left is found."""
+    return {
+        "validation_leftovers": {"user": validation_user(site), "marker": questions.marker},
         "validation_has_load": "burn-in" in kinds,
     }
-    watched = {watcher(site).name: monitoring_questions(site, contract)}
-    _write(path, shared, hosts, monitoring=watched, jobs=jobs, afterwards=afterwards)
-    return Questions(marker, nonce, plan)
+
+
+def _jobs(
+    site: Site, questions: Questions, kinds: Collection[str], burn_in_seconds: float
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Who starts the jobs, and where is looked for what they left; nobody and nowhere without a plan."""
+    if questions.plan is None:
+        return {}, {}
+    nodes = questions.plan["nodes"]
+    starts = {
+        "validation_plan": questions.plan,
+        "validation_user": questions.plan["partition"],
+        "validation_seconds": _seconds(len(nodes), kinds, burn_in_seconds),
+    }
+    return {site.logins[0].name: starts}, dict.fromkeys(nodes)
 
 
 def write_host_questions(
@@ -234,11 +293,11 @@ def _around(everybody: Sequence[Item], first: int, count: int) -> list[Item]:
     return [*following, *everybody[: min(first, count - len(following))]]
 
 
-def _seconds(site: Site, kinds: Collection[str], burn_in_seconds: float) -> int:
-    """For how long one waits for the jobs."""
-    seconds = _SECONDS + _SECONDS_PER_NODE * len(site.nodes)
+def _seconds(nodes: int, kinds: Collection[str], burn_in_seconds: float) -> int:
+    """For how long one waits for the jobs on so many nodes."""
+    seconds = _SECONDS + _SECONDS_PER_NODE * nodes
     if _MEASURED & {*kinds}:
-        seconds += _MEASURING_SECONDS + _MEASURING_SECONDS_PER_NODE * len(site.nodes) + int(burn_in_seconds)
+        seconds += _MEASURING_SECONDS + _MEASURING_SECONDS_PER_NODE * nodes + int(burn_in_seconds)
     return seconds
 
 
@@ -264,9 +323,9 @@ def kind_of_gpus(hardware: Mapping[str, Any]) -> str:
     return "+".join(f"{gpu['type']}x{gpu['count']}" for gpu in hardware.get("gpus") or [])
 
 
-def _plan(site: Site, contract: Mapping[str, Hardware]) -> dict[str, Any]:
-    """What the jobs must know of the site."""
-    hardware = {node.name: hardware_of(node, contract) for node in site.nodes}
+def _plan(site: Site, contract: Mapping[str, Hardware], nodes: Collection[str]) -> dict[str, Any]:
+    """What the jobs on those nodes must know of the site."""
+    hardware = {node.name: hardware_of(node, contract) for node in site.nodes if node.name in nodes}
     divided = {node.name for node in site.nodes if has_mig(node)}
     gpus = {name: sum(int(gpu["count"]) for gpu in has.get("gpus") or []) for name, has in hardware.items()}
     return {
@@ -274,7 +333,7 @@ def _plan(site: Site, contract: Mapping[str, Hardware]) -> dict[str, Any]:
         "nodes": list(hardware),
         "gpus": {name: count for name, count in gpus.items() if count and name not in divided},
         "divided": [name for name in hardware if name in divided],
-        "ssh_nodes": [host.name for host in closed_nodes(site, contract)],
+        "ssh_nodes": [host.name for host in closed_nodes(site, contract) if host.name in hardware],
         "container_nodes": [host.name for host in site.containers if host.name in hardware],
         "has_mpi": bool(members(site, contract, "mpi")),
     }

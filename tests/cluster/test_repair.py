@@ -37,6 +37,7 @@ import json, urllib.request
 with urllib.request.urlopen("http://127.0.0.1:9090/api/v1/alerts") as answer:
     print([alert["labels"]["alertname"] for alert in json.load(answer)["data"]["alerts"]])
 """
+_ROWS = ("--parsable2", "--format", "NodeList,State")
 WATCHED = {"node_health_programs": PROGRAMS, "node_health_mounts": [{"path": "/srv/data", "type": "tmpfs"}]}
 
 
@@ -110,6 +111,11 @@ def test_a_lost_gpu_comes_back_by_a_reboot_and_what_slurm_drained_is_looked_at(w
     assert printed.splitlines()[-1] == "repaired: node[1-2]"
     assert "node2: look: done" in said
     assert "node1: reboot: done" in said
+    # It had jobs of the validation's before anybody else's.
+    assert "node1: jobs of deploy validate" in said
+    rows = watched.on("ctl1", "sacct", "--noheader", "--allocations", "--user", "deploy-validate", *_ROWS)
+    assert {tuple(row.split("|")) for row in rows.split()} >= {("node1", "COMPLETED")}
+    assert "No reservations" in watched.on("ctl1", "scontrol", "show", "reservation")
     _idle(watched)
 
 

@@ -265,10 +265,12 @@ class Measurements:
         nodes: dict[str, dict[str, Any]] = {
             node: {"rounds": [], "jobs": [], "waited": 0} for node in self.validation.plan["nodes"]
         }
+        # As Slurm calls a node that waits for the jobs of a reservation for maintenance.
+        idle = "maint" if self.validation.plan.get("reservation") else "idle"
         turn, settled = 0, began + _TO_SETTLE
         while not self.validation.is_over.is_set() and (left := deadline - time.time()) >= _SHORTEST_ROUND:
             states = self.node_states()
-            free = [node for node in nodes if states.get(node) == "idle"]
+            free = [node for node in nodes if states.get(node) == idle]
             # A round waits for the nodes that are about to be free, its own last ones among them.
             is_early = "completing" in states.values() and time.time() < settled
             if is_early or not free:

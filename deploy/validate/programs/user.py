@@ -93,9 +93,10 @@ class Validation:
 
     def job_options(self) -> list[str]:
         """What every job has in common."""
-        partition = self.plan["partition"]
+        partition, reservation = self.plan["partition"], self.plan.get("reservation")
         return [
             *(f"--partition={partition}", f"--account={partition}", f"--job-name={self.marker}"),
+            *([f"--reservation={reservation}"] if reservation else []),
             *("--chdir=/tmp", "--export=ALL", "--time=5"),
         ]
 

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ClusterShell.NodeSet import NodeSet
 
-from deploy.engine import alerts, dossier, drains, fit
+from deploy.engine import alerts, dossier, drains, fit, proving
 from deploy.engine import repair as module
 from deploy.engine.alerts import Alerts
 from deploy.engine.batches import Share, StoppedError
@@ -30,7 +31,7 @@ MUNGE = ["service", "munge", "munge is failed"]
 LOST_GPU = ["hardware", "", "gpus: the contract says 2, the machine shows 1"]
 ECC = Fault("gpu", "3", "alert GpuMemoryErrors: GPU 3 of node1 had memory errors", "GpuMemoryErrors")
 UNTIL = "it is registered with Slurm and its health check passes"
-PROVEN = f"{UNTIL}, and so do its checks of deploy validate"
+PROVEN = f"{UNTIL}, and so do its checks and jobs of deploy validate"
 QUIET = f"{PROVEN}, and these alerts are quiet: GpuMemoryErrors"
 OURS = "deploy: repair: munge is failed (alice)"
 
@@ -55,6 +56,20 @@ class Machines:
         self.unasked = ""
         self.failing: dict[str, tuple[str, ...]] = {}
         self.proven: list[str] = []
+        self.spoiled: dict[str, tuple[str, ...]] = {}
+        """What jobs find wrong, by node."""
+        self.worked: list[tuple[str, ...]] = []
+
+    def jobs(
+        self, _: Run, names: Collection[str], reservation: str, *, burn_in_hours: float
+    ) -> dict[str, tuple[str, ...]]:
+        """Jobs of the validation user: nobody else may have any on these nodes."""
+        reserved = self.slurm.reservations[reservation]
+        assert (reserved["Users"], reserved["StartTime"][:2]) == ("deploy-validate", "20")
+        assert NodeSet(reserved["Nodes"]) == NodeSet.fromlist([*names])
+        assert not any(self.slurm.reasons[name] for name in names), "drained, so no job can run"
+        self.worked.append((*names, f"{burn_in_hours:g} h"))
+        return {name: said for name, said in self.spoiled.items() if name in names}
 
     def alerts(self, run: Run) -> Alerts:
         assert run.place.is_dir(), "the run is over"
@@ -117,6 +132,7 @@ def machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machines:
     monkeypatch.setattr(module, "_LOOK_SECONDS", 0)
     monkeypatch.setattr(module, "failing_checks", made.checks)
     monkeypatch.setattr(module, "_PROOF_PAUSE", 0)
+    monkeypatch.setattr(proving, "failing_jobs", made.jobs)
     monkeypatch.setattr(dossier, "ask", made.remedy)
     monkeypatch.setattr(module, "alone", nobody_else)
     monkeypatch.setattr(fit, "_POLL_SECONDS", 0)
@@ -136,7 +152,7 @@ def machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machines:
     monkeypatch.setattr(module, "deploy_cluster", converge)
     verbs: dict[str, Callable[..., Any]] = {
         name: getattr(on_controller, name)
-        for name in ("listed", "drain", "resume", "hold", "resume_of_slurm", "remedies", "end")
+        for name in ("listed", "drain", "lend", "resume", "hold", "resume_of_slurm", "remedies", "end")
     }
 
     def ask(questions: Mapping[str, Any], *_: object, **__: object) -> dict[str, Any]:
@@ -147,9 +163,11 @@ def machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machines:
     return made
 
 
-def repaired(tmp_path: Path, nodes: str | None = None, budget: Share | None = None) -> Repaired:
+def repaired(
+    tmp_path: Path, nodes: str | None = None, budget: Share | None = None, *, hours: float = 0
+) -> Repaired:
     inventory = write_site(tmp_path, SITE)
-    asked = Asked(Way(), lambda: False, budget)
+    asked = Asked(Way(), lambda: False, budget, hours)
     display: Any = None
     return module.repair(inventory, nodes, asked, Options(), display=display, say=print)
 
@@ -392,3 +410,57 @@ def test_checks_that_cannot_be_made_prove_nothing(
 
     monkeypatch.setattr(module, "failing_checks", silent)
     assert stopped(tmp_path) == {"node1": "its checks could not be made: Ansible could not ask the hosts"}
+
+
+def test_jobs_prove_a_node_before_anybody_elses_begin(machines: Machines, tmp_path: Path) -> None:
+    machines.faults = {"node1": [MUNGE], "node2": [LOST_GPU]}
+    machines.mended_by = {"node1": "restart munge", "node2": "reboot"}
+    assert len(repaired(tmp_path, "node[1-2]").repaired) == 2
+    assert machines.worked == [("node2", "0 h")]
+    assert (machines.slurm.reservations, {*machines.slurm.reasons.values()}) == ({}, {""})
+    machines.slurm.reasons["node1"], machines.faults = "node_health: x", {"node1": [MUNGE]}
+    assert len(repaired(tmp_path, "node1", hours=0.5).repaired) == 1
+    assert machines.worked[1:] == [("node1", "0.5 h")]
+
+
+def test_a_node_on_which_jobs_find_a_fault_stays_drained(machines: Machines, tmp_path: Path) -> None:
+    machines.faults, machines.mended_by = {"node2": [LOST_GPU]}, {"node2": "reboot"}
+    why = "check gpu-binding: a job with one GPU could open 2"
+    machines.spoiled = {"node2": (why,)}
+    with pytest.raises(StoppedError) as problem:
+        repaired(tmp_path, "node2")
+    assert problem.value.course.bad == {"node2": why}
+    assert held("node2") == [(f"repair: {why}", PROVEN)]
+    assert machines.slurm.reasons["node2"] == f"deploy: repair: {why} (alice)"
+    assert machines.slurm.reservations == {}
+    machines.spoiled = {}
+    assert [node.is_drained for node in repaired(tmp_path).repaired] == [False]
+
+
+def test_no_job_runs_on_a_node_that_somebody_else_holds(
+    machines: Machines, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    machines.slurm.reasons["node2"] = "fan, alice"
+    machines.faults, machines.mended_by = {"node2": [LOST_GPU]}, {"node2": "reboot"}
+    assert [node.is_drained for node in repaired(tmp_path, "node2").repaired] == [True]
+    assert (machines.worked, machines.slurm.reasons["node2"]) == ([], "fan, alice")
+    assert "node2: no jobs of deploy validate, because others hold it drained" in capsys.readouterr().out
+
+
+def test_one_that_was_killed_while_jobs_ran_is_gone_on_with(
+    machines: Machines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machines.faults, machines.mended_by = {"node2": [LOST_GPU]}, {"node2": "reboot"}
+
+    def killed(*_: object, **__: object) -> None:
+        monkeypatch.setattr(on_controller, "_run", lambda *_: ("it is gone", False))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(proving, "failing_jobs", killed)
+        with pytest.raises(on_controller.SilentError):
+            repaired(tmp_path, "node2")
+    monkeypatch.setattr(on_controller, "_run", machines.slurm.run)
+    # The reservation keeps users' jobs away, and the next repair takes the node up.
+    assert [made["Nodes"] for made in machines.slurm.reservations.values()] == ["node2"]
+    assert [node.is_drained for node in repaired(tmp_path).repaired] == [False]
+    assert (machines.slurm.reservations, machines.worked) == ({}, [("node2", "0 h")])

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from deploy.engine import drains, fit
+from deploy.engine import drains, fit, proving
 from deploy.engine import replace as module
 from deploy.engine.batches import StoppedError
 from deploy.engine.drains import Way
@@ -25,6 +25,7 @@ from tests.unit.site.sites import write_site
 
 SITE = "[slurm-master]\nctl1 ansible_host=10.0.0.1\n[slurm-node]\nnode1 ansible_host=10.0.0.2\n"
 CONTRACT = "node1: {cpus: 2, memory_mb: 512, gpus: []}\nnode2: {cpus: 4, memory_mb: 512, gpus: []}\n"
+_HOURS = 0.5
 OLD, NEW = HostKey("ssh-ed25519", "b2xk"), HostKey("ssh-ed25519", "bmV3")
 
 
@@ -40,6 +41,12 @@ class World:
         self.deployed: list[str | None] = []
         self.asked: list[str] = []
         self.says_yes = False
+        self.spoiled: dict[str, tuple[str, ...]] = {}
+
+    def jobs(self, *_: object, burn_in_hours: float) -> dict[str, tuple[str, ...]]:
+        assert (self.slurm.reasons["node1"], len(self.slurm.reservations)) == ("", 1)
+        assert burn_in_hours == _HOURS
+        return self.spoiled
 
     def accept(self, entry: Known, key: HostKey) -> None:
         assert entry.keys == frozenset(self.known)
@@ -57,7 +64,7 @@ class World:
         return self.says_yes
 
     def go(self, fingerprint: str | None = None) -> bool:
-        asked = Asked("x", Way(), fingerprint, self.confirms, lambda: False)
+        asked = Asked("x", Way(), fingerprint, self.confirms, lambda: False, _HOURS)
         display = PlainDisplay(print)
         inventory = self.place / "inventory.ini"
         came = module.replace_node(inventory, "node1", asked, Options(), display=display, say=print)
@@ -73,6 +80,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     monkeypatch.setattr(on_controller, "LEDGER", tmp_path / "ledger/drains.json")
     monkeypatch.setenv("SUDO_USER", "alice")
     monkeypatch.setattr(module, "deploy_cluster", made.deploy)
+    monkeypatch.setattr(proving, "failing_jobs", made.jobs)
     monkeypatch.setattr("deploy.run.host_key.offered", lambda _: made.offers)
     known = lambda _: Known("10.0.0.2", tmp_path / "known", frozenset(made.known))  # noqa: E731
     monkeypatch.setattr("deploy.run.host_key.known", known)
@@ -131,6 +139,14 @@ def test_a_run_that_fails_leaves_it_drained(world: World) -> None:
     assert (
         world.slurm.reasons["node1"] == "deploy: replace: x: it did not converge: see deploy report (alice)"
     )
+
+
+def test_a_node_on_which_jobs_fail_stays_drained(world: World) -> None:
+    world.spoiled = {"node1": ("check job: it ran on another",)}
+    with pytest.raises(StoppedError, match="check job: it ran on another"):
+        world.go(NEW.fingerprint)
+    said = "deploy: replace: x: check job: it ran on another (alice)"
+    assert (world.slurm.reasons["node1"], world.slurm.reservations) == (said, {})
 
 
 @pytest.mark.parametrize("text", ["", "MD5:aa:bb", "SHA256:short", NEW.fingerprint + "="])

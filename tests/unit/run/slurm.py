@@ -18,6 +18,8 @@ class Slurm:
         self.ended: list[tuple[str, ...]] = []
         self.jobs = ""
         self.fails_at = ""
+        self.keeps = 0
+        """How often the jobs of a reservation must be cancelled until it can go."""
 
     def run(self, *command: str) -> tuple[str, bool]:
         match command:
@@ -28,12 +30,16 @@ class Slurm:
             case ("scontrol", "requeue", _) | ("scancel", _):
                 is_done = command[0] == "scancel" or self.requeueable
                 self.ended += [command] * is_done
+                self.keeps -= bool(self.keeps) and command[1].startswith("--reservation=")
                 return "", is_done
             case ("scontrol", "show", "hostnames", folded):
                 return "\n".join(NodeSet(folded)), True
             case ("scontrol", "update", name, state, *more) if name.startswith("NodeName="):
                 return self._update(name.removeprefix("NodeName="), state, "".join(more))
-        return self._reservation(*command), True
+        return self._reservation(*command), not self._is_kept(*command)
+
+    def _is_kept(self, *command: str) -> bool:
+        return command[:2] == ("scontrol", "delete") and self.keeps > 0
 
     def _update(self, node: str, state: str, reason: str) -> tuple[str, bool]:
         if node == self.fails_at:
@@ -55,7 +61,8 @@ class Slurm:
                     start = time.localtime(time.time() + int(seconds[1] or 0))
                     made["StartTime"] = time.strftime("%Y-%m-%dT%H:%M:%S", start)
             case ("scontrol", "delete", name):
-                del self.reservations[name.partition("=")[2]]
+                if not self.keeps:
+                    del self.reservations[name.partition("=")[2]]
             case _:
                 raise AssertionError(command)
         return ""

@@ -245,3 +245,41 @@ def test_what_is_held_for_a_reason_is_drained_for_it(slurm: Slurm) -> None:
         "deploy: repair: no GPU (alice)",
     )
     assert drains.resume(["node1"], "alice", "repair")["resumed"] == ["node1"]
+
+
+def test_what_is_lent_is_reserved_for_one_user_until_the_drain_takes_over(slurm: Slurm) -> None:
+    drains.drain(["node1", "node2", "node3"], "alice", "repair")
+    drains.drain(["node2"], "bob", "fan")
+    slurm.reasons["node3"] = "by hand"
+    said = drains.lend(["node1", "node2", "node3"], "alice", "repair", "carol")
+    assert (said["lent"], [*slurm.reservations]) == (["node1"], [said["reservation"]])
+    made = slurm.reservations[said["reservation"]]
+    assert (made["Users"], made["Flags"], made["Nodes"]) == ("carol", "MAINT,IGNORE_JOBS", "node1")
+    assert slurm.reasons == {"node1": "", "node2": "deploy: fan (bob)", "node3": "by hand"}
+    (planned,) = drains.listed()["planned"]
+    assert (planned["why"], planned["user"], planned["left"] <= 0) == ("repair", "carol", True)
+    # A job that is left in it would keep it there.
+    slurm.keeps = 2
+    drains.drain(["node1"], "alice", "repair")
+    assert (slurm.reservations, slurm.reasons["node1"]) == ({}, "deploy: repair (alice)")
+    assert slurm.ended == [("scancel", f"--reservation={said['reservation']}")] * 2
+
+
+def test_nothing_is_lent_that_is_not_drained_for_that(slurm: Slurm) -> None:
+    drains.drain(["node1"], "alice", "firmware")
+    said = drains.lend(["node1", "node2"], "alice", "repair", "carol")
+    assert (said["lent"], said["reservation"], slurm.reservations) == ([], "", {})
+
+
+@pytest.mark.parametrize(
+    ("reason", "is_lent"), [("node_health: x", True), ("Kill task failed", True), ("x", False)]
+)
+def test_what_drained_a_node_for_a_fault_lets_go_of_one_that_is_well(
+    slurm: Slurm,
+    reason: str,
+    is_lent: bool,  # noqa: FBT001
+) -> None:
+    slurm.reasons["node1"] = reason
+    drains.drain(["node1"], "alice", "repair")
+    assert drains.lend(["node1"], "alice", "repair", "carol")["lent"] == ["node1"] * is_lent
+    assert bool(slurm.reasons["node1"]) is not is_lent

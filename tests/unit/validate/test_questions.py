@@ -5,7 +5,13 @@ from typing import Any
 import pytest
 
 from deploy.site.inventory import Site
-from deploy.validate.questions import write_host_questions, write_questions, write_repair_question
+from deploy.validate.questions import (
+    write_host_questions,
+    write_job_questions,
+    write_questions,
+    write_repair_question,
+)
+from deploy.validate.thresholds import Thresholds
 from tests.unit.validate.clusters import ADDRESSES, HARDWARE, NODES, USER, site
 
 MASTER, LOGIN, NODE, CLUSTER = "slurm-master", "slurm-login", "slurm-node", "slurm-cluster"
@@ -196,3 +202,16 @@ def test_whom_pam_is_asked_about(tmp_path: Path) -> None:
     assert asked_about == {"node1": admins, "node2": admins}
     own = asked(tmp_path, site())["phase_validation"]["node1"]["validation_admins"]
     assert own == {"connecting": "", "users": [], "groups": ["sudo"]}
+
+
+def test_jobs_on_some_nodes_alone_are_in_a_reservation(tmp_path: Path) -> None:
+    path = tmp_path / "q.json"
+    questions = write_job_questions(
+        path, site(), {}, ["probes"], ["node2"], reservation="deploy_1", thresholds=Thresholds()
+    )
+    groups = json.loads(path.read_text())["all"]["children"]
+    assert questions.plan is not None
+    assert (questions.plan["nodes"], questions.plan["reservation"]) == (["node2"], "deploy_1")
+    assert [*groups["phase_validation_afterwards"]["hosts"]] == ["node2"]
+    assert {*groups["phase_validation"]["hosts"]} == {"ctl1", "node2"}
+    assert groups["phase_validation_monitoring"]["hosts"] == {}
