@@ -55,7 +55,7 @@ WhenIdle = Annotated[
     typer.Option("--when-idle", help="Drain when the jobs that are there end; shorter ones still start."),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Name the jobs there, ask, and requeue or cancel them.")]
-BurnIn = Annotated[
+BurnInHours = Annotated[
     float | None,
     typer.Option(metavar="HOURS", help="Load for so long before a node is in service again; 0.5 will do."),
 ]
@@ -183,7 +183,7 @@ def replace(
         ),
     ] = None,
     reason: Annotated[str, typer.Option("--reason", "-r", help="Why, for whoever finds it drained.")] = "new",
-    burn_in: BurnIn = None,
+    burn_in: BurnInHours = None,
     within: Within = None,
     when_idle: WhenIdle = False,
     force: Force = False,
@@ -238,7 +238,7 @@ def repair(
         str,
         typer.Option(metavar="SHARE", help="With --auto: how many nodes at most, as 2 or 5% of all."),
     ] = "5%",
-    burn_in: BurnIn = None,
+    burn_in: BurnInHours = None,
     force: Force = False,
     yes: Yes = False,
     user: User = None,
