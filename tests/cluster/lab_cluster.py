@@ -113,6 +113,13 @@ class Cluster:
         lines = self.on("ctl1", "sinfo", "--noheader", "--Node", "--format", "%N %t").splitlines()
         return dict(line.split() for line in lines)
 
+    def plain_states(self) -> dict[str, str]:
+        """The same without the star by which Slurm marks a node that it waits for.
+
+        On a busy machine one may have it at any moment, until Slurm asks again.
+        """
+        return {name: state.rstrip("*") for name, state in self.node_states().items()}
+
     def starts(self, *hosts: str) -> dict[tuple[str, str], str]:
         """(host, daemon) -> when systemd last started it, in microseconds since boot."""
         found = {}

@@ -38,17 +38,17 @@ def test_five_drains_of_three_nodes_are_released_one_by_one(cluster: Cluster) ->
     }
     assert "it stays drained" in _node(cluster, "bob", "resume", "node[2-3]")
     assert _held(cluster) == {"node1": ["firmware"], "node2": ["node_health", "firmware"], "node3": ["disk"]}
-    assert {*_states(cluster).values()} == {"drain"}
+    assert {*cluster.plain_states().values()} == {"drain"}
     assert "you hold no drain of it" in _node(cluster, "bob", "resume", "node1", expect=1)
     _node(cluster, "root", "resume", "node3")
-    assert _states(cluster) == {"node1": "drain", "node2": "drain", "node3": "idle"}
+    assert cluster.plain_states() == {"node1": "drain", "node2": "drain", "node3": "idle"}
     said = _node(cluster, "root", "resume", "node[1-2]")
     assert "fan (root, not by" in said
     assert _held(cluster) == {}
-    assert _states(cluster) == {"node1": "drain", "node2": "drain", "node3": "idle"}
+    assert cluster.plain_states() == {"node1": "drain", "node2": "drain", "node3": "idle"}
     cluster.on("node2", "mv", "/dev/away", "/dev/nvidia1")
     cluster.on("node2", "node_health")
-    assert _states(cluster) == {"node1": "drain", "node2": "idle", "node3": "idle"}
+    assert cluster.plain_states() == {"node1": "drain", "node2": "idle", "node3": "idle"}
     cluster.on("ctl1", "scontrol", "update", "nodename=node1", "state=resume")
 
 
@@ -67,17 +67,17 @@ def test_a_change_comes_in_batches_and_stops_at_a_bad_one(cluster: Cluster) -> N
 
         def drains() -> bool:
             assert going.poll() is None, going.communicate()
-            return cluster.node_states()["node1"] == "drng"
+            return cluster.plain_states()["node1"] == "drng"
 
         wait_until("node1 drains", drains, seconds=300)
-        assert not {"drain", "drng"} & {_states(cluster)[name] for name in ("node2", "node3")}
+        assert not {"drain", "drng"} & {cluster.plain_states()[name] for name in ("node2", "node3")}
         assert job_state(cluster, job) == "RUNNING"
         cluster.as_user("touch stop")
         printed, said = going.communicate(timeout=600)
     assert going.returncode == 1, (printed, said)
     assert "node2 stays drained: tape: exit code 1" in said
     assert "done: node1; not begun, and as they were: node3" in said
-    assert _states(cluster) == {"node1": "idle", "node2": "drain", "node3": "idle"}
+    assert cluster.plain_states() == {"node1": "idle", "node2": "drain", "node3": "idle"}
     assert job_state(cluster, job) == "COMPLETED"
     assert "tape" not in cluster.on("node3", "cat", _TOLD)
     cluster.on("node2", "touch", "/srv/tape")
@@ -103,8 +103,3 @@ def _held(cluster: Cluster) -> dict[str, list[str]]:
         for node in said
         if node["drains"]
     }
-
-
-def _states(cluster: Cluster) -> dict[str, str]:
-    """Without what Slurm thinks of a node that has not answered yet."""
-    return {name: state.rstrip("*") for name, state in cluster.node_states().items()}

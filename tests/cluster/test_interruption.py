@@ -30,7 +30,7 @@ def test_the_next_run_picks_up_even_after_sigkill(scratch_lab: Cluster) -> None:
     wait_until("Ansible is gone too", lambda: not _ansible_runs(scratch_lab), seconds=30)
     assert scratch_lab.report()["outcome"] == "interrupted"
     scratch_lab.deploy()
-    assert scratch_lab.node_states() == {"node1": "idle"}
+    assert scratch_lab.plain_states() == {"node1": "idle"}
     assert "node1" in scratch_lab.as_user("srun hostname")
     scratch_lab.deploy()
     assert not any(host["changed"] for host in scratch_lab.report()["hosts"].values())

@@ -73,7 +73,7 @@ def test_a_node_that_reboots_takes_jobs_again(cluster: Cluster) -> None:
     assert (going.returncode, said) == (0, "rebooted: node1\n")
     assert _boot(cluster, "node1") != before
     assert job_state(cluster, job) == "COMPLETED"
-    assert cluster.node_states()["node1"] == "idle"
+    assert cluster.plain_states()["node1"] == "idle"
     _takes_jobs(cluster)
 
 

@@ -85,7 +85,7 @@ def test_what_spares_jobs_is_mended_beside_them(watched: Cluster) -> None:
     watched.on("node1", "sh", "-c", "systemctl stop chrony; umount /srv/data; rm /srv/licence")
     watched.on("node2", "systemctl", "stop", "slurmd")
     watched.on("node1", "node_health")
-    assert watched.node_states()["node1"] == "drng"
+    assert watched.plain_states()["node1"] == "drng"
     printed, said = _repair(watched, "node[1-2]")
     assert printed.splitlines()[-1] == "repaired: node[1-2]"
     for line in (
@@ -96,7 +96,7 @@ def test_what_spares_jobs_is_mended_beside_them(watched: Cluster) -> None:
     ):
         assert line in said
     assert job_state(watched, job) == "RUNNING"
-    assert watched.node_states()["node1"] in {"mix", "alloc"}
+    assert watched.plain_states()["node1"] in {"mix", "alloc"}
     watched.as_user("touch stop")
     wait_for_job(watched, job, "COMPLETED")
     _idle(watched)

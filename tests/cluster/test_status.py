@@ -98,7 +98,7 @@ def test_drains_of_a_node_are_kept_apart(cluster: Cluster) -> None:
     cluster.on("ctl1", "scontrol", "update", "nodename=node2", "state=drain", f"reason={REASON}")
     assert f"it stays drained:\n  {REASON} (root, not by" in node("resume", "node2")
     assert "you hold no drain of it" in node("resume", "node2", expect=1)
-    assert cluster.node_states()["node2"] == "drain"
+    assert cluster.plain_states()["node2"] == "drain"
     cluster.on("ctl1", "scontrol", "update", "nodename=node2", "state=resume")
     assert "in service: node1" in node("resume", "node1")
     held = json.loads(node("list", "--json"))
@@ -126,7 +126,7 @@ def test_jobs_that_stand_in_the_way_are_named_and_requeued(cluster: Cluster) -> 
     words = ("node", "drain", str(cluster.inventory), "node1", "--reason", "smoke", "--force")
     assert f"{job} (alice) [would-lose-jobs]" in run(*DEPLOY, *words, expect=3).stderr
     assert job_state(cluster, job) == "RUNNING"
-    assert cluster.node_states()["node1"] in {"mix", "alloc"}
+    assert cluster.plain_states()["node1"] in {"mix", "alloc"}
     said = run(*DEPLOY, *words, "--yes", "--wait")
     assert f"requeued: {job}" in said.stderr
     queued = cluster.on("ctl1", "squeue", "--noheader", "--format", "%T", "--jobs", job)
@@ -141,7 +141,7 @@ def test_nodes_reboot_in_turn_and_stop_at_one_that_stays_away(cluster: Cluster) 
     wait_for_job(cluster, job, "RUNNING")
     with subprocess.Popen((*DEPLOY, *words), stdout=subprocess.PIPE, text=True) as going:
         wait_until("node1 drains", lambda: cluster.node_states()["node1"] == "drng", seconds=60)
-        assert cluster.node_states()["node2"] == "idle"
+        assert cluster.plain_states()["node2"] == "idle"
         cluster.as_user("touch stop")
         # A container that reboots has ended; its power is what brings it back.
         for node in ("node1", "node2"):
@@ -192,7 +192,7 @@ def test_a_node_that_was_installed_anew_is_taken_by_its_fingerprint(cluster: Clu
 
 
 def _states(cluster: Cluster, node: str) -> set[str]:
-    return {cluster.node_states()[node]}
+    return {cluster.plain_states()[node]}
 
 
 def _node(cluster: Cluster, verb: str, *words: str, expect: int = 0) -> str:

@@ -360,7 +360,7 @@ def test_after_the_repair_it_goes_on_and_no_job_is_lost(
 def test_then_there_is_nothing_to_do_and_the_way_back_is_refused(loaded: tuple[Cluster, list[str]]) -> None:
     cluster, _ = loaded
     assert "nothing to do" in upgrade(cluster, expect=0).stdout
-    assert cluster.node_states() == dict.fromkeys(_NODES, "idle")
+    assert cluster.plain_states() == dict.fromkeys(_NODES, "idle")
     assert "node1" in cluster.as_user("srun -w node1 hostname")
     for host in ("login1", "ctl1"):
         assert containers(cluster, host, *_NODES) == [*_NODES]
