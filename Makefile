@@ -10,7 +10,7 @@ LAB_PACKAGES := podman runc netavark aardvark-dns mmdebstrap uidmap iptables ope
 RELEASE ?= trixie
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help venv system demo demo-down test test-more lint docs release unit contract prometheus-programs integration molecule molecule-more browser cluster cluster-more upgrade-long bench clean clean-labs
+.PHONY: help venv system demo demo-down test test-more lint docs release unit contract prometheus-programs integration molecule molecule-more browser cluster cluster-more upgrade-long update-long bench clean clean-labs
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -114,6 +114,9 @@ cluster-more: venv system browser ## Clusters with what a site may add, and day 
 upgrade-long: venv system ## The cluster test of an upgrade with 4 nodes, 40 jobs, 200 tasks and 10 kills
 	DEPLOY_UPGRADE_NODES=4 DEPLOY_UPGRADE_JOBS=10 DEPLOY_UPGRADE_ARRAY=200 DEPLOY_UPGRADE_KILLS=10 \
 	  $(BIN)/pytest tests/cluster/test_upgrade.py $(OPTIONS)
+
+update-long: venv system ## The cluster test of an update with 4 nodes
+	DEPLOY_CLUSTER_NODES=4 $(BIN)/pytest tests/cluster/test_update.py $(OPTIONS)
 
 bench: venv system .venv/pyinfra/bin/pyinfra ## Benchmarks, as ratios side by side; OPTIONS='--nodes 10 --rounds 1'
 	$(BIN)/python -m tests.bench $(OPTIONS)

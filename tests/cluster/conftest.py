@@ -14,6 +14,8 @@ from tests.cluster.evidence import evidence
 from tests.cluster.lab_cluster import Cluster, booted
 
 RELEASES = ("trixie", "bookworm")
+NODES = tuple(f"node{number + 1}" for number in range(int(os.environ.get("DEPLOY_CLUSTER_NODES", "2"))))
+"""Of the clusters that files of tests share; most of those need two."""
 LIFE = (
     "first_deployment",
     "dead_node",
@@ -159,7 +161,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> _ByCluster: 
 
 @pytest.fixture(scope="session", params=RELEASES)
 def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """Two nodes with two simulated GPUs each, removed at the end in any case.
+    """Nodes with two simulated GPUs each, removed at the end in any case.
 
     Nothing is deployed yet where the tests of this session begin with the first deployment.
     """
@@ -167,7 +169,7 @@ def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     with ExitStack() as life:
         request.config.stash.setdefault(_LIVING, {})[release] = life
         made = life.enter_context(
-            booted(release, tmp_path_factory, "--nodes", "2", "--gpus", "2", release=release)
+            booted(release, tmp_path_factory, "--nodes", str(len(NODES)), "--gpus", "2", release=release)
         )
         begins = f"test_{LIFE[0]}"
         if not any(item.path.stem == begins and _life(item) == release for item in request.session.items):

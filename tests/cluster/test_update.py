@@ -1,4 +1,7 @@
-"""`deploy update`: the distribution's updates under load, in batches, and one that goes wrong."""
+"""`deploy update`: the distribution's updates under load, in batches, and one that goes wrong.
+
+`make update-long` does it with four nodes.
+"""
 
 import json
 import subprocess
@@ -8,12 +11,14 @@ from pathlib import Path
 
 import pytest
 
+from deploy.site.node_lists import fold
+from tests.cluster.conftest import NODES
 from tests.cluster.lab_cluster import DEPLOY, Cluster, run, wait_until
 from tests.cluster.packages import ASKS_FOR_A_REBOOT, install, offer, remove
 
 pytestmark = [pytest.mark.one_release, pytest.mark.more]
 
-HOSTS = ("ctl1", "login1", "node1", "node2")
+HOSTS = ("ctl1", "login1", *NODES)
 _WATCH = (
     "while sleep 0.5; do sinfo --noheader --Node --format '%N %T' | tr '\\n' ';'; echo; done > /root/seen"
 )
@@ -46,7 +51,7 @@ def test_updates_come_in_batches_under_load(cluster: Cluster, place: Path) -> No
     assert versions(cluster, "deploy-probe") == dict.fromkeys(HOSTS, "1")
     boots = {host: booted(cluster, host) for host in HOSTS}
     submit = "sbatch --parsable --nodelist={} --requeue --wrap 'sleep 20'"
-    jobs = [cluster.as_user(submit.format(node)).strip() for node in ("node1", "node2")]
+    jobs = [cluster.as_user(submit.format(node)).strip() for node in NODES]
     jobs += [cluster.as_user("sbatch --parsable --wrap 'sleep 1'").strip() for _ in range(6)]
     cluster.on("ctl1", "systemd-run", "--collect", "--unit=watch", "sh", "-c", _WATCH)
     words = (*DEPLOY, "update", str(cluster.inventory), "--yes", "--batch", "1")
@@ -57,7 +62,7 @@ def test_updates_come_in_batches_under_load(cluster: Cluster, place: Path) -> No
         said, _ = going.communicate(timeout=600)
     assert going.returncode == 0, said
     cluster.on("ctl1", "systemctl", "stop", "watch")
-    assert "updated: ctl1,login1,node[1-2]" in said
+    assert f"updated: ctl1,login1,{fold(NODES)}" in said
     assert versions(cluster, "deploy-probe") == dict.fromkeys(HOSTS, "2")
     # What ran with the old file was restarted; a node was rebooted that had to be, and no other host.
     assert {host: stale(cluster, host) for host in HOSTS} == dict.fromkeys(HOSTS, "")
@@ -77,12 +82,14 @@ def test_updates_come_in_batches_under_load(cluster: Cluster, place: Path) -> No
 
 def test_a_node_that_does_not_come_through_stops_it(cluster: Cluster, place: Path) -> None:
     offer(cluster, "node1", place, 3, "deploy-probe", after="exit 1")
-    for host in ("ctl1", "login1", "node2"):
+    for host in HOSTS:
+        if host == "node1":
+            continue
         offer(cluster, host, place, 3, "deploy-probe")
     said = update(cluster, "--yes", "--batch", "1", expect=1)
     assert "[batch-stopped]" in said
     assert versions(cluster, "deploy-probe") | {"node1": ""} == {**dict.fromkeys(HOSTS, "2"), "node1": ""}
-    assert cluster.plain_states() == {"node1": "drain", "node2": "idle"}
+    assert cluster.plain_states() == {**dict.fromkeys(NODES, "idle"), "node1": "drain"}
     cluster.on("node1", "sh", "-c", "echo '#!/bin/sh' > /var/lib/dpkg/info/deploy-probe.postinst")
     update(cluster, "--yes", "--batch", "1")
     assert versions(cluster, "deploy-probe") == dict.fromkeys(HOSTS, "3")
