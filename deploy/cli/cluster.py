@@ -25,10 +25,8 @@ from deploy.cli.parameters import (
     say,
 )
 from deploy.cli.quick_validation import validate_quickly
-from deploy.engine.batches import share
 from deploy.engine.cluster import deploy_cluster
 from deploy.engine.options import Options
-from deploy.engine.rolling import deploy_in_batches
 from deploy.errors import ExitCode, error
 
 
@@ -121,16 +119,24 @@ def cluster(
     if batch is None:
         summary = deploy_cluster(inventory, options, choose_display(output, options), agrees, say)
     else:
-        if check or tags or skip_tags or new_secrets:
-            raise error(
-                "invalid-option",
-                "batches are for whole phases of a cluster that is there, and change it",
-                where="--batch",
-                hint="without --check, --tags, --skip-tags, --new-secrets; deploy plan previews a change",
-            )
+        _refuse_with_batches(options)
+        # Most runs have no batches, and one that finds nothing to do is over within a second.
+        from deploy.engine.batches import share  # noqa: PLC0415
+        from deploy.engine.rolling import deploy_in_batches  # noqa: PLC0415
+
         displays = partial(choose_display, output, options)
         summary = deploy_in_batches(inventory, options, share(batch), displays, agrees, say=say)
     code = summary.exit_code
     if validates and code is ExitCode.OK and summary.changed and options.is_whole and not (limit or check):
         code = validate_quickly(inventory, options, as_data=output is Output.JSONL).exit_code
     raise typer.Exit(code)
+
+
+def _refuse_with_batches(options: Options) -> None:
+    if options.check or options.tags or options.skip_tags or options.new_secrets:
+        raise error(
+            "invalid-option",
+            "batches are for whole phases of a cluster that is there, and change it",
+            where="--batch",
+            hint="without --check, --tags, --skip-tags, --new-secrets; deploy plan previews a change",
+        )

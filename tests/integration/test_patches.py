@@ -159,6 +159,7 @@ SKIPPED = """
   ansible.builtin.debug:
     msg: x
   when: is_not_there == 1
+  # Its failure is compared, too, and must not end the play.
   ignore_errors: true
 """
 
