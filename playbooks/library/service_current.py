@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.systemd_units import parse_units
+from ansible.module_utils.systemd_units import parse_units, runs
 
 DOCUMENTATION = r"""
 module: service_current
@@ -90,6 +90,7 @@ _PROPERTIES = ",".join(
     (
         "LoadState",
         "ActiveState",
+        "SubState",
         "UnitFileState",
         _START,
         _LAST_CHANGE,
@@ -214,7 +215,6 @@ def main() -> None:
     if state == "not-found" and not module.check_mode:
         module.fail_json(msg=f"the unit {name} is {state}")
     activity = properties.get("ActiveState")
-    running = activity in {"active", "reloading", "activating"}
     now = time.time(), time.monotonic()
     seen = Seen(name)
     reasons = newer([*inputs, *drop_in_directories(inputs)], moment(properties, _START, *now))
@@ -222,7 +222,7 @@ def main() -> None:
     # A service that runs changes its state when it starts and when it is reloaded.
     to_read_again = newer(reload_inputs, moment(properties, _LAST_CHANGE, *now))
     to_read_again += seen.removed("reload_inputs")
-    if not running:
+    if not runs(properties):
         action, reasons = "start", []
     elif reasons or module.params["pending"]:
         action = "restart"
@@ -247,7 +247,9 @@ def main() -> None:
     ]
     for words in [words for words, is_needed in steps if is_needed and not module.check_mode]:
         systemctl(module, *words)
-    if module.params["port"] and not module.check_mode and not has_answer(module):
+    # A preview looks, too: what it finds nothing to do for is not looked at again.
+    is_up = not module.check_mode or action == "none"
+    if module.params["port"] and is_up and not has_answer(module):
         fail(module, f"{name} does not answer on port {module.params['port']}")
     if not module.check_mode:
         seen.keep(inputs, reload_inputs)

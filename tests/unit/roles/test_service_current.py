@@ -1,6 +1,7 @@
 import os
 import socket
 from pathlib import Path
+from typing import Any, NoReturn
 
 import pytest
 
@@ -75,3 +76,94 @@ def test_an_input_that_was_there_and_is_gone_counts(tmp_path: Path, monkeypatch:
 def test_what_came_beside_an_input_counts_where_the_service_reads_all() -> None:
     inputs = ["/etc/x.conf.d/a", "/etc/x.conf.d/b", "/etc/default/x", "/etc/systemd/system/x.service.d/y"]
     assert service.drop_in_directories(inputs) == ["/etc/x.conf.d", "/etc/systemd/system/x.service.d"]
+
+
+class EndedError(Exception):
+    """What a module answered; ``failed`` is in it when it failed."""
+
+    def __init__(self, answer: dict[str, Any]) -> None:
+        super().__init__(answer)
+        self.answer = answer
+
+
+class Host:
+    """An AnsibleModule on a host whose service is in this state."""
+
+    def __init__(self, state: str, *, check_mode: bool, port: int = 0) -> None:
+        self.state, self.check_mode = state, check_mode
+        self.commands: list[list[str]] = []
+        self.params: dict[str, Any] = {
+            "name": "x",
+            "inputs": [],
+            "reload_inputs": [],
+            "pending": False,
+            "reload_pending": False,
+            "wait": True,
+            "address": "",
+            "port": port,
+        }
+
+    def __call__(self, **_: object) -> "Host":
+        return self
+
+    def run_command(self, command: list[str]) -> tuple[int, str, str]:
+        self.commands.append(command[:2])
+        if command[1] == "show":
+            active, sub = self.state.split("/")
+            return 0, f"LoadState=loaded\nUnitFileState=enabled\nActiveState={active}\nSubState={sub}\n", ""
+        return (1, "", "Job for x.service failed") if command[1] in {"start", "restart"} else (0, "", "")
+
+    def exit_json(self, **answer: object) -> NoReturn:
+        raise EndedError(answer)
+
+    def fail_json(self, **answer: object) -> NoReturn:
+        raise EndedError({**answer, "failed": True})
+
+
+def answer_of(host: Host, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]:
+    monkeypatch.setattr(service, "AnsibleModule", host)
+    monkeypatch.setattr(service, "_SEEN", tmp_path / "seen")
+    monkeypatch.setattr(service, "_PATIENCE", 0.0)
+    with pytest.raises(EndedError) as ended:
+        service.main()
+    return ended.value.answer
+
+
+@pytest.mark.parametrize(
+    ("state", "action"),
+    [
+        ("active/running", "none"),
+        ("activating/start", "none"),
+        ("inactive/dead", "start"),
+        ("failed/failed", "start"),
+        # It dies whenever systemd starts it again.
+        ("activating/auto-restart", "start"),
+        ("activating/auto-restart-queued", "start"),
+    ],
+)
+def test_a_preview_says_of_a_service_that_does_not_run_that_it_would_be_started(
+    state: str, action: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    answer = answer_of(Host(state, check_mode=True), monkeypatch, tmp_path)
+    assert (answer["action"], answer["changed"]) == (action, action != "none")
+
+
+def test_one_that_dies_again_and_again_fails_the_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    host = Host("activating/auto-restart", check_mode=False)
+    assert answer_of(host, monkeypatch, tmp_path)["failed"]
+    assert ["systemctl", "start"] in host.commands
+
+
+def test_a_preview_says_of_a_port_without_an_answer_that_it_is_wrong(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        assert (
+            answer_of(Host("active/running", check_mode=True, port=port), monkeypatch, tmp_path)["changed"]
+            is False
+        )
+    answer = answer_of(Host("active/running", check_mode=True, port=port), monkeypatch, tmp_path)
+    assert "does not answer on port" in answer["msg"]
+    started = answer_of(Host("inactive/dead", check_mode=True, port=port), monkeypatch, tmp_path)
+    assert started["action"] == "start"

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from node_hardware import read_hardware, shortfalls
-from systemd_units import parse_units
+from systemd_units import parse_units, runs
 
 _PROC, _SYS = Path("/proc"), Path("/sys")
 _SECONDS_TO_ANSWER = 10.0
@@ -25,7 +25,6 @@ _SECONDS_TO_DIE = 0.5
 _MIB = 1 << 20
 # The order of the fields in `chronyc -c tracking`.
 _SYSTEM_TIME, _LEAP_STATUS = 4, 13
-_RUNS = frozenset({"active", "activating", "reloading", "refreshing"})
 _NOT_TOLD = frozenset({"[N/A]", "N/A", "[Not Supported]"})
 
 
@@ -70,7 +69,11 @@ class Checks:
 
     def _service_faults(self) -> Iterator[Fault]:
         names = self._settings["services"]
-        said = output(["systemctl", "show", "--property=ActiveState,Job", "--", *names]) if names else ""
+        said = (
+            output(["systemctl", "show", "--property=ActiveState,SubState,Job", "--", *names])
+            if names
+            else ""
+        )
         if names and not said:
             # A machine under load: not to know is not to be ill.
             self.remarks.append("systemd did not answer in time")
@@ -92,13 +95,15 @@ class Checks:
         count = sum(int(gpu["count"]) for gpu in self._settings["contract"].get("gpus") or [])
         if not count or not (_PROC / "driver/nvidia/version").exists():
             return
-        fields = self._settings["gpu_fields"]
-        query = ",".join(["index", *(field["field"] for field in fields)])
-        command = ["nvidia-smi", f"--query-gpu={query}", "--format=csv,noheader,nounits"]
-        code, said = answer(command, _SECONDS_FOR_GPUS)
-        if "not a valid field" in said:
-            self.remarks.append(f"node_health_gpu_fields: nvidia-smi says: {_last_line(said)}")
-        elif code != 0:
+        fields = list(self._settings["gpu_fields"])
+        code, said = gpu_answers(fields)
+        while unknown := [field for field in fields if f'Field "{field["field"]}" is not a valid' in said]:
+            # It answers nothing at all then, and the other fields count all the same.
+            if not unknown[0].get("optional"):
+                self.remarks.append(f"node_health_gpu_fields: this nvidia-smi has no {unknown[0]['field']}")
+            fields.remove(unknown[0])
+            code, said = gpu_answers(fields)
+        if code != 0:
             yield Fault("gpu", "", f"nvidia-smi: {_last_line(said)}")
         else:
             yield from gpu_faults(said, fields, count)
@@ -154,8 +159,11 @@ def disk_faults(wanted: Sequence[Mapping[str, Any]]) -> Iterator[Fault]:
 def service_faults(names: Sequence[str], text: str) -> Iterator[Fault]:
     """`systemctl show` with a block per name: services that neither run nor are about to."""
     for name, properties in zip(names, parse_units(text)):  # noqa: B905 - strict= came with Python 3.10
-        state = properties.get("ActiveState", "unknown")
-        if state not in _RUNS and properties.get("Job", "0") in {"", "0"}:
+        waits = properties.get("SubState", "").startswith("auto-restart")
+        if not runs(properties) and (waits or properties.get("Job", "0") in {"", "0"}):
+            state = (
+                "failed, and started again and again" if waits else properties.get("ActiveState", "unknown")
+            )
             yield Fault("service", name, f"{name} is {state}")
 
 
@@ -167,6 +175,12 @@ def clock_faults(tracking: str, limit: float) -> Iterator[Fault]:
     off = abs(float(fields[_SYSTEM_TIME]))
     if off > limit:
         yield Fault("clock", "", f"the clock is more than {limit:g} s off")
+
+
+def gpu_answers(fields: Sequence[Mapping[str, Any]]) -> tuple[int, str]:
+    """Exit code and what nvidia-smi says: for every GPU its index, then the values of the fields."""
+    query = ",".join(["index", *(field["field"] for field in fields)])
+    return answer(["nvidia-smi", f"--query-gpu={query}", "--format=csv,noheader,nounits"], _SECONDS_FOR_GPUS)
 
 
 def gpu_faults(text: str, fields: Sequence[Mapping[str, Any]], count: int) -> Iterator[Fault]:
