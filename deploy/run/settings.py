@@ -67,6 +67,8 @@ def ansible_environment(
         "ANSIBLE_TIMEOUT": str(_CONNECTION_SECONDS),
         "ANSIBLE_HOST_KEY_CHECKING": "true",
         "ANSIBLE_INJECT_FACT_VARS": "false",
+        # Records of what deploy manages are made of it; since 2.21 Ansible leaves it away.
+        "ANSIBLE_INJECT_INVOCATION": "true",
         "ANSIBLE_TRANSFORM_INVALID_GROUP_CHARS": "ignore",
         "ANSIBLE_INVENTORY_UNPARSED_FAILED": "true",
         "ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED": "true",

@@ -73,6 +73,7 @@ def deploy(cluster: Cluster, *options: str) -> dict[str, Any]:
     )
     assert report["outcome"] == "converged"
     assert report["warnings"] == [], "mitogen or a patch does not fit"
+    assert not report["left_over"], "what is managed was not recorded, and so is taken for a remainder"
     return report
 
 

@@ -103,3 +103,8 @@ def test_forks_follow_hosts_and_cores(
 ) -> None:
     monkeypatch.setattr("os.cpu_count", lambda: cores)
     assert default_forks(hosts) == forks
+
+
+def test_results_say_what_a_module_was_asked_for() -> None:
+    """Records are made of it, and ansible-core 2.21 leaves it away unless it is asked for."""
+    assert ansible_environment(base={})["ANSIBLE_INJECT_INVOCATION"] == "true"
