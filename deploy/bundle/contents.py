@@ -18,6 +18,9 @@ _ALWAYS = ("python3-apt",)
 _WORKED_OUT = {"openmpi": ("libpmix-dev",)}
 _BESIDE = {"libopenmpi-dev": ("gcc", "g++", "gfortran", "libc6-dev")}
 """What a role installs with a package that a site names."""
+_NO_PACKAGES = frozenset({"bootstrap_attended_packages"})
+"""Lists that begin names of packages, or say something else of them."""
+_ONE_PACKAGE = ("mig_slurm_plugin", "slurmd_nvml_plugin")
 _ELSEWHERE = {
     "nvidia_repository": "what GPU nodes take from NVIDIA's repository, which cannot be used beside a bundle",
     "grafana": "Grafana: name a mirror in grafana_repository_uri, or leave it out with grafana_source: none",
@@ -99,10 +102,13 @@ def _packages(host: Host, roles: list[str], variables: Mapping[str, Any]) -> Ite
     yield from _ALWAYS
     yield from variables["bootstrap_packages"]
     for name, option in options().items():
-        value = variables.get(name, host.value(name)) if name.endswith("_packages") else None
-        if option.role in roles and isinstance(value, list):
-            for package in (str(package) for package in value if "{" not in str(package)):
-                yield from (package, *_BESIDE.get(package, ()))
+        is_list = name.endswith("_packages") and name not in _NO_PACKAGES
+        if option.role not in roles or not (is_list or name in _ONE_PACKAGE):
+            continue
+        value = variables.get(name, host.value(name))
+        for package in value if isinstance(value, list) else [value]:
+            if package and "{" not in str(package):
+                yield from (str(package), *_BESIDE.get(str(package), ()))
     for role in roles:
         yield from _WORKED_OUT.get(role, ())
 

@@ -68,3 +68,12 @@ def test_what_nodes_may_need_is_there_before_they_were_seen(tmp_path: Path) -> N
     assert wheels <= set(contents_of(site, {}).downloads)
     seen = {name: {"cpus": 4, "memory_mb": 8000, "gpus": []} for name in ("node1", "node2")}
     assert not wheels & set(contents_of(site, seen).downloads)
+
+
+def test_what_finds_gpus_is_there_and_what_only_begins_names_of_packages_is_not(tmp_path: Path) -> None:
+    variables = "slurmctld_gres_autodetect: nvml\n"
+    found = contents_of(read_site(write_site(tmp_path, files={"group_vars/all.yml": variables})), {})
+    node = next(names for names in found.packages if "slurmd" in names)
+    assert "slurm-wlm-nvml-plugin" in node
+    assert not {"cuda-", "dcgm", "slurm", "nvidia"} & node
+    assert not any("slurm-wlm-nvml-plugin" in names for names in contents(tmp_path).packages)
