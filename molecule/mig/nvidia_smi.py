@@ -53,6 +53,9 @@ def main(words: list[str]) -> int:
         rows = [(index, name) for index, gpu in gpus.items() for name in gpu["instances"]]
         say([f"|   {index}  MIG {name:<16} 19       13          6:1     |" for index, name in rows])
         return 0 if rows else 6
+    if "-lgip" in words or "-lgipp" in words:
+        say(["No MIG-supported devices found."])
+        return 6
     code = change(gpus[words[words.index("-i") + 1]], words)
     STATE.write_text(json.dumps(gpus))
     return code

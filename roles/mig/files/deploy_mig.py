@@ -12,9 +12,9 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 LAYOUT = Path("/etc/deploy/mig.json")
 NEEDS_REBOOT = 3
@@ -31,7 +31,10 @@ class RefusedError(Exception):
 
 def run(*command: str, may_fail: bool = False) -> str:
     """The output of a command that has to succeed, or may find nothing."""
-    answer = subprocess.run(command, capture_output=True, text=True, check=False)
+    try:
+        answer = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError as problem:
+        raise RefusedError(command, problem.strerror or str(problem)) from problem
     if answer.returncode != 0 and not may_fail:
         raise RefusedError(command, answer.stdout + answer.stderr)
     return answer.stdout
@@ -51,13 +54,68 @@ def parse_instances(text: str) -> dict[int, list[str]]:
     return {index: sorted(profiles) for index, profiles in found.items()}
 
 
+class Profile(NamedTuple):
+    """What a GPU can be divided into: so many at most, each ``size`` slices long from a start on."""
+
+    count: int
+    starts: tuple[int, ...]
+    size: int
+
+
+def parse_profiles(table: str, places: str) -> dict[int, dict[str, Profile]]:
+    """By GPU and name, from `nvidia-smi mig -lgip` and `-lgipp`, which answer whether MIG is on or off."""
+    found: dict[int, dict[str, Profile]] = {}
+    where = {
+        (int(index), int(number)): (tuple(map(int, starts.split(","))), int(size))
+        for index, number, starts, size in re.findall(
+            r"^GPU\s+(\d+)\s+Profile ID\s+(\d+)\s+Placements?\s*:\s*\{([\d,]+)\}:(\d+)", places, re.MULTILINE
+        )
+    }
+    rows = re.findall(r"^\|\s+(\d+)\s+MIG (\S+)\s+(\d+)\s+\d+/(\d+)\s", table, re.MULTILINE)
+    for index, name, number, count in rows:
+        if (int(index), int(number)) in where:
+            starts, size = where[int(index), int(number)]
+            found.setdefault(int(index), {})[name] = Profile(int(count), starts, size)
+    return found
+
+
+def fit(profiles: Sequence[Profile], taken: frozenset[int] = frozenset()) -> bool:
+    """Whether there are slices for all of them at once."""
+    if not profiles:
+        return True
+    first, *others = profiles
+    places = (frozenset(range(start, start + first.size)) for start in first.starts)
+    return any(fit(others, taken | place) for place in places if not place & taken)
+
+
+def unfit(shall: Mapping[int, Sequence[str]], profiles: Mapping[int, Mapping[str, Profile]]) -> Iterator[str]:
+    """In words, what no GPU can be divided into; nothing is said of GPUs whose profiles are not known."""
+    for index, names in shall.items():
+        known = profiles.get(index)
+        if not known:
+            continue
+        missing = sorted({name for name in names if name not in known})
+        if missing:
+            yield f"GPU {index}: it has no {' and no '.join(missing)}; it has {' '.join(known)}"
+        elif any(names.count(name) > known[name].count for name in names) or not fit(
+            [known[name] for name in names]
+        ):
+            yield f"GPU {index}: {' '.join(names)} do not fit on it together; see: nvidia-smi mig -lgipp"
+
+
+def _largest_first(profile: str) -> tuple[int, int]:
+    """Large ones fit at few places; of the same number of compute slices some have more memory."""
+    compute, _, memory = profile.partition("g.")
+    return -int(compute), -int(re.match(r"\d*", memory)[0] or 0)  # type: ignore[index] - it matches nothing, too
+
+
 def wanted(layout: Iterable[Mapping[str, Any]], gpus: Iterable[int]) -> dict[int, list[str]]:
     """The profiles that each GPU shall have, large ones first, because they fit at few places."""
     there = list(gpus)
     found: dict[int, list[str]] = {}
     for entry in layout:
         for index in entry.get("gpus") or there:
-            found[index] = sorted(entry["devices"], key=lambda profile: -int(profile.partition("g")[0]))
+            found[index] = sorted(entry["devices"], key=_largest_first)
     return found
 
 
@@ -100,6 +158,13 @@ class Gpus:
         self.modes = parse_modes(self._run("nvidia-smi", query, "--format=csv,noheader"))
         instances = parse_instances(self._run("nvidia-smi", "mig", "-lgi", may_fail=True))
         self.shall = wanted(self._layout, self.modes)
+        if self.shall:
+            table, places = (
+                self._run("nvidia-smi", "mig", what, may_fail=True) for what in ("-lgip", "-lgipp")
+            )
+            problems = list(unfit(self.shall, parse_profiles(table, places)))
+            if problems:
+                raise RefusedError((), "; ".join(problems))
         return differences(self.shall, self.modes, instances)
 
     def apply(self) -> int:

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 
 from tests.unit.roles.loading import load_module
@@ -17,6 +19,10 @@ TABLE = """\
 |   1  MIG 7g.40gb          0        0          0:8     |
 +-------------------------------------------------------+
 """
+RECORDED = Path(__file__).parent / "recorded/h200"
+H200 = mig.parse_profiles(
+    *((RECORDED / f"mig-{name}.txt").read_text(encoding="utf-8") for name in ("profiles", "placements"))
+)
 ON, OFF = ("Enabled", "Enabled"), ("Disabled", "Disabled")
 
 
@@ -52,6 +58,58 @@ def test_a_layout_without_numbers_is_for_all_gpus_and_large_instances_come_first
 def test_what_differs(mode: tuple[str, str], have: list[str], want: list[str], expected: str) -> None:
     found = mig.differences({0: want} if want else {}, {0: mode}, {0: have} if have else {})
     assert found == ({0: expected} if expected else {})
+
+
+def test_profiles_of_a_real_gpu() -> None:
+    assert list(H200[0]) == ["1g.18gb", "1g.18gb+me", "1g.35gb", "2g.35gb", "3g.71gb", "4g.71gb", "7g.141gb"]
+    assert H200[0]["2g.35gb"] == mig.Profile(3, (0, 2, 4), 2)
+    assert H200[0]["7g.141gb"] == mig.Profile(1, (0,), 8)
+    assert mig.parse_profiles("No MIG-supported devices found.\n", "") == {}
+
+
+@pytest.mark.parametrize(
+    ("devices", "problem"),
+    [
+        (["7g.141gb"], ""),
+        (["3g.71gb", "3g.71gb"], ""),
+        (["4g.71gb", "3g.71gb"], ""),
+        (["4g.71gb", "1g.18gb", "1g.18gb", "1g.18gb"], ""),
+        (["1g.18gb"] * 7, ""),
+        (["1g.18gb", "1g.35gb", "1g.35gb", "1g.35gb", "1g.18gb"], ""),
+        (["1g.18gb"] * 8, "fit"),
+        (["1g.18gb+me", "1g.18gb+me"], "fit"),
+        (["3g.71gb", "3g.71gb", "1g.18gb"], "fit"),
+        (["4g.71gb", "4g.71gb"], "fit"),
+        (["2g.35gb"] * 3 + ["1g.35gb"], ""),
+        (["3g.40gb", "1g.10gb"], "has no 1g.10gb and no 3g.40gb; it has 1g.18gb 1g.18gb+me 1g.35gb"),
+    ],
+)
+def test_what_fits_on_a_real_gpu(devices: list[str], problem: str) -> None:
+    shall = mig.wanted([{"devices": devices}], [0])
+    found = "".join(mig.unfit(shall, H200))
+    assert (problem in found) if problem else not found
+
+
+def test_a_layout_that_does_not_fit_is_refused_before_anything_changes() -> None:
+    asked = []
+
+    def run(*command: str, may_fail: bool = False) -> str:
+        del may_fail
+        asked.append(command)
+        recorded = {"-lgip": "mig-profiles.txt", "-lgipp": "mig-placements.txt"}.get(command[-1])
+        if recorded:
+            return (RECORDED / recorded).read_text(encoding="utf-8")
+        return "0, Disabled, Disabled\n" if "query" in command[1] else ""
+
+    with pytest.raises(mig.RefusedError, match=r"GPU 0: it has no 1g\.10gb"):
+        mig.Gpus([{"devices": ["1g.10gb"]}], run).apply()
+    assert not [command for command in asked if {"-mig", "-cgi", "-dgi", "-dci"} & set(command)]
+
+
+def test_a_machine_without_nvidia_smi_is_told_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+    with pytest.raises(mig.RefusedError, match=r"nvidia-smi .*No such file"):
+        mig.Gpus([]).differences()
 
 
 def test_a_gpu_that_is_not_there() -> None:
