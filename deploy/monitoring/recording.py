@@ -22,8 +22,8 @@ class Recording:
 
 
 def _nvitop(metric: str) -> str:
-    """What nvitop calls index is called gpu elsewhere."""
-    return f'label_replace({metric}, "gpu", "$1", "index", "(.+)")'
+    """What nvitop calls index is called gpu elsewhere; what a GPU cannot tell is NaN there, nothing here."""
+    return f'label_replace({metric} >= 0, "gpu", "$1", "index", "(.+)")'
 
 
 def _either(dcgm: str, nvitop: str, factor: str = "", *, nvitop_factor: str | None = None) -> str:

@@ -25,7 +25,7 @@ TARGETS = {
     "prometheus": ("prometheus.prom",),
     "alertmanager": ("alertmanager.prom",),
 }
-GPUS = {"node1": "dcgm.prom", "node2": "nvitop.prom"}
+GPUS = {"node1": "dcgm.prom", "node2": "nvitop.prom", "node3": "nvitop-h200.prom"}
 # There need not be one; and recorded disks are written to no more.
 MAY_BE_SILENT = frozenset({"an alert that fires", "disks that are written to"})
 
@@ -125,14 +125,25 @@ def test_both_exporters_of_gpus_are_told_under_the_same_names_and_units(promethe
     def by_instance(expr: str) -> dict[str, float]:
         return {one["metric"]["instance"]: float(one["value"][1]) for one in answers(expr)}
 
-    assert by_instance("gpu:utilization:ratio") == {"node1": 0.97, "node2": 0.87}
-    assert by_instance("gpu:memory_used:bytes") == {"node1": 61036 << 20, "node2": 61440 << 20}
-    assert by_instance("gpu:power:watts") == {"node1": 540.25, "node2": 312}
-    assert by_instance("gpu:power_limit:watts") == {"node1": 700, "node2": 400}
-    assert by_instance("gpu:temperature:celsius") == {"node1": 52, "node2": 61}
-    assert by_instance("gpu:sm_clock:hertz") == {"node1": 1.98e9, "node2": 1.41e9}
+    assert by_instance("gpu:utilization:ratio") == {"node1": 0.97, "node2": 0.87, "node3": 1}
+    assert by_instance("gpu:memory_used:bytes") == {
+        "node1": 61036 << 20,
+        "node2": 61440 << 20,
+        "node3": 1138.8125 * (1 << 20),
+    }
+    assert by_instance("gpu:power:watts") == {"node1": 540.25, "node2": 312, "node3": 691.795}
+    assert by_instance("gpu:power_limit:watts") == {"node1": 700, "node2": 400, "node3": 700}
+    assert by_instance("gpu:temperature:celsius") == {"node1": 52, "node2": 61, "node3": 57}
+    assert by_instance("gpu:sm_clock:hertz") == {"node1": 1.98e9, "node2": 1.41e9, "node3": 1.47e9}
     assert by_instance("gpu:nvlink:bytes_per_second") == {"node1": 0, "node2": 300 << 20}
     assert {one["metric"]["gpu"] for one in answers("gpu:utilization:ratio")} == {"0"}
+
+
+def test_what_a_gpu_cannot_tell_is_left_out_and_spoils_no_sum(prometheus: str) -> None:
+    answers = ask(prometheus)
+    assert answers("gpu_nvlink_total_tx_throughput_MiBps != gpu_nvlink_total_tx_throughput_MiBps"), "no NaN"
+    assert not [one["metric"] for one in answers('{__name__=~"gpu:.+"}') if one["value"][1] == "NaN"]
+    assert answers("sum(gpu:nvlink:bytes_per_second) >= 0")
 
 
 def test_no_rule_fails(prometheus: str) -> None:
