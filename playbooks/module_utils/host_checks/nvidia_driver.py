@@ -34,7 +34,8 @@ def module_version(run: Callable[..., str], kernel: str) -> str:
 
 def library_files(root: Path) -> list[Path]:
     """The files of the driver's library; their names end in its version."""
-    below = ("usr/lib/*", "usr/lib/*/nvidia/current", "usr/lib64")
+    # By Debian's packages and Ubuntu's, by NVIDIA's installer, and in images of machines that are rented.
+    below = ("usr/lib/*", "usr/lib/*/nvidia/current", "usr/lib64", "usr/lib", "usr/local/nvidia/lib64")
     places = (path for place in below for path in root.glob(f"{place}/libnvidia-ml.so.*.*"))
     return sorted(path for path in places if not path.is_symlink())
 

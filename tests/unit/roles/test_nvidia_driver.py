@@ -190,9 +190,19 @@ def test_an_unknown_package_is_not_offered() -> None:
     assert not components.offers("x:\n  Installed: (none)\n  Candidate: (none)\n  Version table:\n", "")
 
 
-def test_the_library_is_found_where_debian_keeps_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "directory",
+    [
+        "usr/lib/x86_64-linux-gnu",
+        "usr/lib/x86_64-linux-gnu/nvidia/current",
+        "usr/lib64",
+        "usr/lib",
+        "usr/local/nvidia/lib64",
+    ],
+)
+def test_the_library_is_found_where_installers_put_it(tmp_path: Path, directory: str) -> None:
     driver = load_module("playbooks/module_utils/host_checks/nvidia_driver.py")
-    place = tmp_path / "usr/lib/x86_64-linux-gnu/nvidia/current"
+    place = tmp_path / directory
     place.mkdir(parents=True)
     (place / "libnvidia-ml.so.535.309.01").touch()
     (place / "libnvidia-ml.so.1").symlink_to("libnvidia-ml.so.535.309.01")
