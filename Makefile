@@ -10,7 +10,7 @@ LAB_PACKAGES := podman runc netavark aardvark-dns mmdebstrap uidmap iptables ope
 RELEASE ?= trixie
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help venv system demo demo-down test test-more lint docs release unit contract prometheus-programs integration molecule molecule-more browser cluster cluster-more upgrade-long update-long bench clean clean-labs
+.PHONY: help newest venv system demo demo-down test test-more lint docs release unit contract prometheus-programs integration molecule molecule-more browser cluster cluster-more upgrade-long update-long bench clean clean-labs
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,8 +43,17 @@ demo-down: ## Remove the demo's lab and everything it left; images that another 
 STAGES = for stage in $(1); do began=$$SECONDS; $(MAKE) --no-print-directory $$stage; \
 	echo "== $$stage: $$((SECONDS - began)) s"; done
 
+# Of the Pythons that are here, the last that ansible-core's newest releases take; nothing where there is none.
+NEWEST ?= $(lastword $(shell ls -d $(HOME)/.pyenv/versions/3.1[2-9]*/bin/python3 /usr/bin/python3.1[2-9] 2>/dev/null | sort -V))
+
+newest: prometheus-programs ## What meets Ansible, with the newest ansible-core that pip gives, where a Python 3.12 or later is here
+	@if [ -z "$(NEWEST)" ]; then echo "newest: not run, there is no Python 3.12 or later here"; exit 0; fi; \
+	[ -e .newest/installed ] || { $(NEWEST) -m venv .newest; .newest/bin/pip install --quiet --quiet --editable '.[test]'; touch .newest/installed; }; \
+	.newest/bin/pip list 2>/dev/null | grep -i -E '^(ansible-core|mitogen) '; \
+	.newest/bin/pytest tests/unit/run tests/integration --numprocesses 4 --dist loadfile
+
 test: ## Tests of the project and of what every cluster has, cheap checks first
-	@$(call STAGES,lint unit contract integration molecule cluster)
+	@$(call STAGES,lint unit contract integration newest molecule cluster)
 
 test-more: ## Tests of what a site may add, and those that need a cluster for themselves; CI runs them after test
 	@$(call STAGES,cluster-more molecule-more)
@@ -134,4 +143,4 @@ clean-labs: ## Remove what interrupted tests left: labs named test-, bench- or d
 	podman network ls --quiet --filter name=^molecule- | xargs --no-run-if-empty podman network rm >/dev/null
 
 clean: ## Remove what this Makefile made
-	rm -rf .venv dist build
+	rm -rf .venv .newest dist build

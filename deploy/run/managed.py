@@ -40,7 +40,8 @@ def managed(action: str, result: Mapping[str, Any]) -> dict[str, dict[str, State
     found: defaultdict[str, dict[str, State]] = defaultdict(dict)
     items = result.get("results")
     for part in [result, *(items if isinstance(items, list) else [])]:
-        if isinstance(part, Mapping) and not part.get("skipped"):
+        # Since 2.21 Ansible says of an item of a loop no more than by the reason that it was skipped.
+        if isinstance(part, Mapping) and not (part.get("skipped") or part.get("skip_reason")):
             for kind, name, state in _of(action.rpartition(".")[2], part):
                 found[kind][name] = later(found[kind].get(name, {}), state)
     return dict(found)

@@ -13,6 +13,7 @@ _EMPTY_PHRASES = frozenset(
     {
         "",
         "non-zero return code",
+        "the command exited with a non-zero return code",
         "one or more items failed",
         "all items failed",
         "module failure",
@@ -62,7 +63,9 @@ def failure_message(result: Mapping[str, Any]) -> str:
 
 
 def _failed(item: object) -> bool:
-    return isinstance(item, Mapping) and bool(item.get("failed") or item.get("unreachable"))
+    """Since 2.21 Ansible says of an item of a loop no more than by its exception that it failed."""
+    signs = ("failed", "unreachable", "exception")
+    return isinstance(item, Mapping) and any(item.get(sign) for sign in signs)
 
 
 def _item(item: Mapping[str, Any]) -> str:

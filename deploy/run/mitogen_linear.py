@@ -22,6 +22,7 @@ import ansible_mitogen.loaders
 import ansible_mitogen.module_finder
 import ansible_mitogen.services
 import ansible_mitogen.strategy
+from ansible.executor import task_result
 from ansible.plugins.loader import filter_loader, test_loader
 
 from deploy.run.direct_sudo import join_hops
@@ -77,7 +78,9 @@ def _load_once() -> None:
     gc.freeze()  # a collection in a worker would copy the memory that it shares with this process
 
 
-_is_skipped = apply(Patch.SKIPPED_HERE, _skipped_here)
+# Since 2.21 Ansible's processes send results of another kind, and such a task has one as any other.
+_sends_raw_results = hasattr(task_result, "_RawTaskResult")
+_is_skipped = apply(Patch.SKIPPED_HERE, _skipped_here) if _sends_raw_results else None
 apply(Patch.NO_KUBECTL, _leave_out_kubectl)
 apply(Patch.COMPILED_ONCE, _compile_once)
 apply(Patch.EVERY_CPU, lambda: replace(ansible_mitogen.affinity, "policy", ansible_mitogen.affinity.Policy()))

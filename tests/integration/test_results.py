@@ -388,7 +388,9 @@ def test_waiting_is_told(site: LocalSite) -> None:
 """)
     run = site.run()
     retry = next(event for event in run.events if isinstance(event, Retry))
-    assert (retry.host in {"node1", "node2"}, retry.task, retry.attempts) == (True, "Wait", 1)
+    assert (retry.host in {"node1", "node2"}, retry.task, retry.retries) == (True, "Wait", 2)
+    # The one that failed, or since ansible-core 2.21 the one that comes.
+    assert retry.attempts in {1, 2}
 
 
 def test_hostile_strings_stay_text(site: LocalSite) -> None:

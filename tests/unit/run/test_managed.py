@@ -34,6 +34,9 @@ def named(**names: tuple[str, ...]) -> dict[str, dict[str, Any]]:
         ("ansible.builtin.user", given(name="x"), named(users=("x",))),
         ("own", {"deploy_manages": {"services": ["a", "b"]}}, named(services=("a", "b"))),
         ("ansible.builtin.command", given(argv=["x"]), {}),
+        # Items of a loop that were skipped: in ansible-core 2.19, and since 2.21.
+        ("ansible.builtin.user", {"results": [{"skipped": True, **given(name="x")}]}, {}),
+        ("ansible.builtin.user", {"results": [{"skip_reason": "false", **given(name="x")}]}, {}),
         ("ansible.builtin.copy", {"censored": "hidden"}, {}),
         ("ansible.builtin.apt", given(name=7), {}),
     ],

@@ -52,6 +52,17 @@ def test_why(result: dict[str, Any], message: str) -> None:
     assert failure_message(result) == message
 
 
+def test_an_item_whose_exception_alone_says_that_it_failed_is_named() -> None:
+    """As since ansible-core 2.21."""
+    said = "The command exited with a non-zero return code."
+    good, bad = (
+        {"item": "a", "rc": 0},
+        {"item": "b", "rc": 1, "exception": "(traceback unavailable)", "cmd": ["x"]},
+    )
+    result = {"msg": "One or more items failed", "results": [good, {**bad, "msg": said}]}
+    assert failure_message(result) == "b: return code 1 from: x"
+
+
 def test_items_are_named_and_counted() -> None:
     items = [{"item": n, "failed": n > 0, "msg": f"no {n}"} for n in range(6)]
     assert failure_message({"msg": "One or more items failed", "results": items}) == (
