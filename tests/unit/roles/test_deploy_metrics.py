@@ -112,6 +112,27 @@ def test_driver_in_the_kernel_is_held_against_its_library(
     assert found == expected
 
 
+@pytest.mark.parametrize(
+    "place",
+    [
+        "usr/lib/x86_64-linux-gnu",
+        # Debian's own driver.
+        "usr/lib/x86_64-linux-gnu/nvidia/current",
+        "usr/lib/aarch64-linux-gnu",
+        "usr/lib64",
+        "usr/lib",
+        "usr/local/nvidia/lib64",
+    ],
+)
+def test_the_library_is_where_the_checks_of_hosts_find_it(program: Any, tmp_path: Path, place: str) -> None:  # noqa: ANN401
+    write(tmp_path, "proc/driver/nvidia/version", DRIVER)
+    write(tmp_path, f"{place}/libnvidia-ml.so.570.133.20")
+    checks = load_module("playbooks/module_utils/host_checks/nvidia_driver.py")
+    assert checks.library_version(tmp_path) == "570.133.20"
+    found = told(program.text(tmp_path, munge_works=None))["deploy_nvidia_driver_match"]
+    assert found == {("570.133.20", "570.133.20"): 1}
+
+
 def test_the_file_is_replaced_as_a_whole(program: Any, tmp_path: Path) -> None:  # noqa: ANN401
     file = tmp_path / "deploy.prom"
     file.write_text("old")

@@ -25,7 +25,8 @@ _LEDGER = Path("var/lib/deploy/drains.json")
 _CONFIGURATIONS = (Path("run/slurm/conf/slurm.conf"), Path("etc/slurm/slurm.conf"))
 _MODULE = re.compile(r"Kernel Module(?: for \S+)?\s+(\S+)")
 _LIBRARY = re.compile(r"libnvidia-ml\.so\.(\d+\.\d[\d.]*)$")
-_LIBRARIES = ("usr/lib/x86_64-linux-gnu", "usr/lib/aarch64-linux-gnu", "usr/lib64", "usr/lib")
+# The places of host_checks/nvidia_driver.py, which a test compares with these.
+_LIBRARIES = ("usr/lib/*", "usr/lib/*/nvidia/current", "usr/lib64", "usr/lib", "usr/local/nvidia/lib64")
 _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
 Sample = tuple[Mapping[str, str], float]
@@ -120,7 +121,7 @@ def _driver(root: Path) -> Iterator[Sample]:
         loaded = _MODULE.search((root / "proc/driver/nvidia/version").read_text(encoding="utf-8"))
     except OSError:
         return
-    names = (path.name for place in _LIBRARIES for path in (root / place).glob("libnvidia-ml.so.*"))
+    names = (path.name for place in _LIBRARIES for path in root.glob(f"{place}/libnvidia-ml.so.*"))
     found = sorted({match[1] for name in names if (match := _LIBRARY.match(name))})
     module, library = loaded[1] if loaded else "unknown", found[-1] if found else "none"
     yield {"module": module, "library": library}, float(module == library)
