@@ -1,6 +1,6 @@
 """Step: whether a run may begin, by what it would do."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
 from deploy.engine.display import Display
@@ -31,17 +31,24 @@ class Permission:
     passed: tuple[Event, ...] = ()
 
 
-def permission(run: Run, work: Work, display: Display, agrees: Agrees) -> Permission:
-    """Previews the work, and asks where jobs would be lost. Raises DeployError ``would-lose-jobs``."""
+def permission(
+    run: Run, work: Work, display: Display, agrees: Agrees, unproven: Collection[str] = ()
+) -> Permission:
+    """Previews the work, and asks where jobs would be lost. Raises DeployError ``would-lose-jobs``.
+
+    A preview that finds nothing to do is the whole run, unless it reached a host that is ``unproven``.
+    """
     options = run.options
     seen = previewed(run, work, replace(options, extra=(*options.extra, _PREPARES)), display.progress)
     summary = summarize(seen.story.events, work.plan.hosts)
     is_over = seen.story.is_refused or bool(summary.trouble) or run.cancellation.is_asked
-    if is_over or summary.is_nothing_to_do:
+    is_proven = not any(summary.hosts[name].is_good for name in unproven if name in summary.hosts)
+    if is_over or (summary.is_nothing_to_do and is_proven):
         for result in with_findings(seen.story.events):
             display.event(result)
         return Permission(options, tuple(as_preview(seen.story.events)))
-    display.plan(seen.preview)
+    if not summary.is_nothing_to_do:
+        display.plan(seen.preview)
     if not seen.preview.needs_consent:
         return Permission(options)
     display.close()

@@ -28,6 +28,7 @@ from deploy.judge.summary import Summary, summarize
 from deploy.judge.unknown_secrets import refuse_unknown_secrets
 from deploy.judge.version_skew import refuse_skew
 from deploy.run.cancellation import signals_cancel
+from deploy.run.journal import last_run
 
 
 def converge(run: Run, display: Display, agrees: Agrees) -> Summary:
@@ -46,7 +47,9 @@ def converge(run: Run, display: Display, agrees: Agrees) -> Summary:
             changes = is_to_run and not run.options.check
             # Where nothing is yet, there are no jobs that could be lost, and no secrets that hosts go by.
             is_asked = changes and not machines.are_new
-            given = permission(run, work, display, agrees) if is_asked else Permission(run.options)
+            given = Permission(run.options)
+            if is_asked:
+                given = permission(run, work, display, agrees, _unproven(run))
             story.keep(*given.passed)
             known = known_records(run, work, renews=changes and not (given.passed and run.options.full))
             with journalled(run, work, story, started) as journal:
@@ -60,6 +63,15 @@ def converge(run: Run, display: Display, agrees: Agrees) -> Summary:
                 display.finish(summary, next_command(run, summary, is_refused=story.is_refused))
     refuse_unknown_secrets(story.events)
     return summary
+
+
+def _unproven(run: Run) -> set[str]:
+    """The hosts on which the last run here did not come to its end.
+
+    What made it fail there may still be so, and be nothing that a preview sees.
+    """
+    last = last_run(run.site.directory)
+    return set(last.hosts) - set(last.converged) if last else set()
 
 
 def look_ahead(run: Run, display: Display) -> PlanOutcome:

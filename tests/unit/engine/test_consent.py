@@ -1,5 +1,7 @@
 """What whoever is not asked, or says no, is told; and what a run has done that ends in its preview."""
 
+import json
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -7,6 +9,7 @@ import pytest
 
 from deploy.engine import consent
 from deploy.engine.consent import _refusal, permission
+from deploy.engine.converge import _unproven
 from deploy.engine.options import Options
 from deploy.engine.preview import Previewed
 from deploy.engine.story import Story
@@ -34,6 +37,29 @@ def test_a_queue_that_does_not_answer_is_said() -> None:
     assert "Slurm does not answer" in str(refusal)
 
 
+@pytest.mark.parametrize(
+    ("unproven", "is_the_run"),
+    [(set(), True), ({"node1"}, False), ({"node2"}, True), ({"elsewhere"}, True)],
+)
+def test_a_preview_without_a_change_is_the_run_but_where_the_last_one_failed(
+    monkeypatch: pytest.MonkeyPatch, unproven: set[str], *, is_the_run: bool
+) -> None:
+    story, shown = Story(), list[str]()
+    story.keep(
+        result("node1", Status.OK),
+        result("node2", Status.UNREACHABLE),
+        stats(node1=HostStats(ok=1), node2=HostStats(unreachable=1)),
+        ended(rc=4),
+    )
+    monkeypatch.setattr(consent, "previewed", lambda *_: Previewed(preview_of(story.events), story))
+    run: Any = SimpleNamespace(options=Options(), cancellation=SimpleNamespace(is_asked=False))
+    work: Any = SimpleNamespace(plan=SimpleNamespace(hosts=("node1", "node2")))
+    display = PlainDisplay(shown.append)
+    given = permission(run, work, display, lambda: False, unproven)
+    assert bool(given.passed) is is_the_run
+    assert "plan:" not in "".join(shown)
+
+
 def test_a_run_that_ends_in_its_preview_has_changed_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     story, shown, hosts = Story(), list[str](), ("node1", "node2")
     story.keep(
@@ -48,3 +74,13 @@ def test_a_run_that_ends_in_its_preview_has_changed_nothing(monkeypatch: pytest.
     given = permission(run, work, PlainDisplay(shown.append), lambda: False)
     assert "sudo-password-needed" in "".join(shown)
     assert (summarize(given.passed, hosts).changed, summarize(story.events, hosts).changed) == (0, 1)
+
+
+def test_hosts_on_which_the_last_run_failed_or_was_cut_off_are_unproven(tmp_path: Path) -> None:
+    run: Any = SimpleNamespace(site=SimpleNamespace(directory=tmp_path))
+    assert _unproven(run) == set()
+    for number, told in enumerate(({"converged": ["node1"]}, {"converged": ["node1", "node2"]}, {})):
+        place = tmp_path / f".deploy/runs/{number}"
+        place.mkdir(parents=True)
+        (place / "run.json").write_text(json.dumps({"hosts": ["node1", "node2"], **told}))
+        assert _unproven(run) == {"node1", "node2"} - set(told.get("converged", ()))
