@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from deploy.plan.catalog import PHASES, prerequisites
-from tests.cluster.lab_cluster import Cluster, booted
+from tests.cluster.lab_cluster import Cluster, booted, wait_until
 
 pytestmark = pytest.mark.more
 
@@ -52,3 +52,21 @@ def test_a_failure_stops_what_comes_after_it(
     whole.deploy("--yes")
     whole.deploy()
     assert all(one["verified"] and not one["ok"] for one in whole.report()["hosts"].values())
+
+
+def test_a_daemon_that_dies_again_and_again_fails_every_run_until_it_runs(whole: Cluster) -> None:
+    """systemd says of it that it is activating."""
+    whole.on("node1", "chmod", "-x", "/usr/sbin/slurmd")
+    whole.on("node1", "systemctl", "kill", "--signal=KILL", "slurmd")
+    wait_until("slurmd is to be started again", lambda: "auto-restart" in _state(whole), 60)
+    for options in ((), (), ("--full",)):
+        whole.deploy(*options, expect=1)
+        assert [failure["task"] for failure in whole.report()["failures"]] == ["Run slurmd"]
+    whole.on("node1", "chmod", "+x", "/usr/sbin/slurmd")
+    whole.deploy()
+    assert _state(whole) == "running"
+    whole.as_user("srun -w node1 true")
+
+
+def _state(cluster: Cluster) -> str:
+    return cluster.on("node1", "systemctl", "show", "slurmd", "--property=SubState", "--value").strip()
