@@ -6,6 +6,7 @@ _LOCAL = 'fstype=~"ext[234]|xfs|btrfs|zfs"'
 _REMOTE = 'fstype=~"nfs.*|lustre|ceph|beegfs.*|fuse.*|gpfs"'
 _REAL = 'fstype!~"tmpfs|ramfs|overlay|squashfs|iso9660|fuse.*"'
 _DISK = '{instance="node1",job="node",mountpoint="/",device="/dev/sda1",fstype="ext4"}'
+_SACKD = 'instance="login1",name="sackd.service",state="activating",type="notify"'
 _NFS = '{instance="node1",job="node",mountpoint="/home",device="ctl1:/home",fstype="nfs4"}'
 _HOST = '{instance="node1",job="node"}'
 _NODE1 = {"instance": "node1"}
@@ -284,6 +285,22 @@ HOSTS = Chapter(
             {'node_systemd_unit_state{instance="node1",name="chrony.service",state="failed"}': "1x60"},
             {'node_systemd_unit_state{instance="node1",name="chrony.service",state="failed"}': "0x60"},
             {"instance": "node1", "name": "chrony.service"},
+        ),
+        Alert(
+            "UnitDiesAgainAndAgain",
+            "warning",
+            "{{ $labels.name }} does not come up on {{ $labels.instance }}",
+            'node_systemd_unit_state{state="activating",type!="oneshot"} == 1',
+            15,
+            (
+                "A service dies, and systemd starts it again and again, as deploy's units want it; such a service "
+                "is never called failed."
+            ),
+            "Its last lines. `deploy cluster` starts what it manages, and says why it does not run.",
+            ("ssh HOST systemctl status UNIT", "ssh HOST journalctl --unit UNIT --lines 50"),
+            {f"node_systemd_unit_state{{{_SACKD}}}": "1x60"},
+            {f"node_systemd_unit_state{{{_SACKD}}}": "1x10 0x50"},
+            {"instance": "login1", "name": "sackd.service"},
         ),
     ),
 )
