@@ -293,8 +293,8 @@ HOSTS = Chapter(
             'node_systemd_unit_state{state="activating",type!="oneshot"} == 1',
             15,
             (
-                "A service dies, and systemd starts it again and again, as deploy's units want it; such a service "
-                "is never called failed."
+                "A service dies, and systemd starts it again and again, as deploy's units want it; such a "
+                "service is never called failed."
             ),
             "Its last lines. `deploy cluster` starts what it manages, and says why it does not run.",
             ("ssh HOST systemctl status UNIT", "ssh HOST journalctl --unit UNIT --lines 50"),
