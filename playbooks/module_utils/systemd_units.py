@@ -14,10 +14,11 @@ _UP = frozenset({"active", "reloading", "refreshing"})
 
 
 def runs(properties: dict[str, str]) -> bool:
-    """Whether a unit runs or is about to, by its ActiveState and SubState.
-
-    One that died and waits to be started again is called activating (auto-restart), often for ever.
-    """
+    """Whether a unit runs or is about to, by its ActiveState and SubState."""
     state = properties.get("ActiveState")
-    waits = properties.get("SubState", "").startswith("auto-restart")
-    return state in _UP or (state == "activating" and not waits)
+    return state in _UP or (state == "activating" and not died(properties))
+
+
+def died(properties: dict[str, str]) -> bool:
+    """Whether a unit waits to be started again; it is called activating then, often for ever."""
+    return properties.get("SubState", "").startswith("auto-restart")

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from node_hardware import read_hardware, shortfalls
-from systemd_units import parse_units, runs
+from systemd_units import died, parse_units, runs
 
 _PROC, _SYS = Path("/proc"), Path("/sys")
 _SECONDS_TO_ANSWER = 10.0
@@ -69,11 +69,8 @@ class Checks:
 
     def _service_faults(self) -> Iterator[Fault]:
         names = self._settings["services"]
-        said = (
-            output(["systemctl", "show", "--property=ActiveState,SubState,Job", "--", *names])
-            if names
-            else ""
-        )
+        command = ["systemctl", "show", "--property=ActiveState,SubState,Job", "--", *names]
+        said = output(command) if names else ""
         if names and not said:
             # A machine under load: not to know is not to be ill.
             self.remarks.append("systemd did not answer in time")
@@ -103,7 +100,9 @@ class Checks:
                 self.remarks.append(f"node_health_gpu_fields: this nvidia-smi has no {unknown[0]['field']}")
             fields.remove(unknown[0])
             code, said = gpu_answers(fields)
-        if code != 0:
+        if "not a valid field" in said:
+            self.remarks.append(f"node_health_gpu_fields: nvidia-smi says: {_last_line(said)}")
+        elif code != 0:
             yield Fault("gpu", "", f"nvidia-smi: {_last_line(said)}")
         else:
             yield from gpu_faults(said, fields, count)
@@ -159,12 +158,10 @@ def disk_faults(wanted: Sequence[Mapping[str, Any]]) -> Iterator[Fault]:
 def service_faults(names: Sequence[str], text: str) -> Iterator[Fault]:
     """`systemctl show` with a block per name: services that neither run nor are about to."""
     for name, properties in zip(names, parse_units(text)):  # noqa: B905 - strict= came with Python 3.10
-        waits = properties.get("SubState", "").startswith("auto-restart")
-        if not runs(properties) and (waits or properties.get("Job", "0") in {"", "0"}):
-            state = (
-                "failed, and started again and again" if waits else properties.get("ActiveState", "unknown")
-            )
-            yield Fault("service", name, f"{name} is {state}")
+        if died(properties):
+            yield Fault("service", name, f"{name} is failed, and started again and again")
+        elif not runs(properties) and properties.get("Job", "0") in {"", "0"}:
+            yield Fault("service", name, f"{name} is {properties.get('ActiveState', 'unknown')}")
 
 
 def clock_faults(tracking: str, limit: float) -> Iterator[Fault]:
