@@ -158,14 +158,17 @@ class Gpus:
         self.modes = parse_modes(self._run("nvidia-smi", query, "--format=csv,noheader"))
         instances = parse_instances(self._run("nvidia-smi", "mig", "-lgi", may_fail=True))
         self.shall = wanted(self._layout, self.modes)
-        if self.shall:
-            table, places = (
-                self._run("nvidia-smi", "mig", what, may_fail=True) for what in ("-lgip", "-lgipp")
-            )
-            problems = list(unfit(self.shall, parse_profiles(table, places)))
-            if problems:
-                raise RefusedError((), "; ".join(problems))
-        return differences(self.shall, self.modes, instances)
+        found = differences(self.shall, self.modes, instances)
+        self._refuse_unfit({index: names for index, names in self.shall.items() if index in found})
+        return found
+
+    def _refuse_unfit(self, divided: Mapping[int, Sequence[str]]) -> None:
+        """Raises RefusedError where a GPU that is to be divided cannot be divided so."""
+        if not divided:
+            return
+        table, places = (self._run("nvidia-smi", "mig", what, may_fail=True) for what in ("-lgip", "-lgipp"))
+        if problems := list(unfit(divided, parse_profiles(table, places))):
+            raise RefusedError((), "; ".join(problems))
 
     def apply(self) -> int:
         """Changes what differs; returns the exit code."""
