@@ -37,8 +37,12 @@ be short, a life's worker gets the next tests.
 _MOST_FLAKY = 3
 _NOT_RUN = "no time was left to begin it"
 _FAILED = pytest.StashKey[frozenset[str]]()
-_USABLE = "scancel --user alice; scontrol update nodename=ALL state=resume"
-"""What a failed test may have left, which would fail the tests after it: jobs and drained nodes."""
+_USABLE = {
+    **dict.fromkeys(("node1", "node2"), "systemctl start munge slurmd"),
+    "ctl1": "systemctl start munge slurmdbd slurmctld; scancel --user alice; "
+    "scontrol update nodename=ALL state=resume",
+}
+"""Ends what a failed test may leave, which would fail those after it: stopped daemons, jobs, drains."""
 _LIVING = pytest.StashKey[dict[str, ExitStack]]()
 """What ends the life of each of those clusters, by release."""
 
@@ -142,7 +146,9 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     made = getattr(item, "funcargs", {}).get("cluster")
     if report.failed and isinstance(made, Cluster):
         report.sections.append(("the cluster", "\n".join(evidence(made))))
-        made.on("ctl1", "timeout", "20", "sh", "-c", _USABLE, expect=None)
+        made.power_all_on()
+        for host, commands in _USABLE.items():
+            made.on(host, "timeout", "60", "sh", "-c", commands, expect=None)
     return report
 
 

@@ -38,6 +38,11 @@ class Cluster:
         """`deploy lab up`."""
         return run(*DEPLOY, "lab", "up", "--name", self.name, "--dir", str(self.directory), *options)
 
+    def power_all_on(self) -> None:
+        """Starts the machines that are off; whether it could is no affair of the test that failed."""
+        directory = ("--name", self.name, "--dir", str(self.directory))
+        run(*DEPLOY, "lab", "up", *directory, expect=None, seconds=120)
+
     def down(self) -> Result:
         """`deploy lab down`."""
         return run(*DEPLOY, "lab", "down", "--name", self.name, "--delete-dir")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from deploy.lab import image
 from deploy.lab.addresses import mac_address
 from deploy.lab.boot import boot
+from deploy.lab.bridge import keep_address
 from deploy.lab.machine import Machine, require_room
 from deploy.lab.machines.kind import NewHost
 from deploy.lab.podman import query
@@ -49,6 +50,7 @@ class Containers:
     def start(self, container: str) -> None:
         """On the CPU that jobs with a private /tmp need."""
         boot(container, "start", container)
+        keep_address(container)
 
     def entered(self, lab: Lab, host: str, session: Sequence[str], *, terminal: bool) -> list[str]:
         """Through podman."""

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from deploy.errors import error
 from deploy.lab.addresses import mac_address
+from deploy.lab.bridge import keep_address
 from deploy.lab.directory import LabDirectory
 from deploy.lab.disk import DISK, DISK_LABEL, FILES, KERNEL_IMAGE, START, ensure_disk, start_entry
 from deploy.lab.machine import Machine, require_tools
@@ -97,6 +98,7 @@ class UserMode:
     def start(self, container: str) -> None:
         """Its kernel is its own, and so are its namespaces."""
         podman("start", container)
+        keep_address(container)
 
     def entered(self, lab: Lab, host: str, session: Sequence[str], *, terminal: bool) -> list[str]:
         """Through ssh: podman sees no more of a machine than its kernel."""

@@ -106,6 +106,7 @@ def test_machines_are_created_one_after_another(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(nodes, "podman", podman)
     monkeypatch.setattr(containers, "boot", lambda *_: None)
+    monkeypatch.setattr(containers, "keep_address", lambda _: None)
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(MAKER.create, MAKER.addresses))
     assert most == 1
