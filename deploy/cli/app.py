@@ -32,6 +32,8 @@ VERBS = (
         "deploy.cli.node:node_app",
         "Take nodes out of service and back; take machines off.",
     ),
+    Verb("failover", "deploy.cli.failover:failover", "Have another of several controllers lead."),
+    Verb("failback", "deploy.cli.failover:failback", "Have the first of several controllers lead again."),
     Verb("backup", "deploy.cli.backup:backup", "Keep what the loss of a controller would lose."),
     Verb("restore", "deploy.cli.restore:restore", "Make the cluster of a backup again."),
     Verb("update", "deploy.cli.update:update", "Install the distribution's updates, nodes in batches."),

@@ -5,11 +5,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from deploy.engine.options import Options
-from deploy.engine.run import opened
+from deploy.engine.run import Run, opened
 from deploy.judge.convergence import last_convergences
+from deploy.judge.leading import Leading, leading
 from deploy.judge.site_status import SiteStatus, site_status
 from deploy.plan.questions import asked_hosts, write_questions
 from deploy.run.journal import recorded_runs
+from deploy.run.ssh import ask
 from deploy.site.hardware import read_contract
 
 __all__ = ["SiteStatus", "status_of"]
@@ -23,10 +25,11 @@ def status_of(inventory: Path, options: Options) -> SiteStatus:
         questions = run.place / "questions.json"
         contract = read_contract(site)
         write_questions(questions, site, asked, contract)
-        with ThreadPoolExecutor(3) as meanwhile:
+        with ThreadPoolExecutor(4) as meanwhile:
             looks = meanwhile.submit(records.verify, asked)
             states = meanwhile.submit(records.states, contract, looks.result)
             departed = meanwhile.submit(lambda: members.departed(members.known(looks.result())))
+            leads = meanwhile.submit(_leading, run)
             results = run.answers(run.request("status", questions), asked)
         return site_status(
             site,
@@ -34,8 +37,18 @@ def status_of(inventory: Path, options: Options) -> SiteStatus:
             last_convergences(recorded_runs(site.directory)),
             states.result()[0],
             departed.result(),
+            leading=leads.result(),
             asked=asked,
             limit=run.limit,
             inventory=run.inventory,
             at=time.time(),
         )
+
+
+def _leading(run: Run) -> Leading | None:
+    """Which of several controllers leads, as each of them sees it."""
+    names = run.controllers
+    if len(names) == 1:
+        return None
+    questions = {name: ("stand", dict[str, str]()) for name in names}
+    return leading(names, ask(questions, run.site.hosts, run.options.login, source="leading"))

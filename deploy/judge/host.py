@@ -25,6 +25,8 @@ class Promise:
 
     ``again``, ``check``, ``preview``, ``resume`` and ``repair`` are commands that do so to it (``again``
     converges it), ``controller`` is the host to type scontrol on. Its ``optional`` services may be missing.
+    ``starts_slurmctld`` is what does, where another controller leads instead; ``among`` is what is wrong with
+    it as one of several, each as reference, message and hint.
     """
 
     again: str
@@ -35,6 +37,8 @@ class Promise:
     controller: str
     is_node: bool
     optional: frozenset[str] = frozenset()
+    starts_slurmctld: str = ""
+    among: tuple[tuple[str, str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,7 @@ class Judge:
         if missing and self.status.convergence is None:
             message = f"deploy has not been here yet: there is no {', '.join(missing)}"
             return [self._error("never-converged", message, self.promise.again)]
-        return [*self._answer(), *self._slurm(), *self._convergence(), *self._record()]
+        return [*self._answer(), *self._among(), *self._slurm(), *self._convergence(), *self._record()]
 
     def down(self) -> tuple[Service, ...]:
         """The services that should run and do not."""
@@ -77,7 +81,8 @@ class Judge:
         if down:
             names = " ".join(service.name for service in down)
             why = self._there(f"why: systemctl status {names}")
-            yield self._error("service-down", ", ".join(map(_described, down)), self.promise.again + why)
+            again = (names == "slurmctld" and self.promise.starts_slurmctld) or self.promise.again
+            yield self._error("service-down", ", ".join(map(_described, down)), again + why)
         elif self.status.slurm_silence:
             message = f"Slurm does not report its nodes: {self.status.slurm_silence}"
             yield self._error("slurm-silent", message, "scontrol ping" + self._there())
@@ -86,6 +91,13 @@ class Judge:
         if others:
             message = f"{len(others)} failed unit{'s' * (len(others) > 1)}: {', '.join(others)}"
             yield self._warning("unit-failed", message, "systemctl --failed" + self._there())
+
+    def _among(self) -> Iterator[Finding]:
+        """What is wrong with one of several controllers, and does not follow from what is said already."""
+        is_said = self.status.reach is not Reach.ANSWERED
+        is_said = is_said or bool({"slurmctld", "munge"} & {service.name for service in self.down()})
+        for reference, message, hint in () if is_said else self.promise.among:
+            yield self._error(reference, message, hint)
 
     def _hardware(self) -> Iterator[Finding]:
         if self.status.shortfalls:

@@ -8,6 +8,7 @@ from deploy.judge.convergence import Convergence
 from deploy.judge.departed import Departed
 from deploy.judge.drift import HostState
 from deploy.judge.host import Judge, Promise
+from deploy.judge.leading import Leading
 from deploy.judge.node_status import NodeStatus, Reach, Service, SlurmNode, answer_of, slurm_nodes
 from deploy.plan.declarations import optional_units
 from deploy.run.events import HostResult
@@ -31,10 +32,14 @@ class JudgedHost:
 
 @dataclass(frozen=True)
 class SiteStatus:
-    """The hosts as they were ``at`` that time, in seconds since the epoch."""
+    """The hosts as they were ``at`` that time, in seconds since the epoch.
+
+    ``leading``: who leads, where there are several controllers.
+    """
 
     at: float
     hosts: tuple[JudgedHost, ...]
+    leading: Leading | None = None
 
     @property
     def unreachable(self) -> tuple[JudgedHost, ...]:
@@ -61,6 +66,7 @@ def site_status(
     records: Mapping[str, HostState],
     departed: Iterable[Departed] = (),
     *,
+    leading: Leading | None = None,
     asked: Collection[str],
     limit: Collection[str] | None,
     inventory: str,
@@ -82,7 +88,7 @@ def site_status(
             convergence=convergences.get(name),
             record=records.get(name),
         )
-        promise = _promise(site, name, inventory, is_node=name in compute)
+        promise = _promise(site, name, inventory, leading, is_node=name in compute)
         judge = Judge(status, promise, at, is_slurm_known=bool(told))
         host = JudgedHost(status, tuple(judge.findings()), judge.down(), promise.is_node)
         if limit is None or name in limit or host.is_bad:
@@ -90,10 +96,11 @@ def site_status(
     if limit is None:
         judged += _strangers(site, nodes, departed, inventory)
     controllers = {host.name for host in site.controllers}
-    return SiteStatus(at, tuple(sorted(judged, key=lambda host: _rank(host, controllers))))
+    return SiteStatus(at, tuple(sorted(judged, key=lambda host: _rank(host, controllers))), leading)
 
 
-def _promise(site: Site, name: str, inventory: str, *, is_node: bool) -> Promise:
+def _promise(site: Site, name: str, inventory: str, leading: Leading | None, *, is_node: bool) -> Promise:
+    is_led_by_another = leading is not None and leading.first == name and leading.leaders not in ([], [name])
     return Promise(
         again=f"deploy cluster {inventory} --limit {name}",
         check=f"deploy check {inventory} --limit {name}",
@@ -103,6 +110,8 @@ def _promise(site: Site, name: str, inventory: str, *, is_node: bool) -> Promise
         controller=site.controller.name,
         is_node=is_node,
         optional=optional_units(),
+        starts_slurmctld=f"deploy failback {inventory}" if is_led_by_another else "",
+        among=tuple(leading.troubles(name)) if leading and name in leading.stands else (),
     )
 
 

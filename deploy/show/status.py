@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from deploy.judge.age import age
+from deploy.judge.leading import Leading
 from deploy.judge.node_status import NodeStatus, Reach
 from deploy.judge.site_status import JudgedHost, SiteStatus
 
@@ -46,6 +47,7 @@ def lines(status: SiteStatus) -> Iterator[str]:
         for finding in host.findings:
             yield from str(finding).splitlines()
     yield ""
+    yield from leading_line(status)
     yield verdict(status)
 
 
@@ -58,12 +60,34 @@ def verdict(status: SiteStatus) -> str:
     return f"{hosts}: {', '.join([*wrong, f'{count - bad - unreachable} well'])}"
 
 
+def leading_line(status: SiteStatus) -> Iterator[str]:
+    """Who leads of several controllers, and how the others stand; nothing where there is one."""
+    if status.leading is None:
+        return
+    found, since = status.leading.leaders, status.leading.since
+    lasts = "" if since is None else f", for {age(status.at - since)} at least"
+    others = [f"{name} {how}" for name, how in status.leading.stands.items() if name not in found]
+    lead = f"{' and '.join(found)} lead{'s' * (len(found) == 1)}{lasts}" if found else "no controller leads"
+    yield "; ".join([lead, *others])
+
+
 def as_json(status: SiteStatus) -> dict[str, Any]:
-    """The state for programs."""
+    """The state for programs; of several controllers who leads, and how each stands."""
+    several = {"controllers": _leading_as_json(status.leading)} if status.leading else {}
     return {
         "at": _timestamp(status.at),
         "exit_code": int(status.exit_code),
+        **several,
         "hosts": {host.status.name: _host_as_json(host) for host in status.hosts},
+    }
+
+
+def _leading_as_json(leading: Leading) -> dict[str, Any]:
+    found = leading.leaders
+    return {
+        "leader": found[0] if len(found) == 1 else None,
+        "leads_at_least_since": _timestamp(leading.since),
+        "stands": dict(leading.stands),
     }
 
 

@@ -66,6 +66,7 @@ CHECKS: tuple[Check, ...] = (
         of_a_host=True,
     ),
     Check("controllers", "every slurmctld answers", slurm.controllers),
+    Check("standby", "each of several controllers reaches the others, to take over", slurm.standby),
     Check("accounting-daemon", "slurmdbd and its database answer", slurm.accounting_daemon),
     Check(
         "configuration", "every host of Slurm has the controller's files", slurm.configuration, of_a_host=True

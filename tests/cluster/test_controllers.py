@@ -1,14 +1,16 @@
 """From one controller to two and back, under jobs; the one that leads is lost, and the network between."""
 
+import json
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 
 from deploy.lab.state import container_name
 from tests.cluster.jobs import UNTIL_TOLD, submit, wait_for_job
-from tests.cluster.lab_cluster import DEPLOY, Cluster, booted, run, wait_until
+from tests.cluster.lab_cluster import DEPLOY, Cluster, Result, booted, run, wait_until
 
 pytestmark = [pytest.mark.one_release, pytest.mark.more]
 
@@ -76,6 +78,39 @@ def test_a_second_controller_joins(controlled: Cluster, jobs: tuple[str, str]) -
     assert _up(controlled) == {"ctl1", "ctl2"}
     _are_there(controlled, jobs)
     assert _leader(controlled) == "ctl1"
+    said = controlled.deploy().stdout
+    assert "(0 changes" in said
+
+
+def test_another_one_leads_when_it_is_told_to(controlled: Cluster, jobs: tuple[str, str]) -> None:
+    assert _told(controlled) == ("ctl1", {"ctl1": "leads", "ctl2": "stands by"})
+    said = _move(controlled, "failover", expect=3)
+    assert "nobody agreed [failover-not-agreed]" in said.stderr
+    assert _leader(controlled) == "ctl1"
+    came = json.loads(_move(controlled, "failover", "--yes", "--json").stdout)
+    _is_moved(came, ("ctl1", "ctl2"), jobs)
+    assert came["silent"] == ["ctl1"]
+    assert _told(controlled) == ("ctl2", {"ctl1": "silent", "ctl2": "leads"})
+    _are_there(controlled, jobs)
+    assert "ctl2 leads already: nothing to do" in _move(controlled, "failover", "--yes").stdout
+
+
+def test_it_does_not_lead_without_the_database(controlled: Cluster) -> None:
+    controlled.on("login1", "systemctl", "stop", "slurmdbd")
+    said = _move(controlled, "failback", "--yes", expect=1).stderr
+    assert "it could not lead by its database" in said
+    assert _leader(controlled) == "ctl2"
+    controlled.on("login1", "systemctl", "start", "slurmdbd")
+    clusters = ("sacctmgr", "--noheader", "show", "cluster", "format=cluster")
+    wait_until("slurmdbd answers", lambda: bool(controlled.on("ctl2", *clusters, expect=None).strip()), 120)
+
+
+def test_the_first_one_leads_again(controlled: Cluster, jobs: tuple[str, str]) -> None:
+    came = json.loads(_move(controlled, "failback", "--yes", "--json").stdout)
+    _is_moved(came, ("ctl2", "ctl1"), jobs)
+    assert came["silent"] == []
+    assert _told(controlled) == ("ctl1", {"ctl1": "leads", "ctl2": "stands by"})
+    _are_there(controlled, jobs)
     said = controlled.deploy().stdout
     assert "(0 changes" in said
 
@@ -159,6 +194,27 @@ def _are_there(cluster: Cluster, jobs: tuple[str, str]) -> None:
         shown = cluster.on("login1", "scontrol", "show", "job", job)
         assert f"JobState={state}" in shown
         assert "Restarts=0" in shown
+
+
+def _move(cluster: Cluster, verb: str, *options: str, expect: int = 0) -> Result:
+    return run(*DEPLOY, verb, str(cluster.inventory), *options, expect=expect)
+
+
+def _is_moved(came: dict[str, Any], way: tuple[str, str], jobs: tuple[str, str]) -> None:
+    """The lead went this way, and both jobs with it."""
+    assert (came["before"], came["leader"]) == way
+    assert {job: fate["now"] for fate in came["jobs"] if (job := fate["job"]) in jobs} == {
+        jobs[0]: "RUNNING",
+        jobs[1]: "PENDING",
+    }
+    assert came["hurt"] == []
+
+
+def _told(cluster: Cluster) -> tuple[str, dict[str, str]]:
+    """Who leads and how each stands, as `deploy status` says."""
+    said = run(*DEPLOY, "status", str(cluster.inventory), "--json", expect=None).stdout
+    controllers = json.loads(said)["controllers"]
+    return controllers["leader"], controllers["stands"]
 
 
 def _up(cluster: Cluster) -> set[str]:

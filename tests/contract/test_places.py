@@ -7,6 +7,7 @@ from tests.contract.content import ROOT
 _MAKES_THEM = "deploy/place.py"
 _NOT_SWEPT = {
     "deploy/lab/stage.py": "a rehearsal's site, which the lab knows and is removed with",
+    "deploy/run/leading.py": "on a controller, for one question",
     "deploy/validate/programs/image.py": "on a host, for one job",
 }
 _MAKERS = frozenset({"TemporaryDirectory", "mkdtemp"})

@@ -8,6 +8,15 @@ _REASON = f'{_JOB},node="node1",reason="fan",user="root"'
 _DRAIN = 'instance="ctl1",job="node",node="node1",reason="fan"'
 _CTL1 = {"instance": "ctl1"}
 
+
+def _up(controller: str, role: str) -> str:
+    return f'slurm_controller_up{{{_JOB},controller="{controller}",role="{role}"}}'
+
+
+def _leads(controller: str, role: str) -> str:
+    return f'slurm_controller_leads{{{_JOB},controller="{controller}",role="{role}"}}'
+
+
 SLURM = Chapter(
     "slurm",
     "Slurm",
@@ -16,7 +25,7 @@ SLURM = Chapter(
             "SlurmControllerDown",
             "critical",
             "slurmctld on {{ $labels.controller }} does not answer",
-            "slurm_controller_up == 0",
+            "slurm_controller_up == 0 and on (instance) max by (instance) (slurm_controller_up) == 0",
             2,
             "slurmctld does not answer. Jobs that run go on; nothing is submitted, started or ended.",
             (
@@ -27,6 +36,35 @@ SLURM = Chapter(
             {f'slurm_controller_up{{{_JOB},controller="ctl1",role="primary"}}': "0x60"},
             {f'slurm_controller_up{{{_JOB},controller="ctl1",role="primary"}}': "1x60"},
             {"controller": "ctl1"},
+        ),
+        Alert(
+            "SlurmControllerNotStandingBy",
+            "warning",
+            "slurmctld on {{ $labels.controller }} does not answer; another controller does",
+            "slurm_controller_up == 0 and on (instance) max by (instance) (slurm_controller_up) == 1",
+            5,
+            (
+                "Of several controllers one does not answer. Slurm goes on; where only one is left, nobody "
+                "would take over from it."
+            ),
+            "Its log, and whether `deploy failover` stopped it: the first one stands by never.",
+            ("deploy status INVENTORY", "ssh HOST systemctl status slurmctld", "deploy failback INVENTORY"),
+            {_up("ctl1", "primary"): "1x60", _up("ctl2", "backup"): "0x60"},
+            {_up("ctl1", "primary"): "1x60", _up("ctl2", "backup"): "1x60"},
+            {"controller": "ctl2"},
+        ),
+        Alert(
+            "SlurmAnotherControllerLeads",
+            "warning",
+            "{{ $labels.controller }} leads, and not the first controller",
+            'slurm_controller_leads{role="backup"} == 1',
+            10,
+            "A controller took over, as it does when the first one is lost or after `deploy failover`.",
+            "Why the first one does not lead: its host, its log. Started, it leads again.",
+            ("deploy status INVENTORY", "ssh HOST systemctl status slurmctld", "deploy failback INVENTORY"),
+            {_leads("ctl1", "primary"): "0x60", _leads("ctl2", "backup"): "1x60"},
+            {_leads("ctl1", "primary"): "1x60", _leads("ctl2", "backup"): "0x60"},
+            {"controller": "ctl2"},
         ),
         Alert(
             "SlurmDaemonNotRunning",

@@ -30,6 +30,25 @@ def controllers(context: Context) -> Iterator[Result]:
             )
 
 
+def standby(context: Context) -> Iterator[Result]:
+    """Each of several controllers gets an answer of every other's slurmctld."""
+    if len(context.controllers) == 1:
+        yield not_applicable("there is one controller")
+        return
+    for name in context.controllers:
+        answer = ((context.answers.looks.get(name) or {}).get("slurm") or {}).get("ping")
+        up = slurm_text.controllers(str(answer["out"])) if answer else {}
+        if not up:
+            yield not_measured(f"scontrol ping: {(answer or {}).get('why') or 'no answer'}", name)
+            continue
+        lost = [other for other in context.controllers if other != name and not up.get(other)]
+        if lost:
+            hint = f"scontrol ping   (on {name}); systemctl status slurmctld   (on {', '.join(lost)})"
+            yield failed(f"gets no answer of {' and '.join(lost)}", name, hint=hint)
+        else:
+            yield passed("reaches the others", name)
+
+
 def accounting_daemon(context: Context) -> Iterator[Result]:
     """Slurmdbd and its database answer."""
     if context.told("associations") is not None:

@@ -5,11 +5,12 @@ import pytest
 from deploy.errors import ExitCode
 from deploy.judge.convergence import Convergence
 from deploy.judge.departed import Departed
+from deploy.judge.leading import LEADS, SILENT, Leading
 from deploy.judge.site_status import SiteStatus, site_status
 from deploy.run.events import HostResult
 from deploy.site.inventory import Site, read_site
 from tests.unit.judge.statuses import NOW, answered, lost, slurm_node
-from tests.unit.site.sites import write_site
+from tests.unit.site.sites import INVENTORY, write_site
 
 HOSTS = ("ctl1", "login1", "node1", "node2")
 HEALTHY = {"node1": slurm_node(), "node2": slurm_node("MIXED")}
@@ -97,3 +98,45 @@ def test_hosts_that_left_the_inventory_are_shown_until_they_are_gone(site: Site)
         "login9": ["host-departed"],
     }
     assert status.exit_code == ExitCode.FAILED
+
+
+STOPPED = {"name": "slurmctld", "load": "loaded", "active": "inactive", "result": "success", "seconds": 60.0}
+
+
+def _of_two(tmp_path_factory: pytest.TempPathFactory, *results: HostResult, leading: Leading) -> SiteStatus:
+    text = INVENTORY.replace("[slurm-master]\nctl1", "[slurm-master]\nctl1\nlogin1")
+    site = read_site(write_site(tmp_path_factory.mktemp("site"), text))
+    found = {host: answered(host) for host in HOSTS}
+    found["login1"] = answered("login1", slurm={"nodes": HEALTHY})
+    found |= {result.host: result for result in results}
+    ends = dict.fromkeys(HOSTS, Convergence(NOW - 60, "1.0", "run"))
+    return site_status(
+        site, found, ends, {}, leading=leading, asked=HOSTS, limit=None, inventory="inv.ini", at=NOW
+    )
+
+
+def test_a_controller_that_another_one_cannot_reach_is_named_unless_that_is_said_already(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    why = {"ctl1": {"login1": "connect failure"}, "login1": {}}
+    leading = Leading({"ctl1": SILENT, "login1": LEADS}, 900.0, why)
+    (bad,) = _of_two(tmp_path_factory, leading=leading).bad
+    assert bad.status.name == "ctl1"
+    assert [finding.reference for finding in bad.findings] == ["standby-silent"]
+    for result in (answered("ctl1", services=[STOPPED]), lost("ctl1")):
+        status = _of_two(tmp_path_factory, result, leading=leading)
+        (judged,) = [host for host in status.hosts if host.status.name == "ctl1"]
+        assert "standby-silent" not in [finding.reference for finding in judged.findings]
+
+
+def test_a_first_controller_that_was_stopped_leads_again_by_failback(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    stopped = answered("ctl1", services=[STOPPED])
+    moved = Leading({"ctl1": SILENT, "login1": LEADS}, 900.0, {"ctl1": {"login1": "x"}, "login1": {}})
+    (finding,) = _of_two(tmp_path_factory, stopped, leading=moved).bad[0].findings
+    assert finding.reference == "service-down"
+    assert finding.hint.startswith("deploy failback inv.ini")
+    nobody = Leading({"ctl1": SILENT, "login1": SILENT}, None, {"ctl1": {}, "login1": {}})
+    (finding,) = _of_two(tmp_path_factory, stopped, leading=nobody).bad[0].findings
+    assert finding.hint.startswith("deploy cluster inv.ini --limit ctl1")

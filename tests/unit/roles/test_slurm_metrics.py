@@ -488,3 +488,37 @@ def test_settings_that_cannot_be_read_end_it_with_a_line(
     monkeypatch.setattr(signal, "signal", lambda *_: None)
     assert program.main([str(tmp_path / "missing.json")]) == 2
     assert "missing.json" in caplog.text
+
+
+HOSTS = """\
+BOOT_TIME               = 1795677181
+ClusterName             = cluster
+SlurmctldHost[0]        = ctl1(10.213.159.2)
+SlurmctldHost[1]        = ctl2(10.213.159.4)
+SLURM_VERSION           = 24.11.5
+"""
+
+
+@pytest.mark.parametrize(
+    ("clusters", "leads"),
+    [
+        ("cluster|10.213.159.2\n", {("ctl1", "primary"): 1.0, ("ctl2", "backup"): 0.0}),
+        ("other|10.9.9.9\ncluster|10.213.159.4\n", {("ctl1", "primary"): 0.0, ("ctl2", "backup"): 1.0}),
+        # Nobody is registered, or somebody who is none of them: nobody knows who leads.
+        ("cluster|\n", {}),
+        ("cluster|10.9.9.9\n", {}),
+        ("other|10.213.159.4\n", {}),
+    ],
+)
+def test_of_several_controllers_slurmdbd_knows_who_leads(clusters: str, leads: Mapping[Any, float]) -> None:
+    slurmctld = load_module(f"{PROGRAM.relative_to(ROOT)}/site_metrics.py").Slurmctld()
+    slurmctld.configuration(HOSTS, 0.0)
+    assert samples(slurmctld.accounting(clusters, 0.0)).get("slurm_controller_leads", {}) == leads
+
+
+def test_where_there_is_one_controller_it_is_not_told_who_leads() -> None:
+    slurmctld = load_module(f"{PROGRAM.relative_to(ROOT)}/site_metrics.py").Slurmctld()
+    slurmctld.configuration("\n".join(HOSTS.splitlines()[:3] + HOSTS.splitlines()[4:]) + "\n", 0.0)
+    assert slurmctld.accounting("cluster|10.213.159.2\n", 0.0) == []
+    with pytest.raises(ValueError, match=r"^$"):
+        slurmctld.accounting("", 0.0)

@@ -7,6 +7,7 @@ from rich.console import Console
 from deploy.errors import ExitCode, Finding, Severity
 from deploy.judge.convergence import Convergence
 from deploy.judge.drift import Drift, HostState, PhaseState
+from deploy.judge.leading import LEADS, SILENT, STANDS_BY, Leading
 from deploy.judge.node_status import Clock, NodeStatus, Reach, SlurmNode
 from deploy.judge.site_status import JudgedHost, SiteStatus
 from deploy.show.status import as_json, lines
@@ -130,6 +131,23 @@ def test_a_site_that_is_well() -> None:
     well = SiteStatus(NOW, SITE.hosts[-1:])
     assert list(lines(well))[-2:] == ["", "1 host: 1 well"]
     assert well.exit_code == ExitCode.OK
+
+
+def test_of_several_controllers_it_is_said_who_leads() -> None:
+    stands = {"ctl1": SILENT, "ctl2": LEADS, "ctl3": STANDS_BY}
+    several = SiteStatus(NOW, SITE.hosts[-1:], Leading(stands, NOW - 200, {}))
+    said = ["ctl2 leads, for 3 min at least; ctl1 silent; ctl3 stands by", "1 host: 1 well"]
+    assert list(lines(several))[-2:] == said
+    assert [line.rstrip() for line in _printed(several, 120).splitlines()][-2:] == said
+    assert as_json(several)["controllers"] == {
+        "leader": "ctl2",
+        "leads_at_least_since": "1970-01-12T13:43:20+00:00",
+        "stands": stands,
+    }
+    nobody = SiteStatus(NOW, SITE.hosts[-1:], Leading(dict.fromkeys(stands, SILENT), None, {}))
+    assert list(lines(nobody))[-2].startswith("no controller leads; ctl1 silent; ")
+    assert as_json(nobody)["controllers"]["leader"] is None
+    assert "controllers" not in as_json(SITE)
 
 
 def test_json() -> None:

@@ -18,7 +18,7 @@ from tests.unit.validate.clusters import (
 )
 from tests.unit.validate.measurements import measured
 
-ELSEWHERE = {"mounts", "plugins"}
+ELSEWHERE = {"mounts", "plugins", "standby"}
 
 
 def test_a_healthy_cluster_passes_every_check() -> None:

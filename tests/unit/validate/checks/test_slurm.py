@@ -282,6 +282,27 @@ def test_the_second_controller_tells_when_the_first_is_down() -> None:
     assert by_outcome(cluster.results("configuration"), Outcome.FAILED) == {}
 
 
+def test_each_of_several_controllers_has_to_reach_the_others() -> None:
+    (alone,) = Cluster().results("standby")
+    assert alone.outcome is Outcome.NOT_APPLICABLE
+    cluster = Cluster()
+    cluster.groups |= {"slurm-master": ("ctl1", "login1")}
+    cluster.looks["login1"]["slurm"] = {**cluster.looks["ctl1"]["slurm"]}
+    cluster.says("ping", "ctl1 is UP", "ctl1 is UP\nSlurmctld(backup) at login1 is UP")
+    both = cluster.looks["ctl1"]["slurm"]["ping"]
+    # It may see less than the first one does.
+    cluster.looks["login1"]["slurm"]["ping"] = {
+        **both,
+        "out": both["out"].replace("ctl1 is UP", "ctl1 is DOWN"),
+    }
+    assert by_outcome(cluster.results("standby"), Outcome.PASSED) == {"ctl1": "reaches the others"}
+    assert by_outcome(cluster.results("standby"), Outcome.FAILED) == {"login1": "gets no answer of ctl1"}
+    del cluster.looks["login1"]
+    assert by_outcome(cluster.results("standby"), Outcome.NOT_MEASURED) == {
+        "login1": "scontrol ping: no answer"
+    }
+
+
 def test_a_controller_that_fails_is_not_asked_when_another_answers() -> None:
     cluster = Cluster()
     cluster.groups |= {"slurm-master": ("ctl1", "login1")}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import socket
 from collections import defaultdict
 
 from families import Labels, gauge
@@ -15,8 +16,9 @@ SHARES = (
     *("sshare", "--all", "--parsable2", "--noheader"),
     "--format=Account,User,RawShares,NormShares,RawUsage,EffectvUsage,FairShare",
 )
-ACCOUNTING = ("sacctmgr", "--noheader", "--parsable2", "show", "cluster", "format=Cluster")
+ACCOUNTING = ("sacctmgr", "--noheader", "--parsable2", "show", "cluster", "format=Cluster,ControlHost")
 _PING = re.compile(r"Slurmctld\(([^)]*)\) at (\S+) is (\w+)")
+_HOST = re.compile(r"^SlurmctldHost\[\d+\]\s+= ([^\s(]+)(?:\(([^)]+)\))?", re.MULTILINE)
 _SETTING = re.compile(r"^(\w+)\s+= (.*?)\s*$", re.MULTILINE)
 _PARTITION_STATES = ("up", "down", "drain", "inactive")
 
@@ -42,6 +44,45 @@ def partitions(text: str, _: float) -> list[Metric]:
             for state in _PARTITION_STATES:
                 states[words["PartitionName"], state] = float(words.get("State", "").lower() == state)
     return [gauge("slurm_partition_state", "1 for the state of a partition.", ["partition", "state"], states)]
+
+
+class Slurmctld:
+    """What slurmctld says of itself, and which of several leads, by the one that slurmdbd has registered."""
+
+    def __init__(self) -> None:
+        self._cluster = ""
+        self._addresses: dict[str, str] = {}
+
+    def configuration(self, text: str, now: float) -> list[Metric]:
+        """What ``configuration`` says, of which the cluster's name and its controllers are kept."""
+        metrics = configuration(text, now)
+        self._cluster = dict(_SETTING.findall(text))["ClusterName"]
+        self._addresses = {name: _resolved(address or name) for name, address in _HOST.findall(text)}
+        return metrics
+
+    def accounting(self, text: str, _: float) -> list[Metric]:
+        """The daemon answered; who leads of several. Raises ValueError when it knows no cluster."""
+        if not text.strip():
+            raise ValueError(text)
+        hosts = dict(line.split("|")[:2] for line in text.splitlines() if "|" in line)
+        leader = hosts.get(self._cluster, "")
+        if len(self._addresses) == 1 or leader not in self._addresses.values():
+            return []
+        first = next(iter(self._addresses))
+        leads: dict[Labels, float] = {
+            (name, "primary" if name == first else "backup"): float(address == leader)
+            for name, address in self._addresses.items()
+        }
+        meaning = "Which of several slurmctld leads, as slurmdbd has it registered."
+        return [gauge("slurm_controller_leads", meaning, ["controller", "role"], leads)]
+
+
+def _resolved(address: str) -> str:
+    """An address as slurmdbd sees it; what cannot be resolved stays a name."""
+    try:
+        return str(socket.getaddrinfo(address, None, type=socket.SOCK_STREAM)[0][4][0])
+    except OSError:
+        return address
 
 
 def configuration(text: str, _: float) -> list[Metric]:
@@ -85,10 +126,3 @@ def shares(text: str, _: float) -> list[Metric]:
         gauge("slurm_fairshare_usage_ratio", "Which part of the cluster's usage it had.", labels, used),
         gauge("slurm_fairshare_usage_seconds", "Its usage in TRES seconds, decayed.", labels, seconds),
     ]
-
-
-def accounting(text: str, _: float) -> list[Metric]:
-    """The daemon answered. Raises ValueError when it knows no cluster."""
-    if not text.strip():
-        raise ValueError(text)
-    return []

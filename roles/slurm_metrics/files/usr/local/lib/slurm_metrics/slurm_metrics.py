@@ -42,17 +42,18 @@ def commands(settings: Mapping[str, Any]) -> list[Command]:
     """What is asked, in this order."""
     slow = float(settings["slow_interval"])
     jobs = job_metrics.JobMetrics(int(settings["named_jobs"]))
+    slurmctld = site_metrics.Slurmctld()
     listed = [
         Command("controllers", site_metrics.CONTROLLERS, site_metrics.controllers, may_fail=True),
         Command("nodes", node_metrics.ARGUMENTS, node_metrics.metrics),
         Command("jobs", job_metrics.ARGUMENTS, jobs.metrics),
         Command("scheduler", scheduler_metrics.ARGUMENTS, scheduler_metrics.metrics),
         Command("partitions", site_metrics.PARTITIONS, site_metrics.partitions, slow),
-        Command("configuration", site_metrics.CONFIGURATION, site_metrics.configuration, slow),
+        Command("configuration", site_metrics.CONFIGURATION, slurmctld.configuration, slow),
     ]
     if settings["accounting"]:
         listed += [
-            Command("accounting", site_metrics.ACCOUNTING, site_metrics.accounting),
+            Command("accounting", site_metrics.ACCOUNTING, slurmctld.accounting),
             Command("shares", site_metrics.SHARES, site_metrics.shares, slow),
         ]
     return listed
