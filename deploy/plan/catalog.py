@@ -27,6 +27,7 @@ ORDER: tuple[str, ...] = (
     "packages",
     "accounting",
     "node_health",
+    "job_programs",
     "plugin_build",
     "plugin",
     "containers",

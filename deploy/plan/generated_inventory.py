@@ -21,6 +21,7 @@ from deploy.plan.catalog import PHASES, Phase
 from deploy.plan.container_vars import exchange, plugin_lines, task_prolog
 from deploy.plan.expectations import host_expectations, site_expectations
 from deploy.plan.gpu_vars import gpu_variables, has_mig, slurm_gpus
+from deploy.plan.job_program_vars import node_programs, not_brought, slurm_programs
 from deploy.plan.listening import listeners, members_of_phases
 from deploy.plan.logs_vars import keeper_of_logs, senders_of_logs
 from deploy.plan.monitoring_vars import DATABASE_ACCOUNT, monitoring_variables, scrape_targets
@@ -147,6 +148,7 @@ def shared_variables(site: Site, contract: Mapping[str, Hardware]) -> Mapping[st
             "slurmctld_database_host": accounting,
             "slurmctld_nodes": [_node(host, contract) for host in site.nodes if host.name in known],
             "slurmctld_task_prolog": task_prolog(site, TASK_PROLOG),
+            **slurm_programs(site),
             "slurmctld_mail_program": MAIL_PROGRAM if _value(site, "mail_relay_host") else "",
             "slurmctld_x11": any(host.value("ssh_server_x11_forwarding") for host in site.logins),
             "slurmctld_added_partitions": validation_partitions(site),
@@ -214,6 +216,7 @@ def _by_host(site: Site, contract: Mapping[str, Hardware], *, is_limited: bool) 
         if host in site.nodes:
             # Known before the node's contract is, which it becomes a part of.
             wired["slurmd_scratch_directory"] = host.value("scratch_directory")
+            wired |= node_programs(host)
         if host.name in members["compute"]:
             wired["slurmd_contract"] = hardware_of(host, contract)
             wired["slurmd_required_mounts"] = required_mounts(site, host)
@@ -227,7 +230,12 @@ def _by_host(site: Site, contract: Mapping[str, Hardware], *, is_limited: bool) 
         wired["bootstrap_packages"] = _packages(host, phases, wired)
         own = host.variables
         chosen = {key: value for key, value in wired.items() if key not in own}
-        return chosen | _database(site, host) | plugin_lines(site, host, is_limited=is_limited)
+        return (
+            chosen
+            | _database(site, host)
+            | plugin_lines(site, host, is_limited=is_limited)
+            | not_brought(site, host, is_limited=is_limited)
+        )
 
     return {host.name: variables(host) for host in site.cluster}
 

@@ -13,6 +13,7 @@ from deploy.plan.gpu_vars import (
     has_managed_gpus,
     has_mig,
 )
+from deploy.plan.job_program_vars import job_program_nodes
 from deploy.plan.slurm_source import slurm_builder
 from deploy.site.inventory import CACHE, LOGS, NFS, RDMA, Host, Site
 from deploy.site.storage import hosts_with_quotas, nfs_clients
@@ -88,6 +89,7 @@ SELECTORS: Mapping[str, Selector] = {
     "plugin_builder": lambda site: (site.controller,) if site.containers else (),
     # Everywhere that Slurm is, once a host offers containers.
     "plugin_hosts": lambda site: slurm_hosts(site) if site.containers else (),
+    "with_job_programs": job_program_nodes,
     "with_managed_gpus": _having(has_managed_gpus),
     "with_mig": _having(has_mig),
     "with_cuda": _having(has_cuda),

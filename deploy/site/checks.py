@@ -12,6 +12,7 @@ from deploy.site.deepops import check_deepops_groups
 from deploy.site.duplicates import check_duplicates
 from deploy.site.hardware_check import check_hardware
 from deploy.site.inventory import Site
+from deploy.site.job_programs import check_job_programs
 from deploy.site.membership import check_addresses, check_groups, check_names
 from deploy.site.other_numbers import check_other_numbers
 from deploy.site.partitions import check_partitions
@@ -48,6 +49,7 @@ _OF_VALUES: tuple[Callable[[Site], Iterable[Finding]], ...] = (
     check_access,
     check_duplicates,
     check_programs,
+    check_job_programs,
     check_backups,
 )
 """Those that ask what values mean, whatever templates they come from."""

@@ -170,7 +170,8 @@ MISSING = (
         "nhc_*", "LBNL's NHC is not used: checks of nodes are data of the role node_health", harmless=True
     ),
     Missing(
-        "slurm_enable_prolog_epilog prolog_fileglob epilog_fileglob", "prologs and epilogs are not set up"
+        "slurm_enable_prolog_epilog prolog_fileglob epilog_fileglob",
+        "write what runs around jobs into job_programs_prolog and job_programs_epilog, program by program",
     ),
     Missing(
         "slurm_enable_monitoring slurm_monitoring_group",

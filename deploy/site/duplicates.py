@@ -7,6 +7,8 @@ from deploy.site.inventory import Site
 from deploy.site.values import faults, opaque
 
 _KEYS: Mapping[str, tuple[str, ...]] = {
+    "job_programs_epilog": ("name",),
+    "job_programs_prolog": ("name",),
     "mariadb_users": ("name", "host"),
     "ml_stack_environments": ("name", "version"),
     "node_health_programs": ("name",),

@@ -73,6 +73,7 @@ _NOT_NEGATIVE = Range(0)
 _UNLIMITED = Range(-1, _SLURM_NUMBER)
 _COUNT = Range(1)
 PORT = Range(1, _PORTS)
+_PROGRAM_NAME = Form(r"[A-Za-z0-9][A-Za-z0-9_.-]*", "a name: letters, digits, _ . and -")
 _IDENTITY = Range(1, 0xFFFFFFFE)
 _UNITS = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 _MOST_BYTES = 2**63 - 1
@@ -378,6 +379,12 @@ RULES: Mapping[str, Rule] = {
     "container_toolkit_version": Form(r"|\d+(\.\d+)+-\d+", "the version of the packages, as in 1.18.1-1"),
     "cuda_toolkit_versions[]": Form(r"\d+\.\d+", 'a version of CUDA in quotes, as in "12.4"', quoted=True),
     "dcgm_version": Form(r"|\d+\.\d+\.\d+", "a version of DCGM, as in 4.4.2"),
+    "job_programs_clean_directories[]": _DIRECTORY,
+    "job_programs_epilog[].name": _PROGRAM_NAME,
+    "job_programs_epilog[].seconds": _COUNT,
+    "job_programs_gpu_directory": _DIRECTORY,
+    "job_programs_prolog[].name": _PROGRAM_NAME,
+    "job_programs_prolog[].seconds": _COUNT,
     "mariadb_bind_address": _LISTEN_ADDRESS,
     "mariadb_databases[]": _DATABASE_WORD,
     "mariadb_users[].privileges": Form(

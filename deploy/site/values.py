@@ -35,7 +35,7 @@ _WORDS: Mapping[str, str] = {
 }
 _READ_EARLY = re.compile(
     r"slurmd_(hardware|features|weight|node_parameters)\b.*|mig_layout\b.*|hosts_file_address|slurmctld_private_data"
-    r"|bootstrap_(mirror|archive)|slurmctld_plugstack|pyxis_(runtime_directory|container_scope|options)"
+    r"|job_programs_(gpu_files|gpu_directory|clean_up|check_health)|bootstrap_(mirror|archive)|slurmctld_plugstack|pyxis_(runtime_directory|container_scope|options)"
     r"|slurmctld_partitions(\[\]|\[\]\.(name|groups|nodes)(\[\])?)?"
 )
 """What deploy itself reads to compute the variables of other hosts, before Ansible resolves templates."""

@@ -17,6 +17,7 @@ _BY_DATA = {
     *(
         "login_limits",
         "firewall",
+        "job_programs",
         "log_client",
         "backup",
         "mail_relay",

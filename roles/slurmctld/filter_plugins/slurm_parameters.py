@@ -6,7 +6,7 @@ from typing import Any
 _SHARED = frozenset(
     (
         *("accountingstoragetres", "dependencyparameters", "grestypes", "launchparameters", "licenses"),
-        *("prologflags", "slurmctldparameters"),
+        *("prologflags", "schedulerparameters", "slurmctldparameters"),
     )
 )
 """Lists in which deploy has words that the rest of the cluster relies on: a site adds to them."""

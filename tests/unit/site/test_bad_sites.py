@@ -18,6 +18,7 @@ from tests.unit.site.bad import (
     deepops_sites,
     hardware,
     inventories,
+    job_programs,
     partitions,
     secrets,
     settings,
@@ -34,6 +35,7 @@ from tests.unit.site.bad.site import BadSite
 
 SITES: tuple[BadSite, ...] = (
     *inventories.SITES,
+    *job_programs.SITES,
     *variable_files.SITES,
     *variable_values.SITES,
     *deepops_sites.SITES,
