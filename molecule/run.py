@@ -27,7 +27,7 @@ OF_EVERY_CLUSTER = frozenset(
         *("bootstrap", "hosts_file", "time_sync", "user_environment", "users"),
         *("mariadb", "munge", "slurm_accounts", "slurm_client", "slurm_packages", "slurmctld", "slurmd"),
         *("slurmdbd", "environment_modules", "node_health", "scratch"),
-        *("job_ssh", "login_limits", "motd", "ssh_server"),
+        *("job_ssh", "login_limits", "motd", "ssh_hosts", "ssh_server"),
     )
 )
 """Roles that no cluster is without; all others are added by a site that wants them."""
@@ -35,7 +35,7 @@ ON_EVERY_RELEASE = frozenset(
     (
         *("bootstrap", "cuda_toolkit", "gpu_exporter", "nvidia_driver", "nvidia_repository"),
         *("mariadb", "ml_stack", "openmpi", "pyxis", "slurm_client", "slurm_packages", "slurmctld"),
-        *("firewall", "log_server", "munge", "nfs_server", "package_cache", "time_sync"),
+        *("firewall", "log_server", "munge", "nfs_server", "package_cache", "ssh_hosts", "time_sync"),
     )
 )
 """Roles that do different things on different releases, and those whose machines talk to each other; all

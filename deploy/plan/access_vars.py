@@ -17,6 +17,9 @@ def access_of(site: Site, host: Host) -> Variables:
         "firewall_lets_users_in": host in site.logins,
         "job_ssh_is_login": host in site.logins,
         "job_ssh_has_jobs": NODE in host.groups,
+        "ssh_server_has_jobs": NODE in host.groups,
+        "ssh_hosts_is_trusting": bool(host.value("ssh_server_host_based")),
+        "ssh_server_names": _names(host),
         "motd_memory_limit": str(
             host.variables.get("login_limits_memory", options()["login_limits_memory"].spec["default"])
         ),
@@ -30,6 +33,21 @@ def _connecting_user(host: Host) -> Variables:
     # Without one, Ansible takes the name of whoever types the command; the roles look for it on the host.
     known = isinstance(user, str) and user and "{{" not in user
     return dict.fromkeys(("job_ssh_connecting_user", "login_limits_connecting_user"), user) if known else {}
+
+
+def _names(host: Host) -> list[str]:
+    """What a host is called, in full and in short, and its addresses, of which sshd knows who connects."""
+    short = "" if is_ip(host.name) else host.name.partition(".")[0]
+    names = (host.name, short, host.address, host.cluster_address)
+    return sorted({name for name in names if name and "{{" not in name})
+
+
+def vouching(site: Site) -> list[str]:
+    """The addresses of the hosts whose word of a user compute nodes take: where users are.
+
+    Those in the cluster: Ansible's may be of a NAT, which others share.
+    """
+    return sorted(filter(is_ip, {host.cluster_address for host in (*site.logins, *site.nodes)}))
 
 
 def ssh_port(host: Host) -> int:

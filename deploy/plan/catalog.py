@@ -50,6 +50,7 @@ ORDER: tuple[str, ...] = (
     "log_server",
     "log_client",
     "ssh_server",
+    "ssh_hosts",
     "firewall",
     "job_logins",
     "user_limits",

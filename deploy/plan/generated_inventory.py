@@ -14,7 +14,7 @@ from typing import Any
 from ClusterShell.NodeSet import NodeSet
 
 from deploy import __version__
-from deploy.plan.access_vars import access_of, direct, peers
+from deploy.plan.access_vars import access_of, direct, peers, vouching
 from deploy.plan.build import Plan
 from deploy.plan.cache_vars import cache_of, caches
 from deploy.plan.catalog import PHASES, Phase
@@ -167,6 +167,7 @@ def shared_variables(site: Site, contract: Mapping[str, Hardware]) -> Mapping[st
         "phase_log_client": keeper_of_logs(site),
         "phase_proxy": {"proxy_direct": direct(site, _networks(site)), "proxy_package_caches": caches(site)},
         "phase_package_cache": {"package_cache_clients": _networks(site)},
+        "phase_ssh_hosts": {"ssh_hosts_vouching": vouching(site)},
         "phase_firewall": {"firewall_peers": peers(site)},
         "phase_targets": scrape_targets(site, members_of_phases(site, contract)),
         "phase_backup": {

@@ -7,7 +7,7 @@ from deploy.plan.catalog import PHASES
 from deploy.site.hardware import Hardware
 from deploy.site.inventory import Site
 from deploy.site.schema import options
-from deploy.site.secrets import secret_names
+from deploy.site.secrets import OF_NO_HOST, secret_names
 
 Variables = dict[str, Any]
 
@@ -21,7 +21,7 @@ def known_secrets(
     changed on the host, and is put right.
     """
     wanted: dict[str, dict[str, str]] = {host.name: {} for host in site.cluster}
-    for name in secret_names():
+    for name in (name for name in secret_names() if name not in OF_NO_HOST):
         role = options()[name].role
         for phase in (phase for phase in PHASES if role in phase.roles):
             for host in phase.members(site, contract):

@@ -33,6 +33,10 @@ def secret_names() -> list[str]:
     return sorted(name for name, option in options().items() if option.secret and option.spec.get("required"))
 
 
+OF_NO_HOST = frozenset({"ssh_server_authority_key"})
+"""Secrets of which no host has more than what follows from them."""
+
+
 def secrets_file(site: Site) -> Path:
     """Where the site's secrets are kept."""
     return site.directory / SECRETS_FILE

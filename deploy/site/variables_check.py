@@ -79,6 +79,7 @@ _READERS: Mapping[str, str] = {
     "slurmctld": MASTER,
     "slurmdbd": MASTER,
     "slurmd": NODE,
+    "ssh_hosts": NODE,
     "scratch": NODE,
     "nfs_server": NFS,
 }
@@ -102,7 +103,7 @@ _EVERYWHERE = frozenset(
 )
 """Roles that every host of a cluster reads; of the others the hosts follow from what the site declares."""
 
-_ALIKE = ("munge_key", "users_slurm_gid", "users_slurm_uid")
+_ALIKE = ("munge_key", "ssh_server_authority_key", "users_slurm_gid", "users_slurm_uid")
 """What must be the same on every host of a cluster."""
 
 

@@ -16,6 +16,22 @@ echo StrictHostKeyChecking accept-new > .ssh/config
 """
 
 
+def test_who_has_a_job_on_a_node_needs_no_key_to_go_there(cluster: Cluster) -> None:
+    """Before anybody has one; and no host is unknown, whatever it is called."""
+    job = submit(cluster, "-w node1", "sleep 300")
+    wait_for_job(cluster, job, "RUNNING")
+    ssh = "ssh -o BatchMode=yes -o StrictHostKeyChecking=yes"
+    address = re.search(r"^node1 .*ansible_host=(\S+)", cluster.inventory.read_text(), re.MULTILINE)
+    assert address
+    for name in ("node1", address[1]):
+        assert cluster.as_user(f"{ssh} {name} hostname") == "node1\n"
+    assert cluster.as_user(f"srun --quiet --jobid {job} --overlap {ssh} node1 hostname") == "node1\n"
+    assert "you have no active jobs" in cluster.as_user(f"{ssh} node2 hostname", expect=255)
+    assert "Permission denied" in cluster.as_user(f"{ssh} login1 true", expect=255)
+    assert "Permission denied" in cluster.as_user(f"{ssh} bob@node1 true", expect=255)
+    cluster.as_user(f"scancel {job}")
+
+
 def test_ssh_to_a_node_needs_a_job_there_and_ends_with_it(cluster: Cluster) -> None:
     cluster.as_user(MAKE_A_KEY)
     assert "you have no active jobs on this node" in cluster.as_user("ssh node1 hostname", expect=255)

@@ -33,6 +33,11 @@ options:
     description: Values by their names in sshd_config(5).
     type: dict
     required: true
+  also_read:
+    description: Further files that sshd reads when it starts or is reloaded. Those that are missing do not count.
+    type: list
+    elements: path
+    default: []
 author: [the maintainers of this project]
 """
 
@@ -53,7 +58,9 @@ _FILE = _DROP_INS / "00-deploy.conf"
 _INCLUDE = re.compile(rf"^\s*Include\s+.*{re.escape(str(_DROP_INS))}/\*\.conf", re.MULTILINE | re.IGNORECASE)
 _ANYBODY = "user=nobody,host=192.0.2.1,addr=192.0.2.1,laddr=192.0.2.2,lport=22"
 """Somebody whom no Match block is meant for, from an address for documentation (RFC 5737)."""
-_ADD_UP = frozenset({"acceptenv", "denygroups", "denyusers", "hostkey", "listenaddress", "port", "setenv"})
+_ADD_UP = frozenset(
+    {"acceptenv", "denygroups", "denyusers", "hostcertificate", "hostkey", "listenaddress", "port", "setenv"}
+)
 """Settings that others may add to."""
 _HEAD = "# Made by deploy; changes made here are undone by the next run.\n"
 
@@ -129,7 +136,9 @@ class Server:
         """Whether sshd, where it runs, started or reloaded after its files were written, ours or others'."""
         command = ["systemctl", "show", "ssh", "--property=StateChangeTimestampMonotonic", "--value"]
         since = int(self._module.run_command(command)[1].strip() or 0) / 1e6
-        written = max(path.stat().st_mtime for path in (_MAIN, _DROP_INS, *_DROP_INS.glob("*.conf")))
+        others = (Path(name) for name in self._module.params["also_read"])
+        files = (_MAIN, _DROP_INS, *_DROP_INS.glob("*.conf"), *(path for path in others if path.exists()))
+        written = max(path.stat().st_mtime for path in files)
         return written <= time.time() - time.monotonic() + since or not self.runs()
 
     def runs(self) -> bool:
@@ -175,7 +184,11 @@ def _holds_one(paths: Iterable[Path]) -> bool:
 def main() -> None:
     """Compare, judge, write, reload: each only where it is needed."""
     module = AnsibleModule(
-        argument_spec={"settings": {"type": "dict", "required": True}}, supports_check_mode=True
+        argument_spec={
+            "settings": {"type": "dict", "required": True},
+            "also_read": {"type": "list", "elements": "path", "default": []},
+        },
+        supports_check_mode=True,
     )
     server = Server(module)
     before = text_of(_FILE)

@@ -169,8 +169,8 @@ def test_a_new_node_concerns_few_phases_of_others(plain: dict[str, dict[str, str
     assert differing(plain, other) == {
         "ctl1": {"names", "controller", "targets"},
         "login1": {"names", "user_logins"},
-        "node1": {"names"},
-        "node2": {"names"},
+        "node1": {"names", "ssh_hosts"},
+        "node2": {"names", "ssh_hosts"},
     }
 
 

@@ -10,6 +10,8 @@ from deploy.site.inventory import read_site
 from deploy.site.secrets import fill_secrets, read_secrets, secret_names
 from tests.unit.site.sites import write_site
 
+_OTHERS = ["grafana_admin_password", "slurmdbd_database_password", "ssh_server_authority_key"]
+
 
 def test_generated_once_and_private(tmp_path: Path) -> None:
     site = read_site(write_site(tmp_path))
@@ -18,8 +20,13 @@ def test_generated_once_and_private(tmp_path: Path) -> None:
     first = path.read_text()
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     values = yaml.safe_load(first)
-    assert sorted(values) == ["grafana_admin_password", "munge_key", "slurmdbd_database_password"]
-    assert len(set(values.values())) == 3
+    assert sorted(values) == [
+        "grafana_admin_password",
+        "munge_key",
+        "slurmdbd_database_password",
+        "ssh_server_authority_key",
+    ]
+    assert len(set(values.values())) == len(values)
     assert all(len(value) >= 43 for value in values.values())
     assert fill_secrets(site, None) == []
     assert path.read_text() == first
@@ -28,13 +35,13 @@ def test_generated_once_and_private(tmp_path: Path) -> None:
 def test_only_what_is_missing_is_filled(tmp_path: Path) -> None:
     kept = "# mine\nmunge_key: " + "k3Y_" * 12
     site = read_site(write_site(tmp_path, files={"secrets.yml": kept}))
-    assert fill_secrets(site, None) == ["grafana_admin_password", "slurmdbd_database_password"]
+    assert fill_secrets(site, None) == _OTHERS
     assert (tmp_path / "secrets.yml").read_text().startswith(kept + "\n")
 
 
 def test_what_the_inventory_sets_is_not_generated(tmp_path: Path) -> None:
     site = read_site(write_site(tmp_path, files={"group_vars/all.yml": "munge_key: " + "k3Y_" * 12}))
-    assert fill_secrets(site, None) == ["grafana_admin_password", "slurmdbd_database_password"]
+    assert fill_secrets(site, None) == _OTHERS
 
 
 def test_vaulted_with_a_password_file(tmp_path: Path) -> None:
