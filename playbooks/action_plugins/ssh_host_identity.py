@@ -65,7 +65,8 @@ class Authority:
 def _principals(names: Collection[str]) -> list[bytes]:
     """Without one a certificate would be good for every name."""
     if not names:
-        raise ValueError("no names")
+        message = "no names"
+        raise ValueError(message)
     return sorted({name.encode() for name in names})
 
 

@@ -1,4 +1,4 @@
-"""Users go from host to host without a key, as nobody but themselves; hosts are known by their certificates."""
+"""Users go from host to host without a key, as nobody but themselves; hosts are known by certificates."""
 
 from collections.abc import Iterator
 from subprocess import CompletedProcess
@@ -39,11 +39,10 @@ def test_a_user_vouches_for_nobody(on: On) -> None:
     make = "mkdir -pm 700 ~/.ssh; ssh-keygen -qt ed25519 -N '' -f ~/.ssh/host; "
     on("trixie", "su", "--login", "bob", "--command", make)
     public = on("trixie", "cat", "/home/bob/.ssh/host.pub").stdout
-    known = f"install -dm 700 -o bob ~bob/.ssh; echo '{address(on, 'trixie')} {public.strip()}' > ~bob/.ssh/known_hosts"
-    on("bookworm", "sh", "-c", known)
-    said = on(
-        "bookworm", "sshd", "-T", "-C", f"user=bob,host={place},addr={place},laddr={place},lport=22"
-    ).stdout
+    line = f"{address(on, 'trixie')} {public.strip()}"
+    on("bookworm", "sh", "-c", f"install -dm 700 -o bob ~bob/.ssh; echo '{line}' > ~bob/.ssh/known_hosts")
+    who = f"user=bob,host={place},addr={place},laddr={place},lport=22"
+    said = on("bookworm", "sshd", "-T", "-C", who).stdout
     assert "ignoreuserknownhosts yes\n" in said
     assert "hostbasedacceptedalgorithms ssh-ed25519-cert-v01@openssh.com\n" in said
 
@@ -59,7 +58,7 @@ def other_key(on: On) -> Iterator[None]:
     )
     on("bookworm", "systemctl", "restart", "ssh")
     yield
-    on("bookworm", "sh", "-c", f"mv /root/ssh_host_ed25519_key* /etc/ssh; systemctl restart ssh")
+    on("bookworm", "sh", "-c", "mv /root/ssh_host_ed25519_key* /etc/ssh; systemctl restart ssh")
 
 
 @pytest.mark.usefixtures("other_key")

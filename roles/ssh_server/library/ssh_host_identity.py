@@ -14,7 +14,7 @@ module: ssh_host_identity
 short_description: A host that others know by a certificate of its key
 description:
   - Keeps the line of the authority in the list of known hosts, the certificate beside the host's key, and the
-    settings by which ssh has the host vouch for its users. The action plugin of this name signs the certificate.
+    settings by which ssh has the host vouch for its users. The action plugin of this name signs.
 options:
   authority:
     description: The public key of who vouches for the hosts of the cluster.

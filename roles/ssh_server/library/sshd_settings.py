@@ -34,7 +34,7 @@ options:
     type: dict
     required: true
   also_read:
-    description: Further files that sshd reads when it starts or is reloaded. Those that are missing do not count.
+    description: Further files that sshd reads when it starts or is reloaded, as far as they are there.
     type: list
     elements: path
     default: []
