@@ -93,7 +93,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         found: dict[str, Any] = self._execute_module(module_args=arguments, task_vars=task_vars)
         key = found.pop("key", "")
         certificate = found.pop("certificate", "")
-        if found.get("failed") or told["state"] == "absent":
+        if found.get("failed") or found.get("refused") or told["state"] == "absent":
             return found
         if authority.has_certified(certificate, key, names):
             return found

@@ -80,7 +80,7 @@ def test_the_readers_of_a_role_are_the_hosts_of_its_phases(tmp_path: Path) -> No
 
 def test_secrets_are_read_by_all_by_the_controller_or_by_the_host_that_watches() -> None:
     roles = {options()[name].role for name in secret_names()}
-    assert {role for role in roles if _READERS.get(role) != MASTER} == {"grafana", "munge"}
+    assert {role for role in roles if _READERS.get(role) != MASTER} == {"grafana", "munge", "ssh_server"}
 
 
 def test_what_must_be_alike_exists() -> None:
