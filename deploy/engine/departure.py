@@ -128,8 +128,10 @@ def _departed(site: Site, hosts: dict[str, Host], name: str) -> Host:
 
 def _leave(members: Members, site: Site, host: Host) -> list[str]:
     """What was taken from a host; raises DeployError while it has jobs, and where it cannot be done."""
-    controller = site.controller
-    jobs = members.ask({controller.name: ("jobs", {"node": host.name})}, site.hosts)[controller.name]
+    for controller in site.controllers:
+        jobs = members.ask({controller.name: ("jobs", {"node": host.name})}, site.hosts)[controller.name]
+        if not isinstance(jobs, Unanswered):
+            break
     if isinstance(jobs, Unanswered):
         raise _silent(controller.name, f"it knows the jobs, and does not answer: {jobs.why}", site)
     answer = {"jobs": jobs, "holds": [], "done": []} if jobs else members.leave(host)

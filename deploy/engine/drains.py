@@ -1,4 +1,4 @@
-"""What ``deploy node drain``, ``resume`` and ``list`` do: the ledger of drains, on a controller."""
+"""What ``deploy node drain``, ``resume`` and ``list`` do: the ledger of drains, which controllers have."""
 
 import getpass
 import os
@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,8 @@ _LONGEST_REASON = 200
 _UNITS = {"m": 60, "h": 3600, "d": 86400}
 _PERIOD = re.compile(r"(?P<number>[1-9]\d{0,4})(?P<unit>[mhd])")
 _POLL_SECONDS = 5.0
+_ONCE = frozenset({"lend"})
+"""What twice is not as it is once: where it may have been begun, no other controller is asked to do it."""
 _MOST_SILENCES = 60
 """How often in a row a controller may leave a question unanswered while jobs are waited for."""
 _OUT_OF_SERVICE = frozenset(
@@ -155,10 +157,12 @@ def listed(inventory: Path, options: Options) -> tuple[Node, ...]:
 
 @dataclass(frozen=True)
 class Ledger:
-    """The ledger of a site's cluster, on its controller."""
+    """The ledger of a site's cluster, with whichever controller answers: it is the same with all of them."""
 
     site: Site
     options: Options
+    _answered: list[str] = field(default_factory=list, compare=False, repr=False)
+    """Who answered last: who does not may take many seconds to be known as silent."""
 
     def names(self, expression: str) -> list[str]:
         """The nodes of an expression as Slurm writes it. Raises DeployError ``invalid-option``."""
@@ -308,22 +312,36 @@ class Ledger:
         return nodes
 
     def ask(self, verb: str, names: Collection[str], arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """What the controller answers. Raises ``controller-silent`` and ``node-not-known-to-slurm``."""
-        controller, inventory = self.site.controller.name, shown_path(self.site.inventory)
-        asked = {controller: (verb, arguments)}
-        answer = ask(asked, self.site.hosts, self.options.login, source="drains")[controller]
-        trouble = answer.why if isinstance(answer, Unanswered) else answer.get("trouble")
-        if trouble:
-            raise error(
-                "controller-silent",
-                f"it keeps the drains of nodes, and does not answer: {trouble}",
-                where=controller,
-                hint=f"deploy status {inventory}; systemctl status slurmctld   (on {controller})",
-                exit_code=ExitCode.UNREACHABLE,
-            )
-        if answer.get("unknown"):
-            raise self._unknown(answer["unknown"], names)
-        return dict(answer)
+        """What the first controller says that answers; what one began and did not end is done by the next.
+
+        Raises ``controller-silent`` where none does, and ``node-not-known-to-slurm``.
+        """
+        silent: dict[str, str] = {}
+        for controller in dict.fromkeys([*self._answered, *(host.name for host in self.site.controllers)]):
+            asked = {controller: (verb, arguments)}
+            answer = ask(asked, self.site.hosts, self.options.login, source="drains")[controller]
+            trouble = answer.why if isinstance(answer, Unanswered) else answer.get("trouble")
+            if trouble:
+                silent[controller] = trouble
+                if verb in _ONCE:
+                    break
+                continue
+            self._answered[:] = [controller]
+            if answer.get("unknown"):
+                raise self._unknown(answer["unknown"], names)
+            return dict(answer)
+        raise self._silent(silent)
+
+    def _silent(self, silent: Mapping[str, str]) -> DeployError:
+        (first, why), *others = silent.items()
+        return error(
+            "controller-silent",
+            f"it keeps the drains of nodes, and does not answer: {why}"
+            + "".join(f"; nor does {name}: {said}" for name, said in others),
+            where=first,
+            hint=f"deploy status {shown_path(self.site.inventory)}; systemctl status slurmctld (on {first})",
+            exit_code=ExitCode.UNREACHABLE,
+        )
 
     def _unknown(self, unknown: Collection[str], names: Collection[str]) -> DeployError:
         return error(

@@ -2,7 +2,8 @@
 
 Slurm keeps one reason for each node. The ledger keeps every drain: who made it, why and since when, so that
 a resume releases the caller's own drains and no other. What holds a node without deploy (the node's health
-check, a reboot, somebody's scontrol) is recognized by Slurm's reason, and stays in force.
+check, a reboot, somebody's scontrol) is recognized by Slurm's reason, and stays in force. Several controllers
+have one ledger (drain_ledger.py), so that it is the same whichever of them is asked.
 
 Sent as text over ssh and run as root, with the standard library of Python 3.9 alone.
 """
@@ -10,13 +11,13 @@ Sent as text over ssh and run as root, with the standard library of Python 3.9 a
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 import re
 import time
 from pathlib import Path
 
+from deploy.run.drain_ledger import AwayError, locked, place
 from deploy.run.host_commands import runner, tell
 
 TYPE_CHECKING = False
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 LEDGER = Path("/var/lib/deploy/drains.json")
+"""Of the one controller; several have it elsewhere, under the same name."""
 RESERVATIONS = "reservations.json"
 """Beside the ledger: by the name of a reservation who made it and why, which Slurm 22.05 has no place for."""
 REMEDIES = "remedies.json"
@@ -120,9 +122,7 @@ def _ledger(names: list[str]) -> Iterator[tuple[list[dict[str, Any]], dict[str, 
 
     One at a time. Raises UnknownError where Slurm does not know one of ``names``.
     """
-    LEDGER.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-    with open(LEDGER.parent / ".drains.lock", "w") as lock:  # noqa: PTH123 - 3.9 flocks what open gives
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with locked(LEDGER.parent):
         before, nodes = _entries(), _nodes()
         unknown = [name for name in names if name not in nodes]
         if unknown:
@@ -134,15 +134,19 @@ def _ledger(names: list[str]) -> Iterator[tuple[list[dict[str, Any]], dict[str, 
 
 
 def _entries() -> list[dict[str, Any]]:
+    return list(_read(LEDGER.name, []))
+
+
+def _read(name: str, otherwise: Any) -> Any:  # noqa: ANN401 - it is JSON
     try:
-        return list(json.loads(LEDGER.read_text(encoding="utf-8")))
+        return json.loads((place(LEDGER.parent) / name).read_text(encoding="utf-8"))
     except FileNotFoundError:
-        return []
+        return otherwise
 
 
-def _write(entries: Any, path: Path | None = None) -> None:  # noqa: ANN401 - it is JSON
+def _write(entries: Any, name: str | None = None) -> None:  # noqa: ANN401
     """On disk before it takes the old one's place: a power cut leaves the one or the other."""
-    path = path or LEDGER
+    path = place(LEDGER.parent) / (name or LEDGER.name)
     new = path.with_suffix(".new")
     with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:  # noqa: PTH123
         json.dump(entries, file, indent=1)
@@ -191,11 +195,7 @@ def listed() -> dict[str, Any]:
 
 def _planned() -> list[dict[str, Any]]:
     """The reservations that ``plan`` and ``lend`` made and Slurm still has."""
-    try:
-        known = json.loads((LEDGER.parent / RESERVATIONS).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return []
-    found = []
+    known, found = _read(RESERVATIONS, {}), []
     for line in _must("scontrol", "--oneliner", "show", "reservation").splitlines() if known else ():
         said = dict(word.partition("=")[::2] for word in line.split())
         name = said.get("ReservationName", "")
@@ -279,13 +279,12 @@ def plan(names: list[str], who: str, why: str, seconds: int | None) -> dict[str,
 
 def _reserve(names: list[str], who: str, why: str, seconds: int, user: str = "") -> str:
     """Its name; ``user`` may have jobs there."""
-    path = LEDGER.parent / RESERVATIONS
     known = {
         each["name"]: {key: each[key] for key in ("who", "why", "user") if key in each} for each in _planned()
     }
     name = f"deploy_{time.time_ns()}"
     # Known before it is there: a reservation that is not known would be nobody's.
-    _write({**known, name: {"who": who, "why": why, **({"user": user} if user else {})}}, path)
+    _write({**known, name: {"who": who, "why": why, **({"user": user} if user else {})}}, RESERVATIONS)
     _must(
         "scontrol",
         "create",
@@ -450,16 +449,11 @@ def remedies(node: str = "", remedy: str = "") -> dict[str, Any]:
     Each is ``node``, ``remedy``, ``at``, and how many seconds ``ago`` that was.
     """
     with _ledger([node] if node else []):
-        path = LEDGER.parent / REMEDIES
-        try:
-            known = json.loads(path.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            known = []
         now = int(time.time())
-        known = [entry for entry in known if now - entry["at"] < _DAY]
+        known = [entry for entry in _read(REMEDIES, []) if now - entry["at"] < _DAY]
         if node:
             known.append({"node": node, "remedy": remedy, "at": now})
-            _write(known, path)
+            _write(known, REMEDIES)
     return {"remedies": [{**entry, "ago": now - entry["at"]} for entry in known]}
 
 
@@ -480,6 +474,6 @@ def main(verb: str, arguments: dict[str, Any]) -> None:
         answer = verbs[verb](**arguments)
     except UnknownError as problem:
         answer = {"unknown": problem.args}
-    except (SilentError, OSError, ValueError) as problem:
+    except (SilentError, AwayError, OSError, ValueError) as problem:
         answer = {"trouble": str(problem)}
     tell(answer)

@@ -20,7 +20,11 @@ MUNGE_KEY = Path("/etc/munge/munge.key")
 SECRETS = {MUNGE_KEY: "the cluster's munge key", Path("/etc/slurm/slurmdbd.conf"): "slurmdbd's password"}
 RECORDS = Path("/var/lib/deploy")
 PROCESSES = Path("/proc")
-_OURS = ("converged", "left.json", "pending.json", "hosts.json", "drains.json", "reservations.json")
+# Of a ledger of drains that controllers share it has the pointer alone.
+_OURS = (
+    *("converged", "left.json", "pending.json", "hosts.json"),
+    *("drains.json", "reservations.json", "ledger.json"),
+)
 # Slurm's own before munge, which they speak through to the last.
 _SERVICES = ("slurmd", "slurmctld", "slurmdbd", "sackd", "munge")
 # By key of the module slurm_jobs the letter that squeue has for it.

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 _SHARED = "host_commands"
+_BEFORE = {"drains": ("drain_ledger",)}
+"""What a program imports besides."""
 _PROGRAM = """\
 import json, sys, types
 for name, text in {texts!r}.items():
@@ -17,7 +19,8 @@ sys.modules[{main!r}].main({verb!r}, json.loads({arguments!r}))
 
 def sources(name: str) -> dict[str, Path]:
     """The modules of one of this package's programs, by the names by which they import each other."""
-    return {f"{__package__}.{each}": Path(__file__).with_name(f"{each}.py") for each in (_SHARED, name)}
+    names = (_SHARED, *_BEFORE.get(name, ()), name)
+    return {f"{__package__}.{each}": Path(__file__).with_name(f"{each}.py") for each in names}
 
 
 def program(modules: Mapping[str, Path], verb: str, arguments: Mapping[str, Any]) -> str:

@@ -67,6 +67,7 @@ def test_the_state_goes_to_a_directory_that_all_mount(controlled: Cluster, jobs:
 
 
 def test_a_second_controller_joins(controlled: Cluster, jobs: tuple[str, str]) -> None:
+    _node(controlled, "drain", "node2", "--reason", "fan")
     line = _line(controlled)
     _edit(
         controlled,
@@ -78,6 +79,9 @@ def test_a_second_controller_joins(controlled: Cluster, jobs: tuple[str, str]) -
     assert _up(controlled) == {"ctl1", "ctl2"}
     _are_there(controlled, jobs)
     assert _leader(controlled) == "ctl1"
+    assert _drains(controlled) == {"node2": ["fan"]}
+    notes = {controlled.on(name, "cat", "/var/lib/deploy/ledger.json") for name in ("ctl1", "ctl2")}
+    assert len(notes) == 1
     said = controlled.deploy().stdout
     assert "(0 changes" in said
 
@@ -163,6 +167,23 @@ def test_the_second_leads_when_the_first_loses_its_power(controlled: Cluster, jo
         assert states == "COMPLETED|0\n"
 
 
+def test_nodes_are_drained_and_resumed_while_the_first_is_away(controlled: Cluster) -> None:
+    run(*DEPLOY, "lab", "stop", "ctl1", "--name", controlled.name)
+    wait_until("ctl2 takes jobs", lambda: _takes_jobs(controlled), seconds=180)
+    assert _drains(controlled) == {"node2": ["fan"]}
+    _node(controlled, "drain", "node1", "--reason", "disk")
+    _node(controlled, "resume", "node2")
+    held = _drains(controlled)
+    assert held == {"node1": ["disk"]}
+    run(*DEPLOY, "lab", "start", "ctl1", "--name", controlled.name)
+    wait_until("ctl1 leads again", lambda: _leader(controlled) == "ctl1", seconds=180)
+    assert _drains(controlled) == held
+    controlled.on("ctl2", "systemctl", "stop", "slurmctld")
+    _node(controlled, "drain", "node2", "--reason", "cable")
+    assert _drains(controlled) == {**held, "node2": ["cable"]}
+    controlled.deploy()
+
+
 def test_the_second_leaves(controlled: Cluster) -> None:
     _edit(controlled, "inventory.ini", (_line(controlled), ""), ("ctl1\nctl2\n", "ctl1\n"))
     said = controlled.deploy(expect=1).stdout
@@ -171,6 +192,9 @@ def test_the_second_leaves(controlled: Cluster) -> None:
     assert controlled.on("ctl2", "systemctl", "is-active", "slurmctld", expect=None) == "inactive\n"
     controlled.deploy()
     assert _up(controlled) == {"ctl1"}
+    assert _drains(controlled) == {"node1": ["disk"], "node2": ["cable"]}
+    controlled.on("ctl1", "test", "-e", "/var/lib/deploy/drains.json")
+    _node(controlled, "resume", "node[1-2]")
     assert "node1" in controlled.as_user("srun -w node1 hostname")
 
 
@@ -220,6 +244,16 @@ def _told(cluster: Cluster) -> tuple[str, dict[str, str]]:
 def _up(cluster: Cluster) -> set[str]:
     lines = cluster.on("login1", "scontrol", "ping", expect=None).splitlines()
     return {line.split()[-3] for line in lines if line.endswith(" is UP")}
+
+
+def _node(cluster: Cluster, verb: str, *words: str) -> str:
+    return run(*DEPLOY, "node", verb, str(cluster.inventory), *words, seconds=300).stdout
+
+
+def _drains(cluster: Cluster) -> dict[str, list[str]]:
+    """Why nodes are drained, by the ledger."""
+    listed = json.loads(_node(cluster, "list", "--json"))
+    return {node["name"]: [drain["why"] for drain in node["drains"]] for node in listed if node["drains"]}
 
 
 def _heartbeat(cluster: Cluster) -> tuple[int, int]:

@@ -196,7 +196,7 @@ SLURM = Chapter(
             "SlurmDrainForgotten",
             "warning",
             "{{ $labels.node }} is drained by a drain of a day ago: {{ $labels.reason }}",
-            "(time() - deploy_drain_timestamp_seconds > 86400) and on (node, reason) "
+            "max by (node, reason) (time() - deploy_drain_timestamp_seconds > 86400) and on (node, reason) "
             "(time() - slurm_node_reason_timestamp_seconds <= 86400)",
             15,
             (
@@ -213,7 +213,7 @@ SLURM = Chapter(
                 f"slurm_node_reason_timestamp_seconds{{{_REASON}}}": "0x60",
                 f"deploy_drain_timestamp_seconds{{{_DRAIN}}}": "0x60",
             },
-            {"instance": "ctl1", "node": "node1", "reason": "fan"},
+            {"node": "node1", "reason": "fan"},
         ),
         Alert(
             "SlurmManyNodesDrained",

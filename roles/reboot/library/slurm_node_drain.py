@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.drain_ledger import AwayError, locked
 from ansible.module_utils.durable import replace_file
 from ansible.module_utils.slurm_nodes import SlurmNode, parse_nodes
 
@@ -104,16 +104,16 @@ def is_held(states: frozenset[str], reason: str) -> bool:
 
 
 def forget_displaced(node: str) -> bool:
-    """Takes this module's drain of a node out of the ledger; returns whether it was there."""
-    if not LEDGER.exists():
-        return False
-    with (LEDGER.parent / ".drains.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        entries = json.loads(LEDGER.read_text(encoding="utf-8"))
+    """Takes this module's drain of a node out of the ledger; whether it was there. Raises AwayError."""
+    with locked(LEDGER.parent) as place:
+        file = place / LEDGER.name
+        if not file.exists():
+            return False
+        entries = json.loads(file.read_text(encoding="utf-8"))
         left = [it for it in entries if (it["node"], it["why"], it.get("is_foreign")) != (node, REASON, True)]
         if left == entries:
             return False
-        replace_file(LEDGER, json.dumps(left, indent=1).encode(), 0o600)
+        replace_file(file, json.dumps(left, indent=1).encode(), 0o600)
     return True
 
 
@@ -203,7 +203,10 @@ def main() -> None:
         if not module.check_mode:
             controller.must("scontrol", "update", f"NodeName={name}", "State=RESUME")
     if wanted == "resumed" and not is_own(reason) and not module.check_mode:
-        changed = forget_displaced(name) or changed
+        try:
+            changed = forget_displaced(name) or changed
+        except AwayError as problem:
+            module.fail_json(msg=str(problem))
     impact = {"kind": "drain" if changed and wanted == "drained" else "none", "service": "slurmd"}
     module.exit_json(
         changed=changed,

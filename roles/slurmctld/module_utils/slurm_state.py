@@ -13,6 +13,8 @@ from ansible.module_utils.slurm_conf import parse_conf
 _PARAMETER = "StateSaveLocation"
 _JOBS = "job_state"
 """What slurmctld has in its state as soon as it ran once."""
+LEDGER = "deploy_ledger"
+"""The directory of root's in which controllers share deploy's ledger of drains; slurm cannot read it."""
 _LEFT = "deploy_moved"
 """In a directory from which the state was copied: where to."""
 
@@ -64,7 +66,9 @@ class ControllerState:
 
     def move(self, module: AnsibleModule) -> None:
         """Copies it while no slurmctld runs. What was there from a time before is overwritten."""
-        copy = ["runuser", "-u", "slurm", "--", "cp", "-a", f"{self.before}/.", f"{self.after}/"]
+        own = [str(self.before), "-mindepth", "1", "-maxdepth", "1", "!", "-name", LEDGER]
+        copy = ["cp", "-a", "--target-directory", str(self.after), "{}", "+"]
+        copy = ["runuser", "-u", "slurm", "--", "find", *own, "-exec", *copy]
         code, out, err = module.run_command(copy)
         if code:
             module.run_command(["systemctl", "start", "slurmctld"])

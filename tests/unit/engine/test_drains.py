@@ -10,10 +10,11 @@ from typer.testing import CliRunner
 
 from deploy.cli.node import node_app
 from deploy.engine import drains
-from deploy.engine.drains import Way
+from deploy.engine.drains import Ledger, Way
 from deploy.engine.options import Options
 from deploy.errors import DeployError, ExitCode
 from deploy.run.ssh import Unanswered
+from deploy.site.inventory import read_site
 from tests.unit.site.sites import write_site
 
 SITE = "[slurm-master]\nctl1 ansible_host=10.0.0.1\n[slurm-node]\nnode1 ansible_host=10.0.0.2\n"
@@ -32,10 +33,12 @@ class Controller:
     def __init__(self) -> None:
         self.answers: list[Any] = []
         self.asked: list[tuple[str, Mapping[str, Any]]] = []
+        self.whom: list[str] = []
 
     def ask(self, questions: Mapping[str, Any], *_: object, **__: object) -> dict[str, Any]:
         (name,) = questions
         self.asked.append(questions[name])
+        self.whom.append(name)
         return {name: self.answers.pop(0)}
 
 
@@ -167,6 +170,43 @@ def test_why_nothing_was_drained_is_said(
     with pytest.raises(DeployError) as refused:
         drains.drain(inventory, "node9", "disk", Options(), way=Way(), say=print, waits=False)
     assert refused.value.findings[0].reference == reference
+
+
+@pytest.fixture
+def two(controller: Controller, tmp_path: Path) -> Ledger:
+    assert controller
+    site = SITE.replace("[slurm-node]", "ctl2 ansible_host=10.0.0.3\n[slurm-node]")
+    return Ledger(read_site(write_site(tmp_path, site)), Options())
+
+
+FREE = {"nodes": {"node1": _node()}, "planned": [], "jobs": [], "held": []}
+
+
+@pytest.mark.parametrize("why", [Unanswered("no route to host"), {"trouble": "it has no ledger of drains"}])
+def test_the_next_controller_is_asked_where_one_has_no_answer(
+    controller: Controller, two: Ledger, why: object
+) -> None:
+    controller.answers = [why, FREE, FREE]
+    assert [node.name for node in two.nodes()] == ["node1"]
+    assert [node.name for node in two.nodes()] == ["node1"]
+    # Who is away is not waited for again.
+    assert controller.whom == ["ctl1", "ctl2", "ctl2"]
+
+
+def test_all_that_are_silent_are_named(controller: Controller, two: Ledger) -> None:
+    controller.answers = [Unanswered("no route to host"), {"trouble": "not mounted"}]
+    with pytest.raises(DeployError) as refused:
+        two.nodes()
+    (finding,) = refused.value.findings
+    assert (finding.reference, finding.where) == ("controller-silent", "ctl1")
+    assert "does not answer: no route to host; nor does ctl2: not mounted" in finding.message
+
+
+def test_what_twice_would_be_another_thing_is_asked_of_one(controller: Controller, two: Ledger) -> None:
+    controller.answers = [Unanswered("no answer within 60 s")]
+    with pytest.raises(DeployError, match="no answer"), two.lent(["node1"], "repair", "tester"):
+        pass
+    assert controller.whom == ["ctl1"]
 
 
 @pytest.mark.parametrize(

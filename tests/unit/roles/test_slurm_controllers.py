@@ -41,7 +41,7 @@ class Module:
     def run_command(self, command: list[str]) -> tuple[int, str, str]:
         self.commands.append(command)
         if command[0] == "runuser" and not self.code:
-            source, target = Path(command[-2]), Path(command[-1])
+            source, target = Path(command[command.index("find") + 1]), Path(command[-3])
             for file in source.resolve().iterdir():
                 (target / file.name).write_bytes(file.read_bytes())
         return self.code, "", "no space left"

@@ -38,7 +38,9 @@ FORMAT = 1
 MANIFEST = "manifest.json"
 DATABASE, STATE, RECORDS = "database.sql.gz", "state.tar.gz", "records"
 PLACE = Path("/var/lib/deploy")
-_KEPT_RECORDS = ("drains.json", "hosts.json")
+_DRAINS, _HOSTS = "drains.json", "hosts.json"
+# Of several controllers: which directory has the ledger of drains, and how that is called within the state.
+_POINTER, LEDGER = "ledger.json", "deploy_ledger"
 _LOCK = ".backup.lock"
 _PIECE = 16 << 20
 BLOCK = 1 << 20
@@ -162,8 +164,8 @@ def state(members: Members, directory: str) -> dict[str, Any]:
             _add_file(tar, root, name)
         for place, _, files in sorted(os.walk(root)):
             inner = Path(place).relative_to(root)
-            # What a restore put aside.
-            if inner.parts and not inner.parts[0].startswith("."):
+            # What a restore put aside, and a ledger of drains, are none of slurmctld's.
+            if inner.parts and not inner.parts[0].startswith((".", LEDGER)):
                 _add_directory(tar, root, str(inner))
                 for name in sorted(files):
                     _add_file(tar, root, str(inner / name))
@@ -367,12 +369,30 @@ def alone() -> Iterator[None]:
         yield
 
 
+def records() -> Iterator[tuple[str, bytes]]:
+    """What deploy keeps on a controller: the hosts of the cluster, and the drains, which several share."""
+    with contextlib.suppress(FileNotFoundError):
+        yield _HOSTS, (PLACE / _HOSTS).read_bytes()
+    try:
+        shared = json.loads((PLACE / _POINTER).read_text(encoding="utf-8"))["directory"]
+    except FileNotFoundError:
+        shared = None
+    handle = os.open(shared or PLACE, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        about = os.fstat(handle)
+        if shared and (about.st_uid != os.geteuid() or about.st_mode & 0o077):
+            give_up(f"{shared}, which should have the ledger of drains, is not root's alone")
+        with contextlib.suppress(FileNotFoundError):
+            yield _DRAINS, Path(f"/proc/self/fd/{handle}", _DRAINS).read_bytes()
+    finally:
+        os.close(handle)
+
+
 def add_parts(members: Members, parts: Mapping[str, Any]) -> dict[str, Any]:
     """Adds what ``parts`` names: ``state`` a directory, ``database`` a name; the part of the manifest."""
     with alone():
-        for name in _KEPT_RECORDS:
-            with contextlib.suppress(FileNotFoundError):
-                members.add(f"{RECORDS}/{name}", (PLACE / name).read_bytes())
+        for name, content in records():
+            members.add(f"{RECORDS}/{name}", content)
         version = must("slurmctld", "-V").strip()
         queue = state(members, parts["state"])
         return {"slurm": version, "queue": queue, "database": database(members, parts["database"])}

@@ -22,6 +22,7 @@ from pathlib import Path, PurePosixPath
 from backup import (
     BLOCK,
     ENVIRONMENT,
+    LEDGER,
     PLACE,
     NoBackupError,
     alone,
@@ -100,7 +101,8 @@ def put_state(directory: str, least: int, records: Mapping[str, str], when: str)
     with contextlib.suppress(FileNotFoundError):
         _raise_next_job_id(fresh / "job_state", next_job_id((root / "job_state").read_bytes()))
     os.sync()
-    before = [path for path in root.iterdir() if not path.name.startswith(".")]
+    # The ledger of drains is none of what slurmctld has there.
+    before = [path for path in root.iterdir() if not path.name.startswith((".", LEDGER))]
     if before:
         aside.mkdir(mode=0o700)
         for path in before:

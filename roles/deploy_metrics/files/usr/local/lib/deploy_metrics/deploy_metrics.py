@@ -17,10 +17,11 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 _SECONDS = 10
 _RECORDS = Path("var/lib/deploy/converged")
-_LEDGER = Path("var/lib/deploy/drains.json")
+_OF_DRAINS = Path("var/lib/deploy")
 # What slurmd and sackd got from the controller, then what a controller reads.
 _CONFIGURATIONS = (Path("run/slurm/conf/slurm.conf"), Path("etc/slurm/slurm.conf"))
 _MODULE = re.compile(r"Kernel Module(?: for \S+)?\s+(\S+)")
@@ -92,15 +93,31 @@ def _records(root: Path) -> tuple[list[Sample], list[Sample]]:
 
 
 def _drains(root: Path) -> Iterator[Sample]:
-    """The ledger of drains, which a controller has; the reasons of others are Slurm's to tell."""
+    """The ledger of drains, which controllers have; the reasons of others are Slurm's to tell."""
     try:
-        entries = json.loads((root / _LEDGER).read_text(encoding="utf-8"))
-        for entry in entries:
+        for entry in _ledger(root / _OF_DRAINS):
             if not entry.get("is_foreign"):
                 reason = f"deploy: {entry['why']} ({entry['who']})"
                 yield {"node": entry["node"], "reason": reason}, float(entry["since"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return
+
+
+def _ledger(directory: Path) -> list[dict[str, Any]]:
+    """Of several controllers it is in a directory that they share; one that is not root's alone is none."""
+    handle = None
+    try:
+        if (directory / "ledger.json").exists():
+            shared = json.loads((directory / "ledger.json").read_text(encoding="utf-8"))["directory"]
+            handle = os.open(shared, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            about = os.fstat(handle)
+            if about.st_uid != os.geteuid() or about.st_mode & 0o077:
+                return []
+            directory = Path(f"/proc/self/fd/{handle}")
+        return list(json.loads((directory / "drains.json").read_text(encoding="utf-8")))
+    finally:
+        if handle is not None:
+            os.close(handle)
 
 
 def _configuration(root: Path) -> Iterator[Sample]:

@@ -1,0 +1,1 @@
+../../deploy/run/drain_ledger.py
