@@ -34,7 +34,7 @@ class Change:
     request: Request
     why: str
     waits: bool
-    """It is no refusal: a limit would keep them from ever starting."""
+    """It is no refusal: a limit would keep them from ever starting. Not asked of what would be accepted."""
     users: Mapping[str, int]
     accounts: Mapping[str, int]
 

@@ -209,19 +209,25 @@ class World:
                 refused.append((command, said.strip()[-300:]))
         return refused
 
-    def judge(self, shapes: list[dict[str, Any]]) -> list[list[str]]:
+    def judge(self, shapes: list[dict[str, Any]], is_asked: Callable[[int], bool]) -> list[list[str]]:
         """For each shape whether it is ``accepted``, ``refused`` or ``waits``, and why.
 
         What goes over a limit that only keeps it from starting waits for ever: where every QOS has
-        DenyOnLimit, Slurm says so at once.
+        DenyOnLimit, Slurm says so at once. Which of the two it is, and which limit, takes two more tries; the
+        places for which that ``is_asked`` get them, all others are ``refused``.
         """
         shown = self._must(["sacctmgr", "--noheader", "--parsable2", "show", "qos", "format=name,flags"])
         lenient = [line.split("|")[0] for line in shown.splitlines() if _DENY not in line]
         self._deny(lenient, "+=")
         verdicts = self._tried(shapes, range(len(shapes)))
-        self._explain(shapes, verdicts)
+        doubtful = [
+            place
+            for place, (verdict, _, is_limit) in enumerate(verdicts)
+            if verdict == "refused" and is_limit and is_asked(place)
+        ]
+        for place in doubtful:
+            verdicts[place][1] = self._limit(shapes[place]) or verdicts[place][1]
         self._deny(lenient, "-=")
-        doubtful = [place for place, said in enumerate(verdicts) if said[0] == "refused" and said[2]]
         for place, said in zip(doubtful, self._tried(shapes, doubtful)):  # noqa: B905 - Python 3.9
             verdicts[place][0] = "waits" if said[0] == "accepted" else "refused"
         return [said[:2] for said in verdicts]
@@ -262,20 +268,16 @@ class World:
                 return ["refused", reason_in(done.stdout), _POLICY in done.stdout]
         _fail(f"slurmctld does not answer: {done.stdout.strip()[-300:]}{self._tail('slurmctld')}")
 
-    def _explain(self, shapes: list[dict[str, Any]], verdicts: list[list[Any]]) -> None:
-        """Says which limit it was: Slurm tells its log alone."""
+    def _limit(self, shape: dict[str, Any]) -> str:
+        """Which limit a shape is over: Slurm tells its log alone."""
         log = self.place / "slurmctld.log"
-        for shape, said in zip(shapes, verdicts):  # noqa: B905 - Python 3.9
-            if said[0] != "refused" or not said[2]:
-                continue
-            before = log.stat().st_size
-            self._try(shape)
-            with log.open(encoding="utf-8", errors="replace") as file:
-                file.seek(before)
-                found = _QOS_LIMIT.findall(file.read())
-            if found:
-                # How much it was stands in the request; without it, requests over one limit are together.
-                said[1] = _HOW_MUCH.sub("", found[-1])
+        before = log.stat().st_size
+        self._try(shape)
+        with log.open(encoding="utf-8", errors="replace") as file:
+            file.seek(before)
+            found = _QOS_LIMIT.findall(file.read())
+        # How much it was stands in the request; without it, requests over one limit are together.
+        return _HOW_MUCH.sub("", found[-1]) if found else ""
 
     def end(self) -> None:
         """Stops all."""
@@ -376,7 +378,7 @@ def _verdicts(world: World, argument: dict[str, Any]) -> tuple[list[list[str]], 
     world.fill()
     world.keep_accounts()
     world.configure(there)
-    old = world.judge(shapes)
+    old = world.judge(shapes, lambda _: False)
     refused = world.account(argument["commands"])
     world.configure(argument["files"])
     # Limits on resources that only the new slurmctld makes known, and what needs another command.
@@ -384,7 +386,7 @@ def _verdicts(world: World, argument: dict[str, Any]) -> tuple[list[list[str]], 
         refused = world.account([command for command, _ in refused])
     if refused:
         _fail("accounting does not take what is declared: " + "; ".join(why for _, why in refused))
-    return old, world.judge(shapes)
+    return old, world.judge(shapes, lambda place: old[place][0] == "accepted")
 
 
 def _end_with_the_asker() -> None:

@@ -1,10 +1,11 @@
 """The configuration of the throwaway Slurm, what is typed there, and what is made of its answers."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from deploy.run.throwaway_slurm import pretended, reason_in, words_of
+from deploy.run.throwaway_slurm import World, pretended, reason_in, words_of
 
 CONF = """\
 # A comment.
@@ -94,3 +95,40 @@ def test_a_request_without_a_limit_takes_the_partitions() -> None:
 )
 def test_reasons_are_slurms_own_words(said: str, reason: str) -> None:
     assert reason_in(said) == reason
+
+
+class Fake(World):
+    """A throwaway Slurm whose QOS refuses two nodes where it has DenyOnLimit, and three in any case."""
+
+    def __init__(self) -> None:
+        super().__init__(Path("/nowhere"), "slurm_acct_db")
+        self.typed: list[str] = []
+        self.denies = False
+
+    def _must(self, command: list[str], _text: str | None = None) -> str:
+        self.typed.append(command[-1])
+        if "flags" in command[-1] and "set" in command:
+            self.denies = "+=" in command[-1]
+        return "normal|\nstrict|DenyOnLimit\n"
+
+    def _try(self, shape: dict[str, Any]) -> list[Any]:
+        if shape["nodes"] > 2 or (shape["nodes"] == 2 and self.denies):
+            return ["refused", "violates accounting/QOS policy", True]
+        return ["accepted", "", False]
+
+    def _limit(self, shape: dict[str, Any]) -> str:
+        return f"limit of {shape['nodes']}"
+
+
+def test_what_only_a_limit_keeps_from_starting_waits() -> None:
+    world = Fake()
+    shapes = [SHAPE | {"nodes": count} for count in (1, 2, 3, 2)]
+    assert world.judge(shapes, lambda place: place != 3) == [
+        ["accepted", ""],
+        ["waits", "limit of 2"],
+        ["refused", "limit of 3"],
+        ["refused", "violates accounting/QOS policy"],
+    ]
+    # Flags are as they were: the next configuration starts from them.
+    assert not world.denies
+    assert world.typed[1:] == ["flags+=DenyOnLimit", "flags-=DenyOnLimit"]
