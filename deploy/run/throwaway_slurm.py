@@ -29,7 +29,7 @@ FILES = ("slurm.conf", "gres.conf", "cgroup.conf", "topology.conf", "job_submit.
 _DENY = "DenyOnLimit"
 _POLICY = "accounting/QOS policy"
 _AT_ONCE = 4
-_PATIENCE = 60
+_PATIENCE = 240
 _ENDS = 137
 # Tables of the cluster's history; of all others the rows are needed.
 _HISTORY = re.compile(
@@ -249,7 +249,8 @@ class World:
         for _ in range(3):
             done = subprocess.run(
                 command,
-                env={**self.environment, "USER": user.pw_name, "HOME": user.pw_dir},
+                # Not the home: a user's own defaults of sbatch are no part of the request.
+                env={**self.environment, "USER": user.pw_name, "HOME": "/"},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
@@ -336,7 +337,7 @@ class World:
 
     def _run(self, command: list[str], text: str | None = None) -> tuple[int, str]:
         done = subprocess.run(
-            ["timeout", "60", *command],
+            ["timeout", "120", *command],
             env=self.environment,
             input=text or "",
             stdout=subprocess.PIPE,

@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.one_release, pytest.mark.more]
 
 JOBS = 20_000
 _SECONDS = 600
-"""It takes half a minute where nothing else runs; a busy machine is many times slower."""
+"""It takes less than two minutes on two CPUs that are busy; some are busier."""
 # Of job n: four minutes to five hours, one node or two, every seventh with GPUs: 600 different requests.
 _ROWS = """
 insert into {name}_job_table
