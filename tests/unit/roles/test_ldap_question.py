@@ -64,9 +64,9 @@ def server(place: Path, *, tls: int = 0, bound: int = 0, found: int = 0, asked: 
         thread.join(20)
 
 
-def refused(place: Path, authority: str = "own", **results: int) -> str:
+def refused(place: Path, results: dict[str, int] | None = None, *, authority: str = "own") -> str:
     asked: list[bytes] = []
-    with server(place, asked=asked, **results) as uri:
+    with server(place, asked=asked, **(results or {})) as uri:
         text = (place / f"{authority}.crt").read_text() if authority else ""
         reason: str = question.refusal(uri, BASE, NAME, PASSWORD, text)
     assert not any(PASSWORD.encode() in part for part in asked[:1])
@@ -86,12 +86,12 @@ def test_a_server_that_shows_the_entry_is_used(place: Path) -> None:
     ],
 )
 def test_what_it_refuses_is_said(place: Path, results: dict[str, int], reason: str) -> None:
-    assert refused(place, **results).startswith(reason)
+    assert refused(place, results).startswith(reason)
 
 
 @pytest.mark.parametrize("authority", ["other", ""])
 def test_another_authority_is_not_accepted(place: Path, authority: str) -> None:
-    assert refused(place, authority).startswith("its certificate is not accepted: self")
+    assert refused(place, authority=authority).startswith("its certificate is not accepted: self")
 
 
 def test_a_server_that_is_away_is_said(place: Path) -> None:
