@@ -24,9 +24,14 @@ objectClass: ldapPublicKey
 uid: lena
 cn: Lena
 uidNumber: 20001
-gidNumber: 20000
+gidNumber: 20010
 homeDirectory: /elsewhere/lena
 sshPublicKey: {key}
+dn: cn=people,dc=site,dc=example
+objectClass: posixGroup
+cn: people
+gidNumber: 20010
+
 dn: cn=research,dc=site,dc=example
 objectClass: posixGroup
 cn: research

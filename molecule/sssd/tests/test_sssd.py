@@ -102,7 +102,7 @@ def hung(on: On) -> Iterator[None]:
 
 
 def test_people_have_names_ids_groups_and_homes_here(on: On, machine: str) -> None:
-    assert on(machine, "getent", "passwd", "lena").stdout == "lena:*:20001:20000:Lena:/home/lena:/bin/sh\n"
+    assert on(machine, "getent", "passwd", "lena").stdout == "lena:*:20001:20010:Lena:/home/lena:/bin/sh\n"
     assert "20000(research)" in on(machine, "id", "lena").stdout
     assert on(machine, "getent", "passwd", "20001").stdout.startswith("lena:")
     # Nobody reads the whole directory.

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.ldap_question import refusal
+from ansible.module_utils.ldap_question import is_known, refusal
 from ansible.module_utils.root_file import keep, text_of
 
 DOCUMENTATION = r"""
@@ -89,6 +89,9 @@ def main() -> None:
         asked = (told["base"], told["name"], told["password"], told["authority"])
         refusals: list[str] = []
         for server in told["servers"]:
+            # In a check the name of a host of the cluster may not be known yet, as a run makes it.
+            if module.check_mode and not is_known(server):
+                break
             reason = refusal(server, *asked)
             if not reason:
                 break

@@ -50,6 +50,14 @@ def refusal(uri: str, base: str, name: str, password: str, authority: str) -> st
     return ""
 
 
+def is_known(uri: str) -> bool:
+    """Whether this machine has an address for a server."""
+    try:
+        return bool(socket.getaddrinfo(urlsplit(uri).hostname, None))
+    except OSError:
+        return False
+
+
 def _ask(uri: str, base: str, name: str, password: str, authority: str) -> None:
     place = urlsplit(uri)
     host, port = place.hostname or "", place.port or _PORTS[place.scheme]

@@ -102,6 +102,11 @@ def test_a_server_that_is_away_is_said(place: Path) -> None:
     assert reason == f"ldaps://localhost:{port}: Connection refused"
 
 
+def test_a_name_without_an_address_is_not_known() -> None:
+    assert question.is_known("ldaps://127.0.0.1:636")
+    assert not question.is_known("ldaps://nowhere.invalid")
+
+
 def test_an_authority_that_is_none_is_said() -> None:
     text = "-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n"
     reason = question.refusal("ldaps://localhost", BASE, NAME, PASSWORD, text)
