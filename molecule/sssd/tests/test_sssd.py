@@ -60,7 +60,7 @@ def ssh(on: On, machine: str, user: str, *command: str) -> CompletedProcess[str]
 def ssh_with_password(on: On, machine: str, user: str, password: str, *command: str) -> CompletedProcess[str]:
     options = (
         "-o",
-        "PubkeyAuthentication=no",
+        "PreferredAuthentications=keyboard-interactive",
         "-o",
         "StrictHostKeyChecking=no",
         "-o",
