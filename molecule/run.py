@@ -35,7 +35,8 @@ ON_EVERY_RELEASE = frozenset(
     (
         *("bootstrap", "cuda_toolkit", "gpu_exporter", "nvidia_driver", "nvidia_repository"),
         *("mariadb", "ml_stack", "openmpi", "pyxis", "slurm_client", "slurm_packages", "slurmctld"),
-        *("firewall", "log_server", "munge", "nfs_server", "package_cache", "ssh_hosts", "time_sync"),
+        *("firewall", "log_server", "munge", "nfs_server", "package_cache", "ssh_hosts", "sssd"),
+        "time_sync",
     )
 )
 """Roles that do different things on different releases, and those whose machines talk to each other; all

@@ -29,10 +29,15 @@ def access_of(site: Site, host: Host) -> Variables:
 
 def _connecting_user(host: Host) -> Variables:
     """The account that Ansible connects with, which no role may shut out or hold back."""
-    user = host.variables.get("ansible_user", host.variables.get("ansible_ssh_user"))
+    names = dict.fromkeys(("job_ssh_connecting_user", "login_limits_connecting_user"), connecting_user(host))
     # Without one, Ansible takes the name of whoever types the command; the roles look for it on the host.
-    known = isinstance(user, str) and user and "{{" not in user
-    return dict.fromkeys(("job_ssh_connecting_user", "login_limits_connecting_user"), user) if known else {}
+    return {name: user for name, user in names.items() if user}
+
+
+def connecting_user(host: Host) -> str:
+    """The account that Ansible connects with; empty where the inventory does not say or only a run knows."""
+    user = host.variables.get("ansible_user", host.variables.get("ansible_ssh_user"))
+    return user if isinstance(user, str) and "{{" not in user else ""
 
 
 def _names(host: Host) -> list[str]:

@@ -17,6 +17,7 @@ ORDER: tuple[str, ...] = (
     "package_cache",
     "base",
     "names",
+    "directory",
     "nfs_server",
     "nfs_client",
     "network_mounts",

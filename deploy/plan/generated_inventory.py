@@ -19,6 +19,7 @@ from deploy.plan.build import Plan
 from deploy.plan.cache_vars import cache_of, caches
 from deploy.plan.catalog import PHASES, Phase
 from deploy.plan.container_vars import exchange, plugin_lines, task_prolog
+from deploy.plan.directory_vars import directory_of
 from deploy.plan.expectations import host_expectations, site_expectations
 from deploy.plan.gpu_vars import gpu_variables, has_mig, slurm_gpus
 from deploy.plan.job_program_vars import node_programs, not_brought, slurm_programs
@@ -201,6 +202,7 @@ def _by_host(site: Site, contract: Mapping[str, Hardware], *, is_limited: bool) 
             "slurm_packages_components": [*components, "slurm-client"],
             **access_of(site, host),
             **cache_of(site, host),
+            **directory_of(site, host),
         }
         if host.name in members["controller"]:
             wired["time_sync_allow"] = networks

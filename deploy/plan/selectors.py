@@ -5,6 +5,7 @@ Hosts by what the inventory says, whatever their hardware.
 
 from collections.abc import Callable, Iterable, Mapping
 
+from deploy.plan.directory_vars import has_directory
 from deploy.plan.gpu_vars import (
     has_container_toolkit,
     has_cuda,
@@ -110,6 +111,7 @@ SELECTORS: Mapping[str, Selector] = {
     "package_caches": lambda site: site.group(CACHE),
     "nfs_servers": lambda site: site.group(NFS),
     "nfs_clients": nfs_clients,
+    "with_directory": _having(has_directory),
     "with_network_mounts": _declaring("network_mounts_filesystems"),
     "with_quotas": hosts_with_quotas,
     "log_server": lambda site: site.group(LOGS)[:1],

@@ -9,6 +9,7 @@ from deploy.site.accounting import check_accounting, check_users
 from deploy.site.backups import check_backups
 from deploy.site.containers import check_containers
 from deploy.site.deepops import check_deepops_groups
+from deploy.site.directory import check_directory
 from deploy.site.duplicates import check_duplicates
 from deploy.site.hardware_check import check_hardware
 from deploy.site.inventory import Site
@@ -47,6 +48,7 @@ _OF_VALUES: tuple[Callable[[Site], Iterable[Finding]], ...] = (
     check_hardware,
     check_storage,
     check_access,
+    check_directory,
     check_duplicates,
     check_programs,
     check_job_programs,

@@ -142,6 +142,13 @@ def _is_proxy(text: str) -> bool:
         return False
 
 
+def _is_ldap_server(text: str) -> bool:
+    try:
+        return urlsplit(text).port != 0 and bool(urlsplit(text).hostname)
+    except ValueError:
+        return False
+
+
 def _is_nfs_client(text: str) -> bool:
     return is_network(text) or is_host(text)
 
@@ -203,6 +210,12 @@ _ACCOUNTING_NAME = Form(
 _TOPOLOGY_NAME = Form(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}", "a name: letters, digits, _ . and -", quoted=True)
 _FAIRSHARE = Form(r"(?i)parent|-1|\d{1,9}", "a number of shares, parent, or -1 to take it back")
 _USER_NAME = Form(r"[a-z_][a-z0-9_-]{0,31}", "a login name: small letters, digits, - and _, at most 32")
+_DIRECTORY_GROUP = Form(
+    r"[A-Za-z_][A-Za-z0-9_.@-]{0,63}", "a group's name: letters, digits and _ . @ -, no digit first"
+)
+_DN = Form(
+    r"|[A-Za-z0-9.-]+=[^\r\n]*[^\s]", "the name of an entry on one line, as in dc=site,dc=example, or empty"
+)
 _GPU_TYPE = Form(r"|[A-Za-z0-9_][A-Za-z0-9_.-]*", "a GPU's type: letters, digits, _ . and -")
 _DATABASE_WORD = Form(r"[A-Za-z0-9_$-]{1,64}", "a name of at most 64 letters, digits, _ $ and -")
 _ONE_LINE = Form(r"[^\r\n]*", "one line")
@@ -364,6 +377,35 @@ RULES: Mapping[str, Rule] = {
     "motd_help": _ONE_LINE,
     "motd_text[]": _ONE_LINE,
     "ssh_server_allow_groups[]": _USER_NAME,
+    "sssd_allow_groups[]": _DIRECTORY_GROUP,
+    "sssd_bind_dn": _DN,
+    "sssd_ca": _CERTIFICATE,
+    "sssd_cache_seconds": _COUNT,
+    "sssd_home": Form(
+        r"|/[A-Za-z0-9_./%-]*%u[A-Za-z0-9_./%-]*",
+        "an absolute path with %u for the name, as in /home/%u, or empty",
+        judge=lambda text: not text or _is_directory(text),
+        example="/home/%u",
+    ),
+    "sssd_home_mode": _HOME_MODE,
+    "sssd_local_users[]": _USER_NAME,
+    "sssd_max_id": Form(r"0|[1-9]\d{3,9}", "a number from 1000 on, or 0 for no limit"),
+    "sssd_min_id": Range(1000, 0xFFFFFFFE),
+    "sssd_search_base": _DN,
+    "sssd_servers[]": Form(
+        r"ldaps?://([A-Za-z0-9_.-]+|\[[0-9A-Fa-f:]+\])(:\d{1,5})?/?",
+        "a server as ldaps://HOST, or ldap://HOST, which has to speak StartTLS",
+        judge=_is_ldap_server,
+        example="ldaps://ldap.site.example",
+    ),
+    "sssd_shell": Form(
+        rf"|{_DIRECTORY.pattern}",
+        f"{_DIRECTORY.expected}; or empty",
+        judge=_is_directory,
+        example="/bin/bash",
+    ),
+    "sssd_sudo_groups[].name": _DIRECTORY_GROUP,
+    "sssd_timeout": Range(1, 60),
     "log_client_files[]": _DIRECTORY,
     "log_client_lines_per_second": Range(1, 1_000_000),
     "log_client_spool_mb": _COUNT,

@@ -24,6 +24,10 @@ _FORMS = {
         "is no private key as PEM text without passphrase",
     ),
     "munge_key": (re.compile(r".{32,}", re.DOTALL), "has fewer than 32 characters, which munge refuses"),
+    "sssd_bind_password": (
+        re.compile(r"[^\s#;]([^\r\n]*\S)?"),
+        "begins or ends with a space, begins with # or ;, or has a line break, which sssd.conf cannot hold",
+    ),
     "slurmdbd_database_password": (
         re.compile(r"""[^\s#"']+"""),
         "has a space, quote or hash sign, which slurmdbd.conf cannot hold",

@@ -27,6 +27,7 @@ _BY_DATA = {
         "openmpi",
         "proxy",
         "quotas",
+        "sssd",
     ),
     *("alertmanager", "blackbox_exporter", "grafana", "mysqld_exporter", "prometheus", "scrape_targets"),
     "gpu_exporter",

@@ -34,6 +34,49 @@ SITES = (
         ),
     ),
     variables(
+        "settings of a directory that nobody asks",
+        "sssd_allow_groups: [research]\n",
+        (
+            "group_vars/all.yml:1: warning: sssd_allow_groups is set for ctl1, which asks no directory "
+            "[directory-off]"
+        ),
+    ),
+    variables(
+        "a directory without an entry to begin with, a password of nobody's, and sudo that asks for none",
+        "sssd_servers: [ldaps://ldap.site.example]\nsssd_bind_password: k3Y-of-the-directory-8\n"
+        "sssd_passwords: false\nsssd_sudo_groups: [{name: operators}]\n",
+        (
+            "group_vars/all.yml:1: people come from a directory, and no variable says below which entry of "
+            "it they are [directory-incomplete]"
+        ),
+        (
+            "group_vars/all.yml:2: there is a sssd_bind_password and no sssd_bind_dn: the directory would be "
+            "asked as nobody [directory-incomplete]"
+        ),
+        (
+            "group_vars/all.yml:4: sudo asks members of operators for a password, and sssd_passwords is "
+            "false: nobody has one [directory-incomplete]"
+        ),
+    ),
+    variables(
+        "a directory for nodes alone",
+        f"{NODE_VARIABLES}sssd_servers: [ldaps://ldap.site.example]\nsssd_search_base: dc=site,dc=example\n",
+        (
+            "group_vars/slurm-node.yml:2: warning: people of the directory are unknown on ctl1, login1: "
+            "their jobs fail there, and Slurm refuses them [directory-not-everywhere]"
+        ),
+        file=NODES,
+    ),
+    variables(
+        "a directory in the clear, and people with ids of the system",
+        "sssd_servers: [http://ldap.site.example]\nsssd_search_base: dc=site,dc=example\nsssd_min_id: 100\n",
+        (
+            "group_vars/all.yml:1: sssd_servers[0] is 'http://ldap.site.example', not a server as "
+            "ldaps://HOST, or ldap://HOST, which has to speak StartTLS [invalid-value]"
+        ),
+        "group_vars/all.yml:3: sssd_min_id is 100, not a number from 1000 to 4294967294 [invalid-value]",
+    ),
+    variables(
         "a network that is none",
         "firewall_admin_networks: [office]\n",
         (
