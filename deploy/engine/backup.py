@@ -18,9 +18,10 @@ from deploy.run.archive_places import Local, Place, PlaceError, place
 from deploy.run.sent_program import program
 from deploy.run.ssh import NotByPlainSshError
 from deploy.run.transfer import TransferError, transfer
-from deploy.site.backups import refuse_apart, without_recipients
+from deploy.site.backups import without_recipients
 from deploy.site.hardware import FILE_NAME
 from deploy.site.inventory import SECRETS_FILE, Host, Site
+from deploy.site.node_lists import fold
 
 DIRECTORY = "backups"
 _OF_VARIABLES = ("group_vars", "host_vars")
@@ -51,7 +52,6 @@ def make_backup(inventory: Path, to: str | None, options: Options) -> Made:
         recipients = [str(recipient) for recipient in site.controller.value("backup_recipients")]
         if not recipients:
             raise DeployError(without_recipients(site.controller.where("backup_recipients")))
-        refuse_apart(site)
         need_age()
         kept, cluster = _place(site, to), cluster_name(site)
         now, made = time.time(), made_by()
@@ -61,8 +61,10 @@ def make_backup(inventory: Path, to: str | None, options: Options) -> Made:
                 members = made.Members(out)
                 for file, content in site_files(site):
                     members.add(f"{SITE}/{file}", content)
-                part = _add_part(members, site, options)
-                manifest = {**made.described(cluster, __version__, "deploy backup", now), **part}
+                manifest = made.described(cluster, __version__, "deploy backup", now)
+                # The state goes first: the database then has every row that it refers to.
+                for host, parts in _sources(site, options):
+                    manifest |= _add_parts(members, host, parts, options)
                 members.end(manifest)
             sizes = kept.sizes()
             found = made.archives(sizes, cluster)
@@ -104,11 +106,11 @@ def cluster_name(site: Site) -> str:
     return str(site.controller.value("slurmctld_cluster_name"))
 
 
-def parts_of(controller: Host) -> dict[str, str]:
-    """Where a controller has what a backup is made of."""
+def parts_of(site: Site) -> dict[str, str]:
+    """Where a cluster has what a backup is made of."""
     return {
-        "state": str(controller.value("slurmctld_state_save_location")),
-        "database": str(controller.value("slurmdbd_database_name")),
+        "state": str(site.controller.value("slurmctld_state_save_location")),
+        "database": str(site.database_host.value("slurmdbd_database_name")),
     }
 
 
@@ -135,26 +137,57 @@ def need_age() -> None:
         )
 
 
-def _add_part(members: Any, site: Site, options: Options) -> dict[str, Any]:  # noqa: ANN401 - of the program
-    """Adds what the controller has, as it comes, and compares it with what the controller sent."""
-    made, controller = made_by(), site.controller
-    only_backup = {"backup": sources()["backup"]}
+def _sources(site: Site, options: Options) -> list[tuple[Host, dict[str, str]]]:
+    """The hosts that have parts of a backup, and which, in order. Raises DeployError ``backup-not-made``."""
+    parts, database = parts_of(site), site.database_host
+    controller = _with_state(site, options, parts)
+    if controller == database:
+        return [(controller, parts)]
+    return [(controller, {"state": parts["state"]}), (database, {"database": parts["database"]})]
+
+
+def _with_state(site: Site, options: Options, parts: Mapping[str, str]) -> Host:
+    """The first controller that answers and has the state. Raises DeployError ``backup-not-made``."""
+    if site.controllers == (site.controller,):
+        return site.controller
+    silent = []
+    for controller in site.controllers:
+        try:
+            with transfer(controller, options.login, _program("has_state", parts)):
+                pass
+        except (TransferError, NotByPlainSshError) as problem:
+            silent.append(f"{controller.name}: {problem}")
+        else:
+            return controller
+    raise _none_made("; ".join(silent), fold(host.name for host in site.controllers), ExitCode.UNREACHABLE)
+
+
+def _program(verb: str, parts: Mapping[str, str]) -> str:
+    return program({"backup": sources()["backup"]}, verb, parts)
+
+
+def _add_parts(
+    members: Any,  # noqa: ANN401 - of the program
+    host: Host,
+    parts: Mapping[str, str],
+    options: Options,
+) -> dict[str, Any]:
+    """Adds what a host has, as it comes, and compares it with what the host sent."""
     manifest: dict[str, Any] = {}
     before = {**members.sums}
     try:
-        text = program(only_backup, "parts", parts_of(controller))
-        with transfer(controller, options.login, text) as run:
+        with transfer(host, options.login, _program("parts", parts)) as run:
             for name, content in unpacked(cast("BinaryIO", run.stdout)):
-                if name == made.MANIFEST:
+                if name == made_by().MANIFEST:
                     manifest = json.loads(content)
                 else:
                     members.add(name, content)
     except (TransferError, tarfile.TarError, NotByPlainSshError) as problem:
-        raise _none_made(str(problem), controller.name, ExitCode.UNREACHABLE) from None
+        raise _none_made(str(problem), host.name, ExitCode.UNREACHABLE) from None
     sent = {name: digest for name, digest in members.sums.items() if name not in before}
     if manifest.pop("members", None) != sent:
         why = "what it sent is not what arrived here"
-        raise _none_made(why, controller.name, ExitCode.UNREACHABLE)
+        raise _none_made(why, host.name, ExitCode.UNREACHABLE)
     return manifest
 
 

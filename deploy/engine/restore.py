@@ -23,9 +23,9 @@ from deploy.run.lock import site_lock
 from deploy.run.sent_program import program
 from deploy.run.ssh import NotByPlainSshError, Unanswered
 from deploy.run.transfer import TransferError, transfer
-from deploy.site.backups import refuse_apart
 from deploy.site.hardware import FILE_NAME
 from deploy.site.inventory import SECRETS_FILE, Site, existing_inventory
+from deploy.site.node_lists import fold
 from deploy.site.secrets import missing_secrets
 
 STATE, DATABASE, SECRETS = "state", "database", "secrets"
@@ -64,7 +64,7 @@ def restore(
     archive = _opened_archive(inventory, wish)
     with _at_work(inventory, options, say) as run:
         host = _Controller(run, archive)
-        host.refuse_other()
+        host.refuse_other(wish.parts)
         found = host.look() if wish.parts != {SECRETS} else {}
         lost = _lost(run, archive, say) if STATE in wish.parts else LostSince()
         _tell(archive, lost, say)
@@ -96,7 +96,7 @@ def try_restore(inventory: Path, wish: Wish, options: Options, say: Callable[[st
     archive = _opened_archive(inventory, wish)
     with opened(inventory, options, needs_ansible=False) as run:
         host = _Controller(run, archive)
-        host.refuse_other()
+        host.refuse_other(wish.parts)
         found = host.look()
         lost = _lost(run, archive, say) if STATE in wish.parts else LostSince()
         _tell(archive, lost, say)
@@ -220,9 +220,10 @@ class _Controller:
     def when(self) -> str:
         return time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
 
-    def refuse_other(self) -> None:
-        """Raises DeployError ``backup-of-other-cluster``, ``backup-apart``."""
-        refuse_apart(self.site)
+    def refuse_other(self, parts: Collection[str]) -> None:
+        """Raises DeployError ``backup-of-other-cluster``, ``restore-apart``."""
+        if {*parts} != {SECRETS}:
+            self._refuse_apart()
         theirs, ours = self.archive.manifest["cluster"], cluster_name(self.site)
         if theirs != ours:
             raise error(
@@ -232,24 +233,36 @@ class _Controller:
                 hint=f"take a backup of {ours}; or set slurmctld_cluster_name: {theirs}",
             )
 
+    def _refuse_apart(self) -> None:
+        controllers, database = self.site.controllers, self.site.database_host
+        if controllers == (database,):
+            return
+        raise error(
+            "restore-apart",
+            f"nothing was changed: the queue is with {fold(host.name for host in controllers)}, the "
+            f"accounting database on {database.name}; a restore puts both on one host only",
+            where=database.name,
+            hint="secrets.yml and hardware.yml alone: --only secrets; the rest by hand: docs/controllers.md",
+        )
+
     def look(self) -> dict[str, Any]:
         """What it has already."""
-        return self.send("look", "", parts_of(self.site.controller))
+        return self.send("look", "", parts_of(self.site))
 
     def put_state(self, least: int) -> str:
         made = made_by()
         records = {name: text.decode() for name, text in self.archive.files(made.RECORDS).items()}
         arguments = {"least": least, "records": records, "when": self.when}
-        directory = parts_of(self.site.controller)["state"]
+        directory = parts_of(self.site)["state"]
         answer = self.send("put_state", made.STATE, {"directory": directory, **arguments})
         return f"state: {directory} is that of the backup{_aside(answer)}"
 
     def own_state(self) -> None:
         """Gives the state to the user slurm, who was not there when it was put."""
-        self.send("own", "", {"directory": parts_of(self.site.controller)["state"]})
+        self.send("own", "", {"directory": parts_of(self.site)["state"]})
 
     def put_database(self) -> str:
-        arguments = {"name": parts_of(self.site.controller)["database"], "expected": _counts(self.archive)}
+        arguments = {"name": parts_of(self.site)["database"], "expected": _counts(self.archive)}
         answer = self.send("put_database", made_by().DATABASE, {**arguments, "when": self.when})
         jobs = self.archive.manifest["database"]["jobs"]
         return f"database: {arguments['name']} has the {jobs} jobs of the backup{_aside(answer)}"

@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator
 
-from deploy.errors import DeployError, Finding
+from deploy.errors import Finding
 from deploy.site.inventory import Site
-from deploy.site.origin import host_origin
 
 
 def check_backups(site: Site) -> Iterator[Finding]:
@@ -12,29 +11,21 @@ def check_backups(site: Site) -> Iterator[Finding]:
     for host in site.controllers:
         if host.value("backup_schedule") and not host.value("backup_recipients"):
             yield without_recipients(host.where("backup_schedule"))
-    if site.controllers and site.controller.value("backup_schedule") and (found := apart(site)):
-        yield found
+    if site.controllers and site.controller.value("backup_schedule"):
+        yield from _apart(site)
 
 
-def refuse_apart(site: Site) -> None:
-    """Raises DeployError ``backup-apart``."""
-    if found := apart(site):
-        raise DeployError(found)
-
-
-def apart(site: Site) -> Finding | None:
-    """The finding ``backup-apart`` where no host has all that a backup keeps."""
+def _apart(site: Site) -> Iterator[Finding]:
+    """The finding ``backup-apart`` where the host of the timer has not all that a backup keeps."""
     database = site.database_host
-    if database == site.controller:
-        return None
-    return Finding(
-        host_origin(site.inventory, database.name),
-        "backup-apart",
-        f"a backup keeps what is on one host, and the queue is on {site.controller.name}, the accounting "
-        f"database on {database.name}",
-        f"keep a dump of the database by yourself ({database.name}: mariadb-dump --single-transaction "
-        f"{database.value('slurmdbd_database_name')}), and the state of slurmctld by its storage",
-    )
+    if database != site.controller:
+        yield Finding(
+            site.controller.where("backup_schedule"),
+            "backup-apart",
+            f"a timer's backup keeps what is on one host, and the queue is on {site.controller.name}, the "
+            f"accounting database on {database.name}",
+            'backup_schedule: "", and a timer on the machine that has the site: deploy backup INVENTORY',
+        )
 
 
 def without_recipients(where: str) -> Finding:

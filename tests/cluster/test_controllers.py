@@ -1,16 +1,20 @@
 """From one controller to two and back, under jobs; the one that leads is lost, and the network between."""
 
+import gzip
 import json
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from deploy.lab.state import container_name
+from deploy.run.archive import members
 from tests.cluster.jobs import UNTIL_TOLD, submit, wait_for_job
 from tests.cluster.lab_cluster import DEPLOY, Cluster, Result, booted, run, wait_until
+from tests.cluster.test_backup import Key, make_key
 
 pytestmark = [pytest.mark.one_release, pytest.mark.more]
 
@@ -20,12 +24,19 @@ _DATABASE = "[slurm-database]\nlogin1\n\n"
 
 
 @pytest.fixture(scope="module")
-def controlled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def key(tmp_path_factory: pytest.TempPathFactory) -> Key:
+    return make_key(tmp_path_factory.mktemp("key") / "backup.key")
+
+
+@pytest.fixture(scope="module")
+def controlled(tmp_path_factory: pytest.TempPathFactory, key: Key) -> Iterator[Cluster]:
     """A cluster with one controller, and a machine that is none yet."""
     options = ("--controllers", "2", "--nodes", "2", "--gpus", "0")
     with booted("controllers", tmp_path_factory, *options, release="trixie") as made:
         _edit(made, "inventory.ini", (_line(made), ""), ("ctl1\nctl2\n", "ctl1\n"), (_DATABASE, ""))
         _edit(made, "group_vars/slurm-master.yml", (_LOCATION, ""))
+        with (made.directory / "group_vars" / "all.yml").open("a") as file:
+            file.write(f"\nbackup_recipients: [{key.recipient}]\n")
         made.deploy()
         yield made
 
@@ -167,7 +178,7 @@ def test_the_second_leads_when_the_first_loses_its_power(controlled: Cluster, jo
         assert states == "COMPLETED|0\n"
 
 
-def test_nodes_are_drained_and_resumed_while_the_first_is_away(controlled: Cluster) -> None:
+def test_nodes_are_drained_and_resumed_while_the_first_is_away(controlled: Cluster, key: Key) -> None:
     run(*DEPLOY, "lab", "stop", "ctl1", "--name", controlled.name)
     wait_until("ctl2 takes jobs", lambda: _takes_jobs(controlled), seconds=180)
     assert _drains(controlled) == {"node2": ["fan"]}
@@ -175,6 +186,8 @@ def test_nodes_are_drained_and_resumed_while_the_first_is_away(controlled: Clust
     _node(controlled, "resume", "node2")
     held = _drains(controlled)
     assert held == {"node1": ["disk"]}
+    inside = _backup(controlled, key)
+    assert [entry["why"] for entry in json.loads(inside["records/drains.json"])] == ["disk"]
     run(*DEPLOY, "lab", "start", "ctl1", "--name", controlled.name)
     wait_until("ctl1 leads again", lambda: _leader(controlled) == "ctl1", seconds=180)
     assert _drains(controlled) == held
@@ -182,6 +195,35 @@ def test_nodes_are_drained_and_resumed_while_the_first_is_away(controlled: Clust
     _node(controlled, "drain", "node2", "--reason", "cable")
     assert _drains(controlled) == {**held, "node2": ["cable"]}
     controlled.deploy()
+
+
+def test_a_backup_is_put_back_by_hand(controlled: Cluster, key: Key, jobs: tuple[str, str]) -> None:
+    """As docs/controllers.md says it, on a state and a database that are empty."""
+    waiting = submit(controlled, "--hold", "true")
+    _is_saved(controlled)
+    inside = _backup(controlled, key)
+    state, dump = (
+        b"".join(content for name, content in inside.items() if name.startswith(part))
+        for part in ("state.tar.gz/", "database.sql.gz/")
+    )
+    for name in ("ctl1", "ctl2"):
+        controlled.on(name, "systemctl", "stop", "slurmctld")
+    for name in ("ctl1", "login1"):
+        controlled.on(name, "systemctl", "stop", "slurmdbd", expect=None)
+    held = controlled.on("ctl1", "cat", f"{_STATE}/deploy_ledger/drains.json")
+    controlled.on("ctl1", "find", _STATE, "-mindepth", "1", "-not", "-path", "*/deploy_ledger*", "-delete")
+    controlled.on(
+        "login1", "mariadb", "--execute", "DROP DATABASE slurm_acct_db; CREATE DATABASE slurm_acct_db"
+    )
+    own = f"chown --recursive slurm: {_STATE} && chown --recursive root: {_STATE}/deploy_ledger"
+    _put(controlled, "ctl1", f"tar --extract --gzip --directory {_STATE} && {own}", state)
+    _put(controlled, "login1", "mariadb slurm_acct_db && systemctl start slurmdbd", gzip.decompress(dump))
+    controlled.deploy()
+    assert controlled.on("ctl1", "cat", f"{_STATE}/deploy_ledger/drains.json") == held
+    assert "JobState=PENDING" in controlled.on("login1", "scontrol", "show", "job", waiting)
+    states = controlled.on("login1", "sacct", "-X", "-n", "-P", "--format=state", "-j", ",".join(jobs))
+    assert states == "COMPLETED\nCOMPLETED\n"
+    controlled.on("ctl1", "scancel", waiting)
 
 
 def test_the_second_leaves(controlled: Cluster) -> None:
@@ -248,6 +290,17 @@ def _up(cluster: Cluster) -> set[str]:
 
 def _node(cluster: Cluster, verb: str, *words: str) -> str:
     return run(*DEPLOY, "node", verb, str(cluster.inventory), *words, seconds=300).stdout
+
+
+def _backup(cluster: Cluster, key: Key) -> dict[str, bytes]:
+    """The members of a backup that is made now."""
+    said = run(*DEPLOY, "backup", str(cluster.inventory), "--json").stdout
+    return dict(members(Path(json.loads(said)["file"]), (key.file,)))
+
+
+def _put(cluster: Cluster, host: str, command: str, content: bytes) -> None:
+    words = ["podman", "exec", "-i", container_name(cluster.name, host), "sh", "-c", command]
+    subprocess.run(words, input=content, check=True)
 
 
 def _drains(cluster: Cluster) -> dict[str, list[str]]:

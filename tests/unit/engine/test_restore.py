@@ -174,6 +174,16 @@ def test_secrets_of_the_site_stay_unless_they_alone_are_asked_for(cluster: Clust
     assert not any("munge_key" in line for line in cluster.said)
 
 
+def test_of_a_queue_and_a_database_on_two_hosts_secrets_alone_are_restored(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    apart = write_site(tmp_path, SITE.replace("[slurm-node]", "[slurm-database]\ndb1\n[slurm-node]"))
+    assert refused(cluster, apart) == ("restore-apart", ExitCode.BAD_INPUT)
+    assert refused(cluster, apart, "database") == ("restore-apart", ExitCode.BAD_INPUT)
+    cluster.restore(apart, "secrets")
+    assert (apart.parent / "secrets.yml").read_bytes() == SECRETS
+
+
 def test_a_node_that_does_not_answer_is_named(cluster: Cluster, inventory: Path) -> None:
     cluster.steps["node2"] = Unanswered("no route")
     cluster.restore(inventory)

@@ -1,4 +1,4 @@
-"""Makes the part of a backup that lies on a controller: Slurm's state, the database, deploy's records.
+"""Makes the part of a backup that lies on a host: Slurm's state, deploy's records, the database.
 
 `deploy backup` sends this text over ssh and gets the members of an archive. The timer of the role backup runs
 it on the controller, where it makes whole archives, encrypted to the site's recipients. Root runs it, with
@@ -42,6 +42,7 @@ _DRAINS, _HOSTS = "drains.json", "hosts.json"
 # Of several controllers: which directory has the ledger of drains, and how that is called within the state.
 _POINTER, LEDGER = "ledger.json", "deploy_ledger"
 _LOCK = ".backup.lock"
+_JOBS = "job_state"
 _PIECE = 16 << 20
 BLOCK = 1 << 20
 _SECONDS_TO_START = 60
@@ -152,9 +153,9 @@ def state(members: Members, directory: str) -> dict[str, Any]:
     """
     root = Path(directory)
     names = {_UNFINISHED.sub("", path.name) for path in root.iterdir() if not path.is_dir()}
-    if "job_state" not in names:
-        give_up(f"{root} has no job_state: slurmctld saves it with its first job, and when it stops")
-    ordered = sorted(names, key=lambda name: (name != "job_state", name))
+    if _JOBS not in names:
+        give_up(f"{root} has no {_JOBS}: slurmctld saves it with its first job, and when it stops")
+    ordered = sorted(names, key=lambda name: (name != _JOBS, name))
     with (
         members.pieces(STATE) as out,
         gzip.GzipFile(fileobj=out, mode="wb", compresslevel=6) as packed,
@@ -389,13 +390,26 @@ def records() -> Iterator[tuple[str, bytes]]:
 
 
 def add_parts(members: Members, parts: Mapping[str, Any]) -> dict[str, Any]:
-    """Adds what ``parts`` names: ``state`` a directory, ``database`` a name; the part of the manifest."""
+    """Adds what ``parts`` names: ``state`` a directory, ``database`` a name; the part of the manifest.
+
+    Either may be on another host, and is left out then. What a controller keeps goes with its state.
+    """
+    said: dict[str, Any] = {}
     with alone():
-        for name, content in records():
-            members.add(f"{RECORDS}/{name}", content)
-        version = must("slurmctld", "-V").strip()
-        queue = state(members, parts["state"])
-        return {"slurm": version, "queue": queue, "database": database(members, parts["database"])}
+        if "state" in parts:
+            for name, content in records():
+                members.add(f"{RECORDS}/{name}", content)
+            said["slurm"] = must("slurmctld", "-V").strip()
+            said["queue"] = state(members, parts["state"])
+        if "database" in parts:
+            said["database"] = database(members, parts["database"])
+    return said
+
+
+def has_state(parts: Mapping[str, Any]) -> None:
+    """Raises NoBackupError where this host has no state that a backup could keep."""
+    if not Path(parts["state"], _JOBS).exists():
+        give_up(f"{parts['state']} has no {_JOBS}")
 
 
 def described(cluster: str, version: str, made_by: str, now: float) -> dict[str, Any]:
@@ -536,7 +550,7 @@ def to_standard_output(parts: Mapping[str, Any]) -> None:
 def main(verb: str, arguments: dict[str, Any]) -> None:
     """Ends the program with a line that says why where there is no backup."""
     try:
-        {"parts": to_standard_output, "by_timer": by_timer}[verb](arguments)
+        {"parts": to_standard_output, "has_state": has_state, "by_timer": by_timer}[verb](arguments)
     except (NoBackupError, OSError, KeyError, ValueError) as problem:
         sys.stderr.write(f"{problem}\n")
         sys.exit(1)
