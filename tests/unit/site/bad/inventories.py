@@ -36,7 +36,7 @@ SITES = (
         "two databases, and a timer for backups of one host",
         expected=(
             (
-                "inventory.ini:3: a timer's backup keeps what is on one host, and the queue is on ctl1, the "
+                "group_vars/all.yml:1: a timer's backup keeps what is on one host, and the queue is on ctl1, the "
                 "accounting database on login1 [backup-apart]"
             ),
             (
