@@ -36,8 +36,8 @@ SITES = (
         "two databases, and a timer for backups of one host",
         expected=(
             (
-                "group_vars/all.yml:1: a timer's backup keeps what is on one host, and the queue is on ctl1, the "
-                "accounting database on login1 [backup-apart]"
+                "group_vars/all.yml:1: a timer's backup keeps what is on one host, and the queue is on ctl1, "
+                "the accounting database on login1 [backup-apart]"
             ),
             (
                 "inventory.ini:4: slurm-database holds 2 hosts; a second database is not supported yet "
