@@ -18,7 +18,6 @@ def access_of(site: Site, host: Host) -> Variables:
         "job_ssh_is_login": host in site.logins,
         "job_ssh_has_jobs": NODE in host.groups,
         "ssh_server_has_jobs": NODE in host.groups,
-        "ssh_hosts_is_trusting": bool(host.value("ssh_server_host_based")),
         "ssh_server_names": _names(host),
         "motd_memory_limit": str(
             host.variables.get("login_limits_memory", options()["login_limits_memory"].spec["default"])

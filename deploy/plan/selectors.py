@@ -91,6 +91,7 @@ SELECTORS: Mapping[str, Selector] = {
     # Everywhere that Slurm is, once a host offers containers.
     "plugin_hosts": lambda site: slurm_hosts(site) if site.containers else (),
     "with_job_programs": job_program_nodes,
+    "trusting_nodes": lambda site: [host for host in site.nodes if host.value("ssh_server_host_based")],
     "with_managed_gpus": _having(has_managed_gpus),
     "with_mig": _having(has_mig),
     "with_cuda": _having(has_cuda),

@@ -6,8 +6,9 @@ import pytest
 
 from deploy.plan.build import build_plan
 from deploy.plan.catalog import PHASES
-from deploy.plan.generated_inventory import generated_inventory, write_discovery
+from deploy.plan.generated_inventory import generated_inventory, wired_variables, write_discovery
 from deploy.site.inventory import Site, read_site
+from deploy.site.schema import options
 from tests.unit.site.sites import INVENTORY, write_site
 
 PARTITIONS = """\
@@ -492,3 +493,11 @@ def test_accounting_is_where_the_inventory_says_and_controllers_know_each_other(
     assert "time_sync_servers" not in hosts["ctl1"]
     assert hosts["ctl2"]["time_sync_servers"] == ["10.0.0.1"]
     assert hosts["ctl2"]["time_sync_local_stratum"] > hosts["ctl1"]["time_sync_local_stratum"]
+
+
+def test_a_phase_that_follows_membership_reads_nothing_that_differs_between_hosts(tmp_path: Path) -> None:
+    """Hosts that were verified are in the run for it alone, without the variables of their own."""
+    site = read_site(write_site(tmp_path))
+    own = {name for variables in wired_variables(site, {}).by_host.values() for name in variables}
+    roles = {role for phase in PHASES if phase.follows_membership for role in phase.roles}
+    assert {name for name in own if options()[name].role in roles} == set()
