@@ -69,7 +69,8 @@ class ControllerState:
         own = [str(self.before), "-mindepth", "1", "-maxdepth", "1", "!", "-name", LEDGER]
         copy = ["cp", "-a", "--target-directory", str(self.after), "{}", "+"]
         copy = ["runuser", "-u", "slurm", "--", "find", *own, "-exec", *copy]
-        code, out, err = module.run_command(copy)
+        # Find comes back to where it was, which may be a home that slurm may not enter.
+        code, out, err = module.run_command(copy, cwd="/")
         if code:
             module.run_command(["systemctl", "start", "slurmctld"])
             module.fail_json(msg=f"the state could not be copied to {self.after}: {(out + err).strip()}")
