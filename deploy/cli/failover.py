@@ -14,11 +14,11 @@ from deploy.cli.parameters import (
     PrivateKey,
     User,
     VaultPasswordFile,
+    login_options,
     say,
 )
 from deploy.engine import failover as moves
 from deploy.engine.failover import Agrees, Intent, Moved
-from deploy.engine.options import Options
 from deploy.errors import shown_path
 from deploy.show.failover import as_json, intent_line, moved_lines
 
@@ -53,7 +53,7 @@ def failover(
       deploy failover inventory.ini --to ctl3 --yes
 
     """
-    options = _options(user, private_key, extra, vault_password_file)
+    options = login_options(user, private_key, extra, vault_password_file)
     _show(inventory, moves.failover(inventory, to, options, _agrees(yes=yes), say), as_data=as_data)
 
 
@@ -77,7 +77,7 @@ def failback(
       deploy failback inventory.ini --yes --json
 
     """
-    options = _options(user, private_key, extra, vault_password_file)
+    options = login_options(user, private_key, extra, vault_password_file)
     _show(inventory, moves.failback(inventory, options, _agrees(yes=yes), say), as_data=as_data)
 
 
@@ -93,14 +93,3 @@ def _show(inventory: Path, came: Moved, *, as_data: bool) -> None:
     back = f"deploy failback {shown_path(inventory)}"
     typer.echo(json.dumps(as_json(came), indent=1) if as_data else "\n".join(moved_lines(came, back)))
     raise typer.Exit(came.exit_code)
-
-
-def _options(
-    user: str | None, private_key: Path | None, extra: list[str] | None, vault_password_file: Path | None
-) -> Options:
-    return Options(
-        user=user,
-        private_key=private_key,
-        extra=tuple(extra or ()),
-        vault_password_file=vault_password_file,
-    )

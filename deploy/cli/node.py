@@ -2,7 +2,6 @@
 
 import json
 import time
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -19,6 +18,7 @@ from deploy.cli.parameters import (
     VaultPasswordFile,
     ask_password,
     burn_in_hours,
+    login_options,
     say,
 )
 from deploy.cli.verbs import plain_typer
@@ -27,7 +27,6 @@ from deploy.engine import reboot as rebooting
 from deploy.engine.batches import share
 from deploy.engine.departure import Wanted
 from deploy.engine.drains import Way, seconds
-from deploy.engine.options import Options
 from deploy.engine.repair import Asked as Repair
 from deploy.engine.repair import repair as repair_nodes
 from deploy.engine.replace import Asked, refuse_rename, replace_node
@@ -101,7 +100,7 @@ def drain(
 
     """
     options, way = (
-        _options(user, private_key, extra, vault_password_file),
+        login_options(user, private_key, extra, vault_password_file),
         _way(within, force, yes, when_idle=when_idle),
     )
     drained = drains.drain(inventory, nodes, reason, options, way=way, say=say, waits=wait)
@@ -128,7 +127,7 @@ def resume(
       deploy node resume inventory.ini node3 --by alice
 
     """
-    options = _options(user, private_key, extra, vault_password_file)
+    options = login_options(user, private_key, extra, vault_password_file)
     came = drains.resume(inventory, nodes, options, by)
     typer.echo("\n".join(released_lines(came, f"deploy node resume {shown_path(inventory)}")))
     had = {each.node for each in came.released}
@@ -165,7 +164,7 @@ def reboot(
       deploy node reboot inventory.ini 'node[1-64]' --batch 10% --reason 'new kernel'
 
     """
-    options = _options(user, private_key, extra, vault_password_file)
+    options = login_options(user, private_key, extra, vault_password_file)
     way = _way(within, force, yes, when_idle=when_idle)
     came = rebooting.reboot(inventory, nodes, reason, options, most=share(batch), way=way, say=say)
     typer.echo("\n".join(back_lines(came, "rebooted")))
@@ -209,7 +208,7 @@ def replace(
       deploy node replace inventory.ini node3 --fingerprint SHA256:qwGuXR5C1x6eGTaHs7nxTRv+hR1Zi0sMDI5YBkQyBWk
 
     """
-    options = _options(user, private_key, extra, vault_password_file)
+    options = login_options(user, private_key, extra, vault_password_file)
     way = _way(within, force, yes, when_idle=when_idle)
     hours = burn_in_hours(burn_in)
     asked = Asked(reason, way, fingerprint, confirm_host_key, ask_to_go_on, hours)
@@ -269,7 +268,7 @@ def repair(
       deploy node repair inventory.ini --auto --most 5%
 
     """
-    options = _options(user, private_key, extra, vault_password_file)
+    options = login_options(user, private_key, extra, vault_password_file)
     way = _way(None, force, yes, when_idle=False)
     if auto and force:
         raise error(
@@ -319,7 +318,7 @@ def list_nodes(
       deploy node list inventory.ini --json
 
     """
-    nodes = drains.listed(inventory, _options(user, private_key, extra, vault_password_file))
+    nodes = drains.listed(inventory, login_options(user, private_key, extra, vault_password_file))
     typer.echo(json.dumps(as_json(nodes), indent=1) if as_data else "\n".join(node_lines(nodes, time.time())))
 
 
@@ -333,22 +332,6 @@ def _way(within: str | None, force: bool, yes: bool, *, when_idle: bool) -> Way:
         )
     agrees = go_on if yes else ask_to_go_on
     return Way(seconds(within) if within else None, is_when_idle=when_idle, agrees=agrees if force else None)
-
-
-def _options(
-    user: str | None,
-    private_key: Path | None,
-    extra: list[str] | None,
-    vault_password_file: Path | None,
-    connection_password: str | None = None,
-) -> Options:
-    return Options(
-        user=user,
-        private_key=private_key,
-        extra=tuple(extra or ()),
-        vault_password_file=vault_password_file,
-        connection_password=connection_password,
-    )
 
 
 @node_app.command()
@@ -385,7 +368,7 @@ def remove(
 
     """
     password = ask_password("SSH", is_wanted=ask_pass)
-    options = _options(user, private_key, extra, vault_password_file, password)
+    options = login_options(user, private_key, extra, vault_password_file, password)
     way = _way(within, force, yes, when_idle=when_idle)
     wanted = Wanted(is_gone=gone, waits=wait or way != Way(), way=way)
     removed = departure.remove(inventory, node, options, say, wanted)

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from deploy.engine.options import Options
 from deploy.errors import error
 
 _MOST_HOURS = 168
@@ -50,6 +51,23 @@ VaultPasswordFile = Annotated[
 def ask_password(what: str, *, is_wanted: bool) -> str | None:
     """Asks on the terminal, where it is wanted."""
     return getpass.getpass(f"{what} password: ") if is_wanted else None
+
+
+def login_options(
+    user: str | None,
+    private_key: Path | None,
+    extra: list[str] | None,
+    vault_password_file: Path | None,
+    connection_password: str | None = None,
+) -> Options:
+    """The options of a verb that takes no more than how hosts are reached and what variables say."""
+    return Options(
+        user=user,
+        private_key=private_key,
+        extra=tuple(extra or ()),
+        vault_password_file=vault_password_file,
+        connection_password=connection_password,
+    )
 
 
 def say(line: str) -> None:

@@ -88,8 +88,7 @@ def _ask(place: str) -> dict[str, str]:
         return {"stands": "leads", "why": "", "since": since.group(1) if since else ""}
     if _STANDS_BY in said:
         return {"stands": "stands by", "why": "", "since": ""}
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
-    return {"stands": "silent", "why": (lines or ["no answer"])[-1], "since": ""}
+    return {"stands": "silent", "why": _last_line(said) or "no answer", "since": ""}
 
 
 def stand() -> dict[str, dict[str, str]]:
@@ -143,8 +142,7 @@ def _database_trouble() -> str:
     said, succeeded = _run("sacctmgr", "--noheader", "--parsable2", "show", "cluster", "format=cluster")
     if succeeded and said.strip():
         return ""
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
-    return (lines or ["no answer"])[-1]
+    return _last_line(said) or "no answer"
 
 
 def halt() -> dict[str, Any]:
@@ -166,8 +164,12 @@ def stand_by() -> dict[str, str]:
 
 def _complaint(said: str, succeeded: bool) -> str:  # noqa: FBT001 - what a runner returns
     """Nothing, or the last that a command said which failed."""
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
-    return "" if succeeded else (lines or ["it failed"])[-1]
+    return "" if succeeded else _last_line(said) or "it failed"
+
+
+def _last_line(said: str) -> str:
+    """The last that is not empty."""
+    return ([line.strip() for line in said.splitlines() if line.strip()] or [""])[-1]
 
 
 def take(name: str, leader: str, seconds: float) -> dict[str, Any]:
