@@ -38,7 +38,8 @@ class Module:
         self.commands: list[list[str]] = []
         self.code = code
 
-    def run_command(self, command: list[str]) -> tuple[int, str, str]:
+    def run_command(self, command: list[str], *, cwd: str | None = None) -> tuple[int, str, str]:
+        assert command[0] != "runuser" or cwd == "/", "slurm may be unable to enter the directory of this process"
         self.commands.append(command)
         if command[0] == "runuser" and not self.code:
             source, target = Path(command[command.index("find") + 1]), Path(command[-3])
