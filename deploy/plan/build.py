@@ -75,9 +75,9 @@ def build_plan(
         hosts = tuple(
             host.name
             for host in phase.members(site, contract or {})
-            if (limit is None or phase.cluster_wide or host.name in limit)
-            and phase.name not in done.get(host.name, ())
+            if limit is None or phase.cluster_wide or host.name in limit
         )
-        if hosts:
-            steps.append(Step(phase, hosts))
+        due = tuple(name for name in hosts if phase.name not in done.get(name, ()))
+        if due:
+            steps.append(Step(phase, hosts if phase.together else due))
     return Plan(tuple(steps), is_limited=limit is not None, changed=frozenset(changed))

@@ -102,6 +102,8 @@ class Phase:
     the host is not checked once more. And whether an interrupted run did it, the file itself says: no record
     has to be taken away before.
     """
+    together: bool = False
+    """Whether all of its hosts go through it where one of them has to: each needs the others there."""
     all_or_nobody: bool = False
     """Whether a host that fails ends the run for all others, before anything that comes after it."""
 
@@ -138,6 +140,7 @@ def _phase(declared: Declared) -> Phase:
         needs_contract=declared.needs_contract,
         needs_gpus=declared.needs_gpus,
         follows_membership=declared.follows_membership,
+        together=declared.together,
         all_or_nobody=declared.all_or_nobody,
     )
 

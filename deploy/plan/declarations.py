@@ -92,6 +92,7 @@ class Declared:
     needs_contract: bool = False
     needs_gpus: bool = False
     follows_membership: bool = False
+    together: bool = False
     all_or_nobody: bool = False
 
 

@@ -130,6 +130,15 @@ def test_the_first_one_leads_again(controlled: Cluster, jobs: tuple[str, str]) -
     assert "(0 changes" in said
 
 
+def test_the_one_that_stands_by_is_started_again(controlled: Cluster, jobs: tuple[str, str]) -> None:
+    controlled.on("ctl2", "systemctl", "stop", "slurmctld")
+    assert "ctl2" in controlled.deploy().stdout
+    assert _up(controlled) == {"ctl1", "ctl2"}
+    assert _leader(controlled) == "ctl1"
+    _are_there(controlled, jobs)
+    assert "(0 changes" in controlled.deploy().stdout
+
+
 def test_two_disks_are_no_state_of_two_controllers(controlled: Cluster) -> None:
     """What is refused changes nothing."""
     _edit(controlled, "group_vars/slurm-master.yml", (_STATE, "/var/lib/own"))

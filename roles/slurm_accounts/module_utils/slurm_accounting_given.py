@@ -44,9 +44,13 @@ def together(before: Desired, now: Desired) -> Desired:
 
 
 def with_resets(desired: Desired, before: Desired) -> Desired:
-    """What is declared, and unset what was declared of the same things and is no more."""
+    """What is declared, and unset what was declared of the same things and is no more.
+
+    The QOS normal is Slurm's own: it stays where it is declared no more, without what it was given.
+    """
+    own = {name: {} for name in (NORMAL,) if name in before.qos}
     return desired._replace(
-        qos=_reset(QOS, desired.qos, before.qos),
+        qos=_reset(QOS, {**own, **desired.qos}, before.qos),
         users=_reset([ADMIN_LEVEL], desired.users, before.users),
         associations=_reset(ASSOCIATION, desired.associations, before.associations),
     )

@@ -89,6 +89,14 @@ def test_a_qos_goes_where_no_other_cluster_has_it(state: Loaded) -> None:
     assert "-i delete qos where name=high" in commands(alone, now, entries())
 
 
+def test_normal_stays_without_what_it_was_given(state: Loaded) -> None:
+    before = entries()
+    before["qos"] = [*before["qos"], {"name": "normal", "max_jobs_pu": 3}]
+    has = state._replace(qos={**state.qos, "normal": {**state.qos["normal"], "max_jobs_pu": "3"}})
+    assert commands(has, entries(), before) == ["-i modify qos where name=normal set MaxJobsPU=-1"]
+    assert commands(has, entries(), entries()) == []
+
+
 def test_what_somebody_else_made_stays(state: Loaded) -> None:
     """Of bob only this is known: then his membership is nobody's to take, and his account is needed."""
     before = without("users", "bob")

@@ -39,7 +39,7 @@ class Module:
         self.code = code
 
     def run_command(self, command: list[str], *, cwd: str | None = None) -> tuple[int, str, str]:
-        assert command[0] != "runuser" or cwd == "/", "slurm may be unable to enter the directory of this process"
+        assert command[0] != "runuser" or cwd == "/", "a home that slurm may not enter"
         self.commands.append(command)
         if command[0] == "runuser" and not self.code:
             source, target = Path(command[command.index("find") + 1]), Path(command[-3])
