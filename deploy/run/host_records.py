@@ -28,6 +28,7 @@ import select
 import signal
 import stat
 import subprocess
+import sys
 import time
 
 from deploy.run.host_commands import tell
@@ -43,6 +44,8 @@ _MOUNTINFO = "/proc/self/mountinfo"
 _RECORD, _FORGOTTEN = ".json", ".was"
 _PENDING = "pending.json"
 _PROBE_SECONDS = 10
+_PYTHON = ("python3", "-IS", "-c")
+"""How probes that are programs are asked."""
 _UNANSWERED = "failed"
 _GPU = re.compile(r"nvidia\d+$")
 _CHUNK = 1 << 20
@@ -71,13 +74,55 @@ _ENVIRONMENT = {
 }
 
 
+class _Forked:
+    """Work in a process of its own, whose standard output is its answer."""
+
+    def __init__(self, work: Callable[[], object]) -> None:
+        self._reads, writes = os.pipe()
+        self._child = os.fork()
+        if self._child == 0:
+            code = 1
+            try:
+                # One that hangs must hold nothing that whoever asks waits for.
+                nothing = os.open(os.devnull, os.O_RDWR)
+                for number, place in enumerate((nothing, writes, nothing)):
+                    os.dup2(place, number)
+                os.environ.update(_ENVIRONMENT)
+                sys.stdin, sys.stdout = os.fdopen(0), os.fdopen(1, "w", encoding="utf-8", errors="replace")
+                work()
+                code = 0
+            except SystemExit as end:
+                code = end.code if isinstance(end.code, int) else int(end.code is not None)
+            finally:
+                sys.stdout.flush()
+                os._exit(code)
+        os.close(writes)
+
+    def ended(self) -> tuple[str, bool]:
+        """What it said, and whether it succeeded."""
+        text, until = b"", time.monotonic() + _PROBE_SECONDS
+        try:
+            while select.select([self._reads], [], [], max(0, until - time.monotonic()))[0]:
+                said = os.read(self._reads, _CHUNK)
+                if not said:
+                    return text.decode(errors="replace"), os.waitpid(self._child, 0)[1] == 0
+                text += said
+        finally:
+            os.close(self._reads)
+        os.kill(self._child, signal.SIGKILL)
+        return "TimeoutExpired", False
+
+
 def _said(*command: str) -> tuple[str, bool]:
     """Standard output of a command, and whether it succeeded; whatever happens is an answer."""
     return _ended(_begun(*command))
 
 
-def _begun(*command: str) -> subprocess.Popen[str] | OSError:
+def _begun(*command: str) -> subprocess.Popen[str] | _Forked | OSError:
     """A command that runs; of one that cannot run, why."""
+    if command[:-1] == _PYTHON:
+        # Another Python would take longer to start than it works.
+        return _Forked(lambda: exec(compile(command[-1], "<probe>", "exec"), {"__name__": "__main__"}))  # noqa: S102
     try:
         return subprocess.Popen(
             command,
@@ -92,10 +137,12 @@ def _begun(*command: str) -> subprocess.Popen[str] | OSError:
         return problem
 
 
-def _ended(begun: subprocess.Popen[str] | OSError) -> tuple[str, bool]:
+def _ended(begun: subprocess.Popen[str] | _Forked | OSError) -> tuple[str, bool]:
     """What a command that was begun said, and whether it succeeded."""
     if isinstance(begun, OSError):
         return type(begun).__name__, False
+    if isinstance(begun, _Forked):
+        return begun.ended()
     with begun:
         try:
             text, _ = begun.communicate(timeout=_PROBE_SECONDS)
@@ -156,26 +203,9 @@ def _in_time(paths: list[str]) -> dict[str, Any]:
     """The same by a process of its own, for which nobody waits longer than for a probe."""
     if not paths:
         return {}
-    reads, writes = os.pipe()
-    child = os.fork()
-    if child == 0:
-        try:
-            for number in range(3):
-                os.close(number)
-            with os.fdopen(writes, "w") as answer:
-                json.dump({path: _file(path) for path in paths}, answer)
-        finally:
-            os._exit(0)
-    os.close(writes)
-    text, until = b"", time.monotonic() + _PROBE_SECONDS
-    while select.select([reads], [], [], max(0, until - time.monotonic()))[0]:
-        said = os.read(reads, _CHUNK)
-        if not said:
-            os.waitpid(child, 0)
-            return dict(json.loads(text))
-        text += said
-    os.kill(child, signal.SIGKILL)
-    return {path: dict(_NO_ANSWER) for path in paths}
+    asked = _Forked(lambda: sys.stdout.write(json.dumps({path: _file(path) for path in paths})))
+    text, succeeded = asked.ended()
+    return dict(json.loads(text)) if succeeded else {path: dict(_NO_ANSWER) for path in paths}
 
 
 def _file(path: str) -> dict[str, str] | None:
@@ -533,11 +563,10 @@ class _Probes:
         return _answered(probe, self._said[key])
 
 
-def verify() -> dict[str, Any]:
+def _verified(
+    records: dict[str, dict[str, Any]], now: dict[str, dict[str, Any]], probes: _Probes
+) -> dict[str, Any]:
     """For each recorded phase its fingerprint and where the host differs from the record."""
-    records = _records()
-    probes = _Probes(probe for record in records.values() for probe in record["probes"])
-    now = _looked_at(record["managed"] for record in records.values())
     here = system()
     answers: dict[str, Any] = {}
     appeared = _appeared(records)
@@ -806,12 +835,16 @@ def _text(file: dict[str, Any]) -> tuple[Any, ...]:
 
 def look(phases: Iterable[str]) -> dict[str, Any]:
     """All that a run wants to know of a host that takes part in these phases."""
+    records = _records()
+    probes = _Probes(probe for record in records.values() for probe in record["probes"])
+    slurm: dict[str, Iterable[str]] = {"packages": _SLURM}
+    now = _looked_at([slurm, *(record["managed"] for record in records.values())])
     return {
-        "records": verify(),
+        "records": _verified(records, now, probes),
         "pending": _read(_beside(_PENDING)),
         "left": left_over(phases),
         "hosts": _read(_beside("hosts.json")),
-        "slurm": next(filter(None, packages([*_SLURM]).values()), ""),
+        "slurm": next((now["packages"][name] for name in _SLURM if now["packages"][name]), ""),
     }
 
 

@@ -9,7 +9,7 @@ What a module imports of module_utils mitogen finds by compiling it and all that
 module of every role; each file is compiled once.
 
 Every task of every host is a process forked from this one. What each of them would load for itself is loaded
-here, once; and a condition that is false is found out here (skipped_here.py).
+here, once; and that there is nothing to do is found out here (skipped_here.py).
 """
 
 import gc

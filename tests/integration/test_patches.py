@@ -146,6 +146,31 @@ SKIPPED = """
     msg: "{{ item }}"
   loop: [one, two]
   when: item == 'three'
+- name: Without items
+  ansible.builtin.debug:
+    msg: "{{ item }}"
+  loop: "{{ [word] | difference(['one']) }}"
+  register: without_items
+- name: Looks at what had no items
+  ansible.builtin.debug:
+    msg: x
+  when: without_items.results | length > 0
+- name: Say which packages are there
+  ansible.builtin.set_fact:
+    deb_packages: [bash, tar]
+    cacheable: true
+- name: Installed
+  packages:
+    name: "{{ ['bash'] + [] }}"
+  register: installed
+- name: Looks at what was installed
+  ansible.builtin.debug:
+    msg: "{{ installed.skip_reason }}"
+  when: installed is not skipped
+- name: Wrongly installed
+  packages:
+    name: "{{ is_not_there }}"
+  ignore_errors: true
 - name: Hidden
   ansible.builtin.debug:
     msg: x
@@ -171,6 +196,9 @@ def test_what_is_skipped_without_a_process_is_told_as_ansible_tells_it(
     site: LocalSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     site.write(SKIPPED)
+    plugins = site.directory / "action_plugins"
+    plugins.mkdir()
+    (plugins / "packages.py").symlink_to(Path(__file__).parents[2] / "playbooks/action_plugins/packages.py")
     told = []
     for without_it in ("", "skipped-here"):
         monkeypatch.setenv("DEPLOY_WITHOUT", without_it)
@@ -186,6 +214,10 @@ def test_what_is_skipped_without_a_process_is_told_as_ansible_tells_it(
         "Never",
         "Looks at what was skipped",
         "In a loop",
+        "Without items",
+        "Looks at what had no items",
+        "Installed",
+        "Looks at what was installed",
         "Hidden",
         "Included",
         "On the first host alone",

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from deploy.plan import probes
 from deploy.run import host_records
 
 ME = pwd.getpwuid(os.getuid()).pw_name
@@ -30,7 +31,7 @@ def recorded(*files: Path, probes: tuple[dict[str, Any], ...] = ()) -> None:
 
 
 def drift() -> list[dict[str, Any]]:
-    answer: list[dict[str, Any]] = host_records.verify()["base"]["drift"]
+    answer: list[dict[str, Any]] = host_records.look(["base"])["records"]["base"]["drift"]
     return answer
 
 
@@ -40,7 +41,7 @@ def test_what_stays_as_it_was_has_not_drifted(tmp_path: Path) -> None:
     link.symlink_to(file)
     recorded(file, link, missing, tmp_path)
     assert drift() == []
-    assert host_records.verify()["base"]["fingerprint"] == "f"
+    assert host_records.look(["base"])["records"]["base"]["fingerprint"] == "f"
 
 
 def test_every_change_of_a_file_is_found(tmp_path: Path) -> None:
@@ -169,6 +170,36 @@ def test_probes_are_asked_at_once(tmp_path: Path) -> None:
     assert drift() == []
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import sys\nprint('ü', __name__)",
+        "import os, sys\nprint(os.environ['LC_ALL'], sys.stdin.read())",
+        "print('half')\nraise SystemExit(1)",
+        "raise SystemExit('why')",
+        "raise SystemExit",
+        "print('half')\nraise ValueError",
+        "this is none",
+        "import subprocess\nprint(subprocess.run(['true']).returncode)",
+    ],
+)
+def test_a_program_answers_as_if_a_python_of_its_own_ran_it(
+    text: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    argv = [*probes._PYTHON, text]
+    environment = {**host_records._ENVIRONMENT, "PYTHONUTF8": "1"}
+    alone = subprocess.run(
+        argv, capture_output=True, text=True, env=environment, stdin=subprocess.DEVNULL, check=False
+    )
+    assert host_records._said(*argv) == (alone.stdout, alone.returncode == 0)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_for_a_program_that_hangs_nobody_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host_records, "_PROBE_SECONDS", 0.2)
+    assert host_records._said(*probes._PYTHON, "import time; time.sleep(60)") == ("TimeoutExpired", False)
+
+
 def test_a_probe_that_always_fails_is_never_unchanged() -> None:
     probe = {"name": "p", "argv": ["false"]}
     told = {"fingerprint": "f", "managed": {}, "probes": [probe]}
@@ -229,20 +260,20 @@ def test_records_are_private_and_forgotten(tmp_path: Path) -> None:
     assert place.stat().st_mode & 0o777 == 0o700
     assert (place / "base.json").stat().st_mode & 0o777 == 0o600
     host_records.forget(["base", "never"])
-    assert host_records.verify() == {}
+    assert host_records.look(["base"])["records"] == {}
 
 
 def test_a_phase_that_the_host_left_has_no_record_any_more() -> None:
     told = {"fingerprint": "f", "managed": {}, "probes": []}
     host_records.record({"base": told, "login": told}, ["base", "login"], ["base", "login"], "1.0")
     host_records.record({"base": told}, ["base"], ["base"], "1.0")
-    assert list(host_records.verify()) == ["base"]
+    assert list(host_records.look(["base"])["records"]) == ["base"]
 
 
 def test_a_record_that_cannot_be_read_is_none() -> None:
     recorded()
     (Path(host_records.DIRECTORY) / "base.json").write_text('{"finger')
-    assert host_records.verify() == {}
+    assert host_records.look(["base"])["records"] == {}
 
 
 def test_another_release_of_the_system_is_drift(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -493,7 +524,7 @@ def test_a_phase_that_is_being_worked_on_leaves_nothing_over(tmp_path: Path) -> 
     file.write_text("x")
     manage("base", file)
     assert host_records.record({}, [], ["base"], "1.0")["left"] == [], "it could not be settled"
-    assert host_records.verify() == {}
+    assert host_records.look(["base"])["records"] == {}
     assert left("base", "other") == []
     assert manage("other") == []
     assert manage("base", file) == []
@@ -507,7 +538,7 @@ def test_a_phase_that_a_host_takes_no_part_in_any_more_is_left_over(tmp_path: Pa
     assert left("base", "other") == []
     assert left("base") == [str(file)]
     assert manage("base", only=("base",)) == [str(file)]
-    assert list(host_records.verify()) == ["base"]
+    assert list(host_records.look(["base"])["records"]) == ["base"]
     assert left("base") == [str(file)]
 
 
