@@ -36,6 +36,7 @@ ORDER: tuple[str, ...] = (
     "mail",
     "controller",
     "associations",
+    "reservations",
     "gpu",
     "mig",
     "cuda",

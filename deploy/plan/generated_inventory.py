@@ -36,6 +36,7 @@ from deploy.site.addresses import is_ip
 from deploy.site.hardware import Hardware, hardware_of, is_discovered
 from deploy.site.inventory import Host, Site
 from deploy.site.node_sets import members
+from deploy.site.reservations import declared_reservations
 from deploy.site.schema import options
 from deploy.site.versions import downloads
 
@@ -155,6 +156,9 @@ def shared_variables(site: Site, contract: Mapping[str, Hardware]) -> Mapping[st
             "slurmctld_added_partitions": validation_partitions(site),
             "slurmctld_partition_nodes": partition_nodes,
             "slurmctld_topology_nodes": topology_nodes(site, known),
+        },
+        "phase_reservations": {
+            "slurm_reservations_nodes": _reserved_nodes(site, NodeSet.fromlist(sorted(known)))
         },
         "phase_compute": {"slurmd_conf_servers": servers},
         "phase_user_logins": {
@@ -322,6 +326,12 @@ def _partition_nodes(site: Site, contract: Mapping[str, Hardware]) -> dict[str, 
             {"memory_per_cpu_mb": min(memory)} if memory else {}
         )
     return found
+
+
+def _reserved_nodes(site: Site, known: NodeSet) -> dict[str, str]:
+    """By reservation that names nodes those that Slurm knows, as it writes them; empty for none yet."""
+    named = {entry["name"]: members(site, entry) for entry in declared_reservations(site.controller)}
+    return {name: str(nodes & known) for name, nodes in named.items() if nodes}
 
 
 def _partitions(site: Site) -> list[Variables]:

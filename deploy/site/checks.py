@@ -18,6 +18,7 @@ from deploy.site.membership import check_addresses, check_groups, check_names
 from deploy.site.other_numbers import check_other_numbers
 from deploy.site.partitions import check_partitions
 from deploy.site.programs import check_programs
+from deploy.site.reservations import check_reservations
 from deploy.site.secrets_check import check_secrets
 from deploy.site.slurm_parameters import check_slurm_parameters
 from deploy.site.slurm_source import check_slurm_source
@@ -40,6 +41,7 @@ _CHECKS: tuple[Callable[[Site], Iterable[Finding]], ...] = (
 _OF_VALUES: tuple[Callable[[Site], Iterable[Finding]], ...] = (
     check_partitions,
     check_topology,
+    check_reservations,
     check_slurm_parameters,
     check_slurm_source,
     check_containers,

@@ -7,6 +7,7 @@ listed must not be negative; one whose name ends in _port is a port.
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import urlsplit
@@ -99,6 +100,14 @@ def _is_time(text: str) -> bool:
     return 0 < seconds <= _MOST_SECONDS
 
 
+def _is_moment(text: str) -> bool:
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
 def _is_size(text: str) -> bool:
     return 0 < int(text.rstrip("KMGT")) * _UNITS.get(text[-1], 1) <= _MOST_BYTES
 
@@ -169,6 +178,20 @@ _TIME = Form(
     quoted=True,
     judge=_is_time,
     example="1-12:00:00",
+)
+_LIMITED_TIME = Form(
+    r"\d+-\d+(:\d+){0,2}|\d+(:\d+){0,2}",
+    _TIME.expected.replace(", or UNLIMITED", ""),
+    quoted=True,
+    judge=_is_time,
+    example="4:00:00",
+)
+_MOMENT = Form(
+    r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d)?",
+    "a day and a time in quotes, as in 2026-12-24T08:00",
+    quoted=True,
+    judge=_is_moment,
+    example="2026-12-24T08:00",
 )
 _SIZE = Form(r"\d+[KMGT]?", "a size above 0, as in 512M or 4G", judge=_is_size, example="4G")
 _SIZE_OR_NOTHING = Form(
@@ -291,6 +314,8 @@ _SHA256 = Form(
     r"[0-9a-f]{64}", "a SHA-256 checksum: 64 digits and small letters a to f, as sha256sum shows it"
 )
 _URL = Form(r"(https?|ftp|file)://\S+", "an address: http://, https://, ftp:// or file:///PATH")
+
+_ONE_WORD = Form(r"[^\s\"']+", "one word, without spaces and quotes")
 
 PORT_RANGE = Form(
     r"\d{1,5}(-\d{1,5})?",
@@ -517,6 +542,19 @@ RULES: Mapping[str, Rule] = {
     "slurm_accounts_users[].default_qos": _ACCOUNTING_NAME,
     "slurm_accounts_users[].name": _ACCOUNTING_NAME,
     "slurm_accounts_users[].qos[]": _ACCOUNTING_NAME,
+    "slurm_reservations[].duration": _LIMITED_TIME,
+    "slurm_reservations[].end": _MOMENT,
+    "slurm_reservations[].features": _ONE_WORD,
+    "slurm_reservations[].licenses[]": _ONE_WORD,
+    "slurm_reservations[].name": Form(
+        r"[A-Za-z0-9_][A-Za-z0-9_.-]*", "a reservation's name: letters, digits, _ . and -", quoted=True
+    ),
+    "slurm_reservations[].node_count": _COUNT,
+    "slurm_reservations[].accounts[]": _ONE_WORD,
+    "slurm_reservations[].start": _MOMENT,
+    "slurm_reservations[].tres": _ONE_WORD,
+    "slurm_reservations[].user_groups[]": _ONE_WORD,
+    "slurm_reservations[].users[]": _ONE_WORD,
     "slurmctld_accounting_enforce[]": Form(
         r"(?i)associations|limits|nojobs|nosteps|qos|safe|wckeys|all|none",
         "one of associations, limits, nojobs, nosteps, qos, safe, wckeys, all, none",

@@ -1,0 +1,145 @@
+"""Reservations as they are declared: what scontrol is told, by what it showed (Slurm 24.11)."""
+
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from tests.unit.roles.loading import load_module
+
+reservations = load_module("roles/slurm_reservations/module_utils/reservation_plan.py")
+
+NOW = datetime(2026, 12, 1, 12, 0)  # noqa: DTZ001 - the controller's clock; a Tuesday
+MAINTENANCE = {"name": "maint", "start": "2026-12-24T08:00", "duration": "4:00:00", "flags": ["MAINT"]}
+SHOWN = (
+    "ReservationName=maint StartTime=2026-12-24T08:00:00 EndTime=2026-12-24T12:00:00 Duration=04:00:00 "
+    "Nodes=node[1-3] NodeCnt=3 CoreCnt=6 Features=(null) PartitionName=(null) "
+    "Flags=MAINT,SPEC_NODES,ALL_NODES TRES=cpu=6 "
+    "Users=root Groups=(null) Accounts=(null) Licenses=(null) State=INACTIVE BurstBuffer=(null) "
+    "MaxStartDelay=(null)\n"
+)
+COURSE = (
+    "ReservationName=course StartTime=2026-12-07T09:00:00 EndTime=2026-12-07T12:00:00 Duration=03:00:00 "
+    "Nodes=node1 NodeCnt=1 CoreCnt=2 Features=(null) PartitionName=batch Flags=FLEX,WEEKLY "
+    "TRES=cpu=2 Users=(null) "
+    "Groups=(null) Accounts=laser,math Licenses=(null) State=INACTIVE BurstBuffer=(null) "
+    "MaxStartDelay=(null)\n"
+)
+WEEKLY: dict[str, Any] = {
+    "name": "course",
+    "start": "2026-11-02T09:00",
+    "end": "2026-11-02T12:00",
+    "every": "week",
+    "nodes": ["node1"],
+    "partition": "batch",
+    "accounts": ["math", "laser"],
+    "flags": ["FLEX"],
+}
+
+
+def told(
+    *entries: dict[str, Any],
+    shown: str = "",
+    before: tuple[dict[str, Any], ...] = (),
+    nodes: dict[str, str] | None = None,
+) -> list[str]:
+    was = {entry["name"]: reservations.resolved(entry, nodes or {}) for entry in before}
+    there = reservations.There(reservations.parse(shown), was, NOW, lambda one, other: one == other)
+    steps = reservations.plan(entries, nodes or {}, there)
+    return [" ".join(step.words) for step in steps]
+
+
+def test_what_is_missing_is_made() -> None:
+    (made,) = told(MAINTENANCE)
+    assert made == (
+        "create reservation ReservationName=maint StartTime=2026-12-24T08:00:00 EndTime=2026-12-24T12:00:00 "
+        "Nodes=ALL Users=root Flags=MAINT"
+    )
+    (made,) = told(WEEKLY)
+    assert made == (
+        "create reservation ReservationName=course StartTime=2026-12-07T09:00:00 EndTime=2026-12-07T12:00:00 "
+        "Nodes=node1 PartitionName=batch Accounts=math,laser Flags=FLEX,WEEKLY"
+    )
+    whole = {
+        **MAINTENANCE,
+        "partition": "gpu",
+        "node_count": None,
+        "tres": "gres/gpu=4",
+        "licenses": ["a:1", "b:2"],
+    }
+    assert told(whole)[0].endswith(
+        "Nodes=ALL PartitionName=gpu Users=root TRES=gres/gpu=4 Licenses=a:1,b:2 Flags=MAINT,PART_NODES"
+    )
+    assert "NodeCnt=2 Users=alice" in told({**MAINTENANCE, "node_count": 2, "users": ["alice"]})[0]
+
+
+def test_what_is_as_declared_stays() -> None:
+    assert told(MAINTENANCE, WEEKLY, shown=SHOWN + COURSE, before=(MAINTENANCE, WEEKLY)) == []
+    assert told(MAINTENANCE, WEEKLY, shown=SHOWN + COURSE) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"start": "2026-12-24T09:00"}, "StartTime=2026-12-24T09:00:00 EndTime=2026-12-24T13:00:00"),
+        ({"duration": "1-0"}, "EndTime=2026-12-25T08:00:00"),
+        ({"duration": "90"}, "EndTime=2026-12-24T09:30:00"),
+        ({"nodes": ["node1"]}, "Nodes=node1"),
+        ({"users": ["root", "alice"]}, "Users=root,alice"),
+        ({"accounts": ["math"]}, "Users= Accounts=math"),
+        ({"flags": ["MAINT", "FLEX"]}, "Flags+=FLEX"),
+        ({"flags": []}, "Flags-=MAINT"),
+        ({"tres": "gres/gpu=1"}, "TRES=gres/gpu=1"),
+    ],
+)
+def test_what_was_declared_otherwise_is_changed(change: dict[str, Any], expected: str) -> None:
+    made = told({**MAINTENANCE, **change}, shown=SHOWN, before=(MAINTENANCE,))
+    assert made == [f"update reservation ReservationName=maint {expected}"]
+
+
+def test_what_an_operator_changed_is_put_back() -> None:
+    assert told(MAINTENANCE, shown=SHOWN.replace("Users=root", "Users=eve"), before=(MAINTENANCE,)) == [
+        "update reservation ReservationName=maint Users=root"
+    ]
+    named = {**MAINTENANCE, "nodes": ["node[1-3]"]}
+    assert told(named, shown=SHOWN, before=(named,)) == []
+
+
+def test_only_what_was_declared_is_taken_away() -> None:
+    assert told(shown=SHOWN + COURSE, before=(WEEKLY,)) == ["delete ReservationName=course"]
+    assert told(shown=SHOWN, before=(WEEKLY,)) == []
+
+
+def test_what_is_over_is_not_made() -> None:
+    assert told({**MAINTENANCE, "start": "2026-11-30T08:00"}) == []
+    assert (
+        "StartTime=now EndTime=2026-12-01T12:30:00" in told({**MAINTENANCE, "start": "2026-12-01T08:30"})[0]
+    )
+    late = SHOWN.replace("2026-12-24T08:00:00", "2026-12-01T11:00:00").replace(
+        "2026-12-24T12:", "2026-12-01T14:"
+    )
+    assert told({**MAINTENANCE, "start": "2026-12-01T10:00"}, shown=late) == []
+
+
+def test_nodes_that_slurm_does_not_know_yet_are_not_all_nodes() -> None:
+    assert told({**MAINTENANCE, "groups": ["big"]}, nodes={"maint": ""}) == []
+    assert told({**MAINTENANCE, "groups": ["big"]}) == []
+    assert "Nodes=node[1-2]" in told({**MAINTENANCE, "groups": ["big"]}, nodes={"maint": "node[1-2]"})[0]
+
+
+@pytest.mark.parametrize(
+    ("every", "start", "expected"),
+    [
+        ("hour", "2026-11-30T00:15", "2026-12-01T11:15:00"),
+        ("day", "2026-11-30T08:00", "2026-12-02T08:00:00"),
+        ("day", "2026-12-24T08:00", "2026-12-24T08:00:00"),
+        ("weekday", "2026-12-05T08:00", "2026-12-07T08:00:00"),
+        ("weekend", "2026-11-29T08:00", "2026-12-05T08:00:00"),
+        ("week", "2026-11-25T08:00", "2026-12-02T08:00:00"),
+        ("week", "2026-12-01T11:30", "2026-12-01T11:30:00"),
+    ],
+)
+def test_what_comes_again_is_made_for_the_next_time(every: str, start: str, expected: str) -> None:
+    begins, ends = reservations.times({"start": start, "duration": "60", "every": every}, NOW)
+    assert begins.isoformat() == expected
+    assert (ends - begins).total_seconds() == 3600
