@@ -76,6 +76,13 @@ def _undivided(node: Host, hardware: Mapping[str, Any]) -> Iterator[Finding]:
             "are numbered from 0 on",
             "correct the numbers, or the gpus of slurmd_hardware",
         )
+    if node.value("slurmd_gpu_shards"):
+        yield Finding(
+            node.where("slurmd_gpu_shards"),
+            "shards-of-instances",
+            "GPUs that are divided (mig_layout) have shares, too, and Slurm shares whole GPUs",
+            "keep one of slurmd_gpu_shards and mig_layout",
+        )
     twice = sorted({index for index in named if named.count(index) > 1})
     if twice:
         yield Finding(

@@ -8,8 +8,8 @@ import pytest
 from molecule.conftest import MACHINES, Converge, On
 
 DECLARED = {
-    "node1|8|2:2:2|7000|gpu:a100:2,gpu:t4:1|big,fast,a100,t4|5|batch*",
-    "node1|8|2:2:2|7000|gpu:a100:2,gpu:t4:1|big,fast,a100,t4|5|gpu",
+    "node1|8|2:2:2|7000|gpu:a100:2,gpu:t4:1,shard:12|big,fast,a100,t4|5|batch*",
+    "node1|8|2:2:2|7000|gpu:a100:2,gpu:t4:1,shard:12|big,fast,a100,t4|5|gpu",
     "node2|2|2:1:1|3000|(null)|(null)|1|batch*",
 }
 REFUSAL = "slurmctld rejects the new configuration, so nothing was changed"

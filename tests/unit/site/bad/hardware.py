@@ -128,4 +128,12 @@ SITES = (
         "mig_layout: [{devices: [7g.80gb], gpus: [0]}, {gpus: [0], devices: [3g.9gb]}]\n",
         "group_vars/all.yml:1: mig_layout divides GPU 0 more than once [mig-gpu-twice]",
     ),
+    variables(
+        "MIG and shares",
+        "mig_layout: [{devices: [7g.80gb]}]\nslurmd_gpu_shards: 2\n",
+        (
+            "group_vars/all.yml:2: GPUs that are divided (mig_layout) have shares, too, and Slurm shares whole "
+            "GPUs [shards-of-instances]"
+        ),
+    ),
 )
