@@ -132,8 +132,8 @@ SITES = (
         "MIG and shares",
         "mig_layout: [{devices: [7g.80gb]}]\nslurmd_gpu_shards: 2\n",
         (
-            "group_vars/all.yml:2: GPUs that are divided (mig_layout) have shares, too, and Slurm shares whole "
-            "GPUs [shards-of-instances]"
+            "group_vars/all.yml:2: GPUs that are divided (mig_layout) have shares, too, and Slurm shares "
+            "whole GPUs [shards-of-instances]"
         ),
     ),
 )
