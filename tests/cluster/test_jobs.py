@@ -38,6 +38,23 @@ def test_overlapping_step_sees_the_jobs_gpu(cluster: Cluster) -> None:
     wait_for_job(cluster, job, "CANCELLED")
 
 
+def test_a_user_sees_what_a_job_used(cluster: Cluster) -> None:
+    busy = "import time; x = bytearray(100 << 20); end = time.time() + 8"
+    busy += "; [0 for _ in iter(lambda: time.time() < end, False)]"
+    job = submit(cluster, "-n1 --mem=200M --time=2", f"srun python3 -c '{busy}'")
+    wait_for_job(cluster, job, "COMPLETED")
+
+    def figures() -> dict[str, float]:
+        said = cluster.as_user(f"seff {job}")
+        return {name: float(share) for name, share in re.findall(r"(\w+) Efficiency: ([0-9.]+)%", said)}
+
+    wait_until("its processors are accounted", lambda: figures()["CPU"] > 0, seconds=60)
+    found = figures()
+    assert 50 <= found["Memory"] <= 100, found
+    assert 20 <= found["CPU"] <= 110, found
+    assert "no job 99999 that you may see" in cluster.as_user("seff 99999 2>&1; true")
+
+
 def test_memory_is_enforced(cluster: Cluster) -> None:
     eat = "python3 -c 'x = bytearray(400 * 1024 * 1024); print(len(x))'"
     job = cluster.as_user(f'sbatch --parsable --mem=64M <<< "#!/bin/sh\n{eat}"').strip()
