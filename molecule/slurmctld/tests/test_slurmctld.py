@@ -55,7 +55,7 @@ def test_settings_are_in_force(on: On, machine: str) -> None:
     assert shown["ClusterName"] == "lab"
     assert shown["ProctrackType"] == "proctrack/cgroup"
     assert shown["SelectTypeParameters"] == "CR_CORE_MEMORY"
-    assert shown["GresTypes"] == "gpu"
+    assert shown["GresTypes"] == "gpu,shard"
     assert "enable_configless" in shown["SlurmctldParameters"]
 
 
@@ -149,6 +149,7 @@ def test_devices_of_gpus_are_numbered_through(on: On, machine: str) -> None:
         "AutoDetect=off",
         "NodeName=node1 Name=gpu Type=a100 File=/dev/nvidia[0-1]",
         "NodeName=node1 Name=gpu Type=t4 File=/dev/nvidia2",
+        "NodeName=node1 Name=shard Count=12",
     ]
 
 
