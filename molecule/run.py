@@ -27,7 +27,7 @@ OF_EVERY_CLUSTER = frozenset(
         *("bootstrap", "hosts_file", "time_sync", "user_environment", "users"),
         *("mariadb", "munge", "slurm_accounts", "slurm_client", "slurm_packages", "slurmctld", "slurmd"),
         *("slurmdbd", "environment_modules", "node_health", "scratch"),
-        *("job_ssh", "login_limits", "motd", "ssh_hosts", "ssh_server"),
+        *("job_ssh", "login_limits", "motd", "seff", "slurm_reservations", "ssh_hosts", "ssh_server"),
     )
 )
 """Roles that no cluster is without; all others are added by a site that wants them."""

@@ -10,7 +10,7 @@ from deploy.site.inventory import NODE, Host, Site
 from deploy.site.node_sets import expanded
 from deploy.site.partitions import VARIABLE as PARTITIONS
 
-RESERVATIONS = "slurm_reservations"
+RESERVATIONS = "slurm_reservations_planned"
 _OF_DEPLOY = "deploy_"
 
 Entry = Mapping[str, Any]
