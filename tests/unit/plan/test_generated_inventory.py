@@ -37,6 +37,7 @@ def test_phases_and_their_hosts(tmp_path: Path) -> None:
         "qos": ("ctl1",),
         "controller": ("ctl1",),
         "associations": ("ctl1",),
+        "reservations": ("ctl1",),
         "gpu": ("node1", "node2"),
         "compute": ("node1", "node2"),
         "login": ("login1",),
