@@ -145,6 +145,7 @@ def shared_variables(site: Site, contract: Mapping[str, Hardware]) -> Mapping[st
         "phase_accounting": {"slurmdbd_host": accounting},
         "phase_qos": {"slurmdbd_host": accounting, **accounts},
         "phase_associations": accounts,
+        "phase_budgets": {"slurm_budgets_directory": _value(site, "slurmctld_state_save_location")},
         "phase_controller": {
             "slurmctld_controllers": controllers,
             "slurmctld_database_host": accounting,

@@ -78,6 +78,7 @@ _READERS: Mapping[str, str] = {
     "reboot": NODE,
     "slurm_accounts": MASTER,
     "slurm_reservations": MASTER,
+    "slurm_budgets": MASTER,
     "slurmctld": MASTER,
     "slurmdbd": MASTER,
     "slurmd": NODE,

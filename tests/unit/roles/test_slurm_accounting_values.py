@@ -96,10 +96,13 @@ def test_what_cannot_be_read_is_heard_as_it_is() -> None:
     assert field(values.QOS, "max_wall").heard("1-00:00:00") == "1-00:00:00"
 
 
+PROJECT = {"name", "parent", "members", "managers", "budget"}
+
+
 @pytest.mark.parametrize(
     ("variable", "fields", "others"),
     [
-        ("accounts", [*values.ACCOUNT, *values.ASSOCIATION], {"name", "parent"}),
+        ("accounts", [*values.ACCOUNT, *values.ASSOCIATION], PROJECT),
         ("users", [*values.USER, *values.ASSOCIATION], {"name", "accounts"}),
         ("qos", values.QOS, {"name"}),
     ],
@@ -116,7 +119,7 @@ def test_the_role_declares_the_same_options(variable: str, fields: Loaded, other
     ("entity", "fields"),
     [
         ("associations", values.ASSOCIATION),
-        ("accounts", values.ACCOUNT),
+        ("accounts", [values.MANAGERS, *values.ACCOUNT]),
         ("users", values.USER),
         ("qos", values.QOS),
     ],

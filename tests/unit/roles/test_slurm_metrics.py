@@ -29,6 +29,8 @@ FILES = {
     "configuration": "config.txt",
     "accounting": "clusters.txt",
     "shares": "shares.txt",
+    "budgets": "budgets.txt",
+    "budget_use": "budget_use.txt",
 }
 SETTINGS = {
     "slow_interval": 300,
@@ -95,6 +97,7 @@ def parsed(program: Module, release: str) -> dict[str, dict[tuple[str, ...], flo
     return samples(
         family
         for command in listed
+        if (RECORDED / release / FILES[command.name]).exists()
         for family in command.parse(recorded(release, command.name), 1795323000.0)
     )
 

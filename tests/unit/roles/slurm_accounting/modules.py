@@ -24,6 +24,7 @@ def _shared(name: str) -> ModuleType:
 
 
 values = _shared("slurm_accounting_values")
+projects = _shared("slurm_accounting_projects")
 plans = _shared("slurm_accounting_plan")
 declared = _shared("slurm_accounting_declared")
 given = _shared("slurm_accounting_given")
