@@ -37,6 +37,7 @@ ORDER: tuple[str, ...] = (
     "controller",
     "associations",
     "reservations",
+    "account_groups",
     "budgets",
     "gpu",
     "mig",

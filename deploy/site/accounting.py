@@ -52,11 +52,40 @@ def check_accounting(site: Site) -> Iterator[Finding]:
         yield from _undeclared(master, entries)
         yield from _foreign_defaults(master, entries)
         yield from _unheeded_budgets(master, entries)
+        yield from _purged_groups(master)
 
 
 def has_budgets(host: Host) -> bool:
     """Whether a controller's accounts have budgets."""
     return any(entry.get("budget") for entry in _entries(host, _KINDS["account"]))
+
+
+def accounts_of_groups(host: Host) -> list[Entry]:
+    """The accounts that groups charge: name, groups, and the members that are declared besides."""
+    users = _entries(host, _KINDS["user"])
+
+    def members(account: Entry) -> list[str]:
+        own = (user["name"] for user in users if account["name"] in user["accounts"])
+        return sorted({*own, *(account.get("members") or ()), *(account.get("managers") or ())})
+
+    return [
+        {"name": account["name"], "groups": account["groups"], "members": members(account)}
+        for account in _entries(host, _KINDS["account"])
+        if account.get("groups")
+    ]
+
+
+def _purged_groups(master: Host) -> Iterator[Finding]:
+    """Purging takes away all that is not declared, and so whoever came by a group."""
+    found = accounts_of_groups(master)
+    if found and master.variables.get("slurm_accounts_purge") is True:
+        yield Finding(
+            master.where("slurm_accounts_purge"),
+            "invalid-accounting",
+            f"account {found[0]['name']}: each run would take out whoever came by its groups, because "
+            "slurm_accounts_purge is true",
+            "leave slurm_accounts_purge out",
+        )
 
 
 def _budgets(entries: Mapping[str, list[Entry]]) -> Mapping[str, Entry]:

@@ -79,6 +79,7 @@ _READERS: Mapping[str, str] = {
     "slurm_accounts": MASTER,
     "slurm_reservations": MASTER,
     "slurm_budgets": MASTER,
+    "slurm_groups": MASTER,
     "slurmctld": MASTER,
     "slurmdbd": MASTER,
     "slurmd": NODE,

@@ -82,7 +82,7 @@ def _amounts(text: str) -> Iterator[tuple[str, str]]:
 
 def _plain(account: Entry) -> Entry:
     budget = account.get("budget")
-    rest = {key: value for key, value in account.items() if key not in {"members", "budget"}}
+    rest = {key: value for key, value in account.items() if key not in {"members", "groups", "budget"}}
     if not budget:
         return rest
     lower = [budget["lower_qos"]] if _at_end(budget) != STOP and budget.get("lower_qos") else []

@@ -96,6 +96,14 @@ SITES = (
         ),
     ),
     variables(
+        "members by groups, who would be purged",
+        "slurm_accounts_accounts: [{name: ice, groups: [ice]}]\nslurm_accounts_purge: true\n",
+        (
+            "group_vars/all.yml:2: account ice: each run would take out whoever came by its groups, because "
+            "slurm_accounts_purge is true [invalid-accounting]"
+        ),
+    ),
+    variables(
         "capital letters",
         "slurm_accounts_accounts: [{name: Physics}]\n",
         (
