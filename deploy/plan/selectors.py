@@ -90,9 +90,7 @@ SELECTORS: Mapping[str, Selector] = {
     "slurm": slurm_hosts,
     "slurm_builder": slurm_builder,
     "accounting": lambda site: site.accounting_hosts,
-    "with_account_groups": lambda site: [
-        host for host in site.accounting_hosts if accounts_of_groups(host)
-    ],
+    "with_account_groups": lambda site: [host for host in site.accounting_hosts if accounts_of_groups(host)],
     "with_budgets": lambda site: site.controllers if _has_budgets(site) else (),
     "budget_logins": lambda site: site.logins if _has_budgets(site) else (),
     "database": lambda site: site.database_hosts,

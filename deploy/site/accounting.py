@@ -60,16 +60,23 @@ def has_budgets(host: Host) -> bool:
     return any(entry.get("budget") for entry in _entries(host, _KINDS["account"]))
 
 
+def declared_members(host: Host) -> Mapping[str, list[str]]:
+    """Who is declared to charge accounts, by account: as users, members or managers."""
+    found: dict[str, set[str]] = {}
+    for user in _entries(host, _KINDS["user"]):
+        for account in user["accounts"]:
+            found.setdefault(account, set()).add(user["name"])
+    for account in _entries(host, _KINDS["account"]):
+        named = {*(account.get("members") or ()), *(account.get("managers") or ())}
+        found.setdefault(account["name"], set()).update(named)
+    return {account: sorted(names) for account, names in found.items()}
+
+
 def accounts_of_groups(host: Host) -> list[Entry]:
     """The accounts that groups charge: name, groups, and the members that are declared besides."""
-    users = _entries(host, _KINDS["user"])
-
-    def members(account: Entry) -> list[str]:
-        own = (user["name"] for user in users if account["name"] in user["accounts"])
-        return sorted({*own, *(account.get("members") or ()), *(account.get("managers") or ())})
-
+    members = declared_members(host)
     return [
-        {"name": account["name"], "groups": account["groups"], "members": members(account)}
+        {"name": account["name"], "groups": account["groups"], "members": members[account["name"]]}
         for account in _entries(host, _KINDS["account"])
         if account.get("groups")
     ]
