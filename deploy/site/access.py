@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from deploy.errors import Finding, Severity
 from deploy.site.addresses import is_ip
 from deploy.site.inventory import LOGS, Site
-from deploy.site.public_keys import restriction_faults
+from deploy.site.public_keys import is_public_key, restriction_faults
 from deploy.site.slurm_parameters import slurm_parameter
 
 _FIREWALL = "firewall_admin_networks"
@@ -31,7 +31,9 @@ def _restricted_keys(site: Site, now: datetime) -> Iterator[Finding]:
         for account in accounts if isinstance(accounts, list) else ():
             keys = account.get("ssh_keys") if isinstance(account, dict) else ()
             for number, key in enumerate(keys or ()):
-                for fault, is_refused in restriction_faults(str(key), now):
+                # What is no key at all is refused as a value.
+                faults = restriction_faults(key, now) if is_public_key(str(key)) else ()
+                for fault, is_refused in faults:
                     yield Finding(
                         host.where("users_accounts"),
                         "key-restriction",

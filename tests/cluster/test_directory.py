@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from deploy.lab.state import container_name
-from tests.cluster.lab_cluster import Cluster, booted, wait_until
+from tests.cluster.lab_cluster import DEPLOY, Cluster, booted, run, wait_until
 
 pytestmark = [pytest.mark.one_release, pytest.mark.more]
 
@@ -139,6 +139,11 @@ def test_somebody_new_needs_no_run_of_deploy(joined: Cluster) -> None:
         return done.split() == ["nora"]
 
     wait_until("nora works in the account of her group", works, 300)
+    said = run(*DEPLOY, "users", str(joined.inventory), "--only", "nora").stdout
+    assert "nora  (directory, uid 20003)" in said
+    assert "account   research (default; QOS normal; by a group of the account)" in said
+    assert "login     login1: group research" in said
+    assert "key       ssh-ed25519  SHA256:" in said
     # Whom groups brought is no drift, and no reason to work.
     assert "nora" not in joined.plan()
 

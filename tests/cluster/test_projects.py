@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from tests.cluster.jobs import wait_for_job
-from tests.cluster.lab_cluster import Cluster, booted, wait_until
+from tests.cluster.lab_cluster import DEPLOY, Cluster, booted, run, wait_until
 
 pytestmark = [pytest.mark.one_release, pytest.mark.more]
 
@@ -73,6 +73,21 @@ def test_a_manager_sees_who_used_it_and_nobody_else_does(paying: Cluster) -> Non
     assert "members" not in seen
     assert [budget["project"] for budget in _budgets(paying, "bob")] == ["ice"]
     assert "ice" not in paying.as_user("show-budget", user="carol")
+
+
+def test_who_may_do_what_and_why(paying: Cluster) -> None:
+    said = run(*DEPLOY, "users", str(paying.inventory), "--json").stdout
+    people = {person["name"]: person for person in json.loads(said)}
+    assert {"alice", "bob", "carol"} <= people.keys()
+    [laser] = people["carol"]["memberships"]
+    assert (laser["account"], laser["qos"], laser["why"]) == ("laser", ["laser"], "inventory")
+    assert laser["is_manager"]
+    assert not people["alice"]["memberships"][0]["is_manager"]
+    assert people["bob"]["memberships"][0]["qos"] == ["ice", "nocont"]
+    assert (people["alice"]["source"], people["alice"]["logins"], people["alice"]["sudo"]) == (
+        *("local", ["login1"]),
+        False,
+    )
 
 
 def test_jobs_go_on_at_a_lower_priority(paying: Cluster) -> None:
