@@ -92,6 +92,19 @@ def test_a_doubtful_answer_takes_nobody_out(sync: Module, groups: dict[str, list
     assert plan.doubts == [f"ice: nobody is taken out, because {why}"]
 
 
+def test_what_was_noted_may_be_lost(sync: Module, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who is in the group is noted again; whom somebody barred by hand stays so."""
+    database = Database()
+    monkeypatch.setattr(sync, "ask", database.ask)
+    GROUPS.update(a=["alice", "bob"])
+    there = {("ice", "alice"): "", ("ice", "bob"): "0"}
+    plan = sync.planned(settings(account("ice", "a")), {}, there)
+    assert ([*plan.lines()], plan.keep) == ([], [("ice", "alice")])
+    state: dict[str, Any] = {}
+    sync.Work(settings(), state).do(plan)
+    assert (state, database.told) == ({"ice": made("alice")}, [])
+
+
 def test_an_account_that_has_no_groups_any_more_is_left(sync: Module) -> None:
     plan = sync.planned(settings(), {"ice": made("alice")}, present("alice"))
     assert [*plan.lines()] == ["ice: alice leaves"]
