@@ -113,8 +113,9 @@ def test_a_period_begins_anew_and_accounting_stays(paying: Cluster) -> None:
     jobs = ("sacct", "--noheader", "--allocations", "--allusers", "--accounts=laser", "--format=JobID")
     known = paying.on("ctl1", *jobs)
     assert known.split()
-    state = "/var/spool/slurmctld/deploy_budgets.json"
-    paying.on("ctl1", "sed", "--in-place", "s/2[0-9]*-[0-9]*-01/2020-01-01/g", state)
+    state = "/var/spool/slurmctld/deploy_budgets"
+    last_year = ("sed", "--in-place", "s/2[0-9]*-[0-9]*-01/2020-01-01/g", f"{state}.json")
+    paying.on("ctl1", "flock", f"{state}.lock", *last_year)
     wait_until("its use is nothing", lambda: _used(paying, "alice", "laser") == 0, 120)
     assert "budget of laser: a new period begins" in paying.on("ctl1", "journalctl", "-u", "deploy-budgets")
     assert paying.on("ctl1", *jobs) == known

@@ -8,6 +8,7 @@ from typing import Any
 from molecule.conftest import On
 
 STATE = "/var/spool/slurmctld/deploy_budgets.json"
+LOCK = "/var/spool/slurmctld/deploy_budgets.lock"
 
 
 def as_user(on: On, machine: str, user: str, command: str) -> str:
@@ -46,7 +47,7 @@ def test_a_period_begins_anew(on: On, machine: str) -> None:
     assert wait(lambda: budget(on, machine)["resources"]["billing"]["used_hours"] > 0)
     assert budget(on, machine, "carol")["members"]["alice"]["billing"] > 0
     assert wait(lambda: on(machine, "test", "-s", STATE, check=False).returncode == 0)
-    on(machine, "sed", "--in-place", "s/2[0-9]*-[0-9]*-01/2020-01-01/", STATE)
+    on(machine, "flock", LOCK, "sed", "--in-place", "s/2[0-9]*-[0-9]*-01/2020-01-01/", STATE)
     assert wait(lambda: budget(on, machine)["resources"]["billing"]["used_hours"] == 0)
     assert "budget of laser: a new period begins" in on(machine, "journalctl", "-u", "deploy-budgets").stdout
     assert budget(on, machine, "carol")["members"]["alice"]["billing"] > 0

@@ -72,9 +72,9 @@ def test_a_group_that_nobody_knows_takes_nobody_out(on: On, joined: str) -> None
 
 def test_the_timer_runs_it_as_slurm(on: On, machine: str) -> None:
     group(on, machine, "carol")
-    on(machine, "systemctl", "start", "deploy-slurm-groups.service")
+    on(machine, "systemctl", "start", "deploy-sync-accounts.service")
     assert accounts(on, machine) == {"alice|0", "carol|"}
     group(on, machine, "alice", "carol")
-    on(machine, "systemctl", "start", "deploy-slurm-groups.service")
+    on(machine, "systemctl", "start", "deploy-sync-accounts.service")
     assert accounts(on, machine) == {"alice|", "carol|"}
-    assert on(machine, "systemctl", "is-active", "deploy-slurm-groups.timer").stdout.strip() == "active"
+    assert on(machine, "systemctl", "is-active", "deploy-sync-accounts.timer").stdout.strip() == "active"
