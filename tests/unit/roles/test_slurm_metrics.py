@@ -139,6 +139,17 @@ def test_jobs_that_run_have_metrics_of_their_own(parsed: Mapping[str, Samples]) 
     assert parsed["slurm_job_node"] == {("1", "node1"): 1}
 
 
+@pytest.mark.parametrize("release", ["22.05", "24.11"])
+def test_budgets(parsed: Mapping[str, Samples]) -> None:
+    assert parsed["slurm_budget_granted_hours"] == {
+        ("laser", "gres/gpu"): 1,
+        ("ice", "gres/gpu"): 1,
+        ("ice", "cpu"): 100,
+    }
+    assert parsed["slurm_budget_used_hours"].keys() == parsed["slurm_budget_granted_hours"].keys()
+    assert 0 < parsed["slurm_budget_used_hours"]["ice", "gres/gpu"] < 0.1
+
+
 def test_scheduler(parsed: Mapping[str, Samples]) -> None:
     assert parsed["slurm_scheduler_threads"][()] >= 1
     assert parsed["slurm_scheduler_dbd_queue"][()] == 0
