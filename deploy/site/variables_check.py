@@ -78,8 +78,6 @@ _READERS: Mapping[str, str] = {
     "reboot": NODE,
     "slurm_accounts": MASTER,
     "slurm_reservations": MASTER,
-    "slurm_budgets": MASTER,
-    "slurm_groups": MASTER,
     "slurmctld": MASTER,
     "slurmdbd": MASTER,
     "slurmd": NODE,
