@@ -140,7 +140,7 @@ def test_somebody_new_needs_no_run_of_deploy(joined: Cluster) -> None:
 
     wait_until("nora works in the account of her group", works, 300)
     said = run(*DEPLOY, "users", str(joined.inventory), "--only", "nora").stdout
-    assert "nora  (directory, uid 20003)" in said
+    assert "nora  (directory, uid 20003, Nora)" in said
     assert "account   research (default; QOS normal; by a group of the account)" in said
     assert "login     login1: group research" in said
     assert "key       ssh-ed25519  SHA256:" in said
