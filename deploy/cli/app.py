@@ -25,6 +25,7 @@ VERBS = (
         "Bring Slurm to the release that the site wants, while jobs run.",
     ),
     Verb("status", "deploy.cli.status:status", "Show what the cluster is like now."),
+    Verb("users", "deploy.cli.users:users", "Show who may do what on the cluster, and why."),
     Verb("validate", "deploy.cli.validate:validate", "Measure whether the cluster does what it promises."),
     Verb("try", "deploy.cli.try_commands:try_commands", "Type what users type; say what came out otherwise."),
     Verb("report", "deploy.cli.report:report", "Show what a run did."),

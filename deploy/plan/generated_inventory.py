@@ -32,6 +32,7 @@ from deploy.plan.software_vars import software_variables
 from deploy.plan.storage_vars import TASK_PROLOG, host_storage, node_scratch, required_mounts
 from deploy.plan.topology_vars import topology_nodes
 from deploy.plan.validation_vars import validation_accounting, validation_partitions
+from deploy.site.accounting import accounts_of_groups
 from deploy.site.addresses import is_ip
 from deploy.site.hardware import Hardware, hardware_of, is_discovered
 from deploy.site.inventory import Host, Site
@@ -145,6 +146,12 @@ def shared_variables(site: Site, contract: Mapping[str, Hardware]) -> Mapping[st
         "phase_accounting": {"slurmdbd_host": accounting},
         "phase_qos": {"slurmdbd_host": accounting, **accounts},
         "phase_associations": accounts,
+        "phase_account_groups": {
+            "slurm_groups_cluster": _value(site, "slurmctld_cluster_name"),
+            "slurm_groups_accounts": accounts_of_groups(site.database_host),
+            "slurm_groups_conf_servers": servers,
+        },
+        "phase_budgets": {"slurm_budgets_directory": _value(site, "slurmctld_state_save_location")},
         "phase_controller": {
             "slurmctld_controllers": controllers,
             "slurmctld_database_host": accounting,

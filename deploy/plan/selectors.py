@@ -16,6 +16,7 @@ from deploy.plan.gpu_vars import (
 )
 from deploy.plan.job_program_vars import job_program_nodes
 from deploy.plan.slurm_source import slurm_builder
+from deploy.site.accounting import accounts_of_groups, has_budgets
 from deploy.site.inventory import CACHE, LOGS, NFS, RDMA, Host, Site
 from deploy.site.storage import hosts_with_quotas, nfs_clients
 
@@ -62,6 +63,10 @@ def _declaring(variable: str) -> Selector:
     return lambda site: [host for host in site.cluster if variable in host.variables]
 
 
+def _has_budgets(site: Site) -> bool:
+    return any(has_budgets(host) for host in (*site.controllers, *site.accounting_hosts))
+
+
 def _having(is_so: Callable[[Host], bool]) -> Selector:
     return lambda site: [host for host in site.cluster if is_so(host)]
 
@@ -85,6 +90,9 @@ SELECTORS: Mapping[str, Selector] = {
     "slurm": slurm_hosts,
     "slurm_builder": slurm_builder,
     "accounting": lambda site: site.accounting_hosts,
+    "with_account_groups": lambda site: [host for host in site.accounting_hosts if accounts_of_groups(host)],
+    "with_budgets": lambda site: site.controllers if _has_budgets(site) else (),
+    "budget_logins": lambda site: site.logins if _has_budgets(site) else (),
     "database": lambda site: site.database_hosts,
     "containers": lambda site: site.containers,
     "plugin_builder": lambda site: (site.controller,) if site.containers else (),

@@ -1,10 +1,12 @@
 """Who may come in: what contradicts itself between logins, Slurm and the firewall."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 from deploy.errors import Finding, Severity
 from deploy.site.addresses import is_ip
 from deploy.site.inventory import LOGS, Site
+from deploy.site.public_keys import is_public_key, restriction_faults
 from deploy.site.slurm_parameters import slurm_parameter
 
 _FIREWALL = "firewall_admin_networks"
@@ -19,6 +21,27 @@ def check_access(site: Site) -> Iterator[Finding]:
     yield from _firewall_that_is_off(site)
     yield from _proxies_with_passwords(site)
     yield from _tls_on_one_side(site)
+    yield from dict.fromkeys(_restricted_keys(site, datetime.now(UTC)))
+
+
+def _restricted_keys(site: Site, now: datetime) -> Iterator[Finding]:
+    """Keys whose restrictions let nobody in."""
+    for host in site.cluster:
+        accounts = host.variables.get("users_accounts")
+        for account in accounts if isinstance(accounts, list) else ():
+            keys = account.get("ssh_keys") if isinstance(account, dict) else ()
+            for number, key in enumerate(keys or ()):
+                # What is no key at all is refused as a value.
+                faults = restriction_faults(key, now) if is_public_key(str(key)) else ()
+                for fault, is_refused in faults:
+                    yield Finding(
+                        host.where("users_accounts"),
+                        "key-restriction",
+                        f"{account.get('name')}: ssh_keys[{number}]: {fault}",
+                        'write it as sshd(8) has it, as in from="192.0.2.0/24",expiry-time="20271231" '
+                        "ssh-ed25519 AAAA…, or remove the key",
+                        Severity.ERROR if is_refused else Severity.WARNING,
+                    )
 
 
 def _sessions_without_jobs(site: Site) -> Iterator[Finding]:

@@ -51,6 +51,81 @@ def check_accounting(site: Site) -> Iterator[Finding]:
         yield from _refused(master, entries)
         yield from _undeclared(master, entries)
         yield from _foreign_defaults(master, entries)
+        yield from _unheeded_budgets(master, entries)
+        yield from _purged_groups(master)
+
+
+def has_budgets(host: Host) -> bool:
+    """Whether a controller's accounts have budgets."""
+    return any(entry.get("budget") for entry in _entries(host, _KINDS["account"]))
+
+
+def declared_members(host: Host) -> Mapping[str, list[str]]:
+    """Who is declared to charge accounts, by account: as users, members or managers."""
+    found: dict[str, set[str]] = {}
+    for user in _entries(host, _KINDS["user"]):
+        for account in user["accounts"]:
+            found.setdefault(account, set()).add(user["name"])
+    for account in _entries(host, _KINDS["account"]):
+        named = {*(account.get("members") or ()), *(account.get("managers") or ())}
+        found.setdefault(account["name"], set()).update(named)
+    return {account: sorted(names) for account, names in found.items()}
+
+
+def accounts_of_groups(host: Host) -> list[Entry]:
+    """The accounts that groups charge: name, groups, and the members that are declared besides."""
+    members = declared_members(host)
+    return [
+        {"name": account["name"], "groups": account["groups"], "members": members[account["name"]]}
+        for account in _entries(host, _KINDS["account"])
+        if account.get("groups")
+    ]
+
+
+def _purged_groups(master: Host) -> Iterator[Finding]:
+    """Purging takes away all that is not declared, and so whoever came by a group."""
+    found = accounts_of_groups(master)
+    if found and master.variables.get("slurm_accounts_purge") is True:
+        yield Finding(
+            master.where("slurm_accounts_purge"),
+            "invalid-accounting",
+            f"account {found[0]['name']}: each run would take out whoever came by its groups, because "
+            "slurm_accounts_purge is true",
+            "leave slurm_accounts_purge out",
+        )
+
+
+def _budgets(entries: Mapping[str, list[Entry]]) -> Mapping[str, Entry]:
+    return {entry["name"]: entry["budget"] for entry in entries[_KINDS["account"]] if entry.get("budget")}
+
+
+def _unheeded_budgets(master: Host, entries: Mapping[str, list[Entry]]) -> Iterator[Finding]:
+    """Budgets that Slurm would keep without heeding them."""
+    budgets = _budgets(entries)
+    where = master.where(_KINDS["account"])
+    enforced = {str(word).lower() for word in master.value("slurmctld_accounting_enforce")}
+    missing = {"limits", "qos"} - enforced
+    if budgets and missing and "all" not in enforced:
+        yield Finding(
+            where,
+            "budget-without-effect",
+            f"{_named(budgets)} a budget, and slurmctld_accounting_enforce lacks "
+            f"{', '.join(sorted(missing))}",
+            "add it: slurmctld_accounting_enforce: [associations, limits, qos, safe]",
+        )
+    lowered = [name for name, budget in budgets.items() if budget.get("at_end") == "lower"]
+    if lowered and not master.value("slurmctld_priority_weights").get("qos"):
+        yield Finding(
+            where,
+            "budget-without-effect",
+            f"{_named(lowered)} a budget with at_end: lower, and priorities of QOS weigh nothing",
+            "set slurmctld_priority_weights with qos above 0",
+        )
+
+
+def _named(names: Iterable[str]) -> str:
+    listed = list(names)
+    return f"account {listed[0]} has" if len(listed) == 1 else f"accounts {', '.join(listed)} have"
 
 
 def _entries(host: Host, variable: str) -> list[Entry]:
@@ -112,6 +187,9 @@ def _mentions(entries: Mapping[str, list[Entry]]) -> Iterator[_Mention]:
                 value = entry.get(key) or []
                 for name in value if isinstance(value, list) else [value]:
                     yield _Mention(variable, f"{title} {entry['name']}", key, kind, str(name).lower())
+    for account in entries[_KINDS["account"]]:
+        if name := (account.get("budget") or {}).get("lower_qos"):
+            yield _Mention(_KINDS["account"], f"account {account['name']}", "budget.lower_qos", "qos", name)
 
 
 def _referred(entries: Mapping[str, list[Entry]], kind: str) -> Iterator[str]:
@@ -128,6 +206,8 @@ def _undeclared(master: Host, entries: Mapping[str, list[Entry]]) -> Iterator[Fi
     for mention in _mentions(entries):
         variable = _KINDS[mention.kind]
         declared = {str(entry["name"]).lower(): None for entry in entries[variable]}
+        if mention.kind == "qos":
+            declared |= dict.fromkeys(_budgets(entries))
         if mention.name in declared or mention.name == _BUILT_IN[mention.kind]:
             continue
         if variable in master.variables and not entries[variable] and master.variables[variable]:

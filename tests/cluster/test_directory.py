@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from deploy.lab.state import container_name
-from tests.cluster.lab_cluster import Cluster, booted, wait_until
+from tests.cluster.lab_cluster import DEPLOY, Cluster, booted, run, wait_until
 
 pytestmark = [pytest.mark.one_release, pytest.mark.more]
 
@@ -27,6 +27,16 @@ uidNumber: 20001
 gidNumber: 20010
 homeDirectory: /elsewhere/lena
 sshPublicKey: {key}
+
+dn: uid=maya,dc=site,dc=example
+objectClass: account
+objectClass: posixAccount
+uid: maya
+cn: Maya
+uidNumber: 20002
+gidNumber: 20010
+homeDirectory: /elsewhere/maya
+
 dn: cn=people,dc=site,dc=example
 objectClass: posixGroup
 cn: people
@@ -37,6 +47,24 @@ objectClass: posixGroup
 cn: research
 gidNumber: 20000
 memberUid: lena
+memberUid: maya
+"""
+_NEW = """\
+dn: uid=nora,dc=site,dc=example
+changetype: add
+objectClass: account
+objectClass: posixAccount
+objectClass: ldapPublicKey
+uid: nora
+cn: Nora
+uidNumber: 20003
+gidNumber: 20010
+homeDirectory: /elsewhere/nora
+sshPublicKey: {key}
+dn: cn=research,dc=site,dc=example
+changetype: modify
+add: memberUid
+memberUid: nora
 """
 
 
@@ -59,8 +87,10 @@ def joined(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         made.on(_HOST, "sh", "-c", f"sh /root/server {_HOST} {_PASSWORD} < /root/people")
         variables = made.directory / "group_vars/all.yml"
         site = yaml.safe_load(variables.read_text())
-        site["slurm_accounts_users"].append({"name": "lena", "accounts": ["research"]})
+        site["slurm_accounts_accounts"] = [{"name": "research", "groups": ["research"]}]
         site |= {
+            "slurm_groups_leaving": "cancel",
+            "slurm_groups_seconds": 10,
             "sssd_servers": [f"ldap://{_HOST}"],
             "sssd_search_base": "dc=site,dc=example",
             "sssd_bind_dn": "cn=reader,dc=site,dc=example",
@@ -80,6 +110,7 @@ def test_somebody_of_the_directory_works_here(joined: Cluster) -> None:
         return "lena 700" in joined.on("ctl1", "stat", "--format=%U %a", "/home/lena", expect=None)
 
     wait_until("the host with the homes made lena's", has_home, 240)
+    wait_until("lena may charge the group's account", lambda: "lena|" in _members(joined), 120)
     assert _as_lena(joined, "pwd; srun --account=research id -un").split() == ["/home/lena", "lena"]
 
 
@@ -90,6 +121,8 @@ def test_without_the_directory_work_goes_on(joined: Cluster) -> None:
         assert "lena" in joined.on("node1", "id", "lena")
         assert _as_lena(joined, f"squeue --noheader --format=%i --jobs={job}").strip() == job
         assert joined.on("node1", "getent", "passwd", "root")
+        assert "leaves" not in joined.on("ctl1", "sync-accounts")
+        assert {"lena|", "maya|"} <= _members(joined)
         _as_lena(joined, "touch stop")
         ended = ("sacct", "-nXP", "--format=State", "--jobs", job)
         wait_until("her job ends", lambda: joined.on("ctl1", *ended).strip() == "COMPLETED", 120)
@@ -97,33 +130,70 @@ def test_without_the_directory_work_goes_on(joined: Cluster) -> None:
         joined.on(_HOST, "systemctl", "start", "directory")
 
 
-def test_who_left_the_group_does_not_come_in(joined: Cluster) -> None:
-    _put(joined, "/root/password", _PASSWORD)
-    _put(
-        joined, "/root/change", "dn: cn=research,dc=site,dc=example\nchangetype: modify\ndelete: memberUid\n"
+def test_somebody_new_needs_no_run_of_deploy(joined: Cluster) -> None:
+    key = joined.on(_HOST, "cat", f"{_KEY}.pub").strip()
+    _change_directory(joined, _NEW.format(key=f"{key}\n"))
+
+    def works() -> bool:
+        done = joined.on(_HOST, *_ssh("nora"), "srun --account=research id -un", expect=None)
+        return done.split() == ["nora"]
+
+    wait_until("nora works in the account of her group", works, 300)
+    said = run(*DEPLOY, "users", str(joined.inventory), "--only", "nora").stdout
+    assert "nora  (directory, uid 20003, Nora)" in said
+    assert "account   research (default; QOS normal; by a group of the account)" in said
+    assert "login     login1: group research" in said
+    assert "key       ssh-ed25519  SHA256:" in said
+    # Whom groups brought is no drift, and no reason to work.
+    assert "nora" not in joined.plan()
+
+
+def test_who_left_the_group_does_not_come_in_and_her_jobs_end(joined: Cluster) -> None:
+    job = _as_lena(joined, "sbatch --parsable --account=research --wrap 'sleep 900'").strip()
+    _change_directory(
+        joined,
+        "dn: cn=research,dc=site,dc=example\nchangetype: modify\ndelete: memberUid\nmemberUid: lena\n",
     )
+
+    def is_refused() -> bool:
+        return "refused" in joined.on(_HOST, "sh", "-c", f"{' '.join(_ssh('lena'))} true || echo refused")
+
+    wait_until("lena is refused", is_refused, 240)
+    ended = ("sacct", "-nXP", "--format=State", "--jobs", job)
+    wait_until("her job is cancelled", lambda: "CANCELLED" in joined.on("ctl1", *ended), 300)
+    # She is a member still, so that what she used is known, and submits nothing more.
+    assert {"lena|0", "maya|", "nora|"} <= _members(joined)
+
+
+def _ssh(user: str) -> list[str]:
+    options = ("BatchMode=yes", "StrictHostKeyChecking=no", "LogLevel=ERROR")
+    return ["ssh", *(word for option in options for word in ("-o", option)), "-i", _KEY, f"{user}@{_HOST}"]
+
+
+def _members(cluster: Cluster) -> set[str]:
+    """Who is in the account, with the most jobs that he may have submitted."""
+    columns = "format=user,maxsubmitjobs"
+    shown = cluster.on("ctl1", "sacctmgr", "-nP", "show", "associations", "wopl", "account=research", columns)
+    return set(shown.split())
+
+
+def _change_directory(cluster: Cluster, ldif: str) -> None:
+    _put(cluster, "/root/password", _PASSWORD)
+    _put(cluster, "/root/change", ldif)
     as_admin = f"-x -ZZ -H ldap://{_HOST} -D cn=root,dc=site,dc=example -y /root/password"
 
     def ask(command: str) -> str:
-        return joined.on(
+        return cluster.on(
             _HOST, "env", "LDAPTLS_CACERT=/srv/directory/ca.crt", "sh", "-c", command, expect=None
         )
 
     wait_until("the directory answers", lambda: "cn=root" in ask(f"ldapwhoami {as_admin}"), 60)
     assert "cn=research" in ask(f"ldapmodify {as_admin} -f /root/change")
 
-    def is_refused() -> bool:
-        return "refused" in joined.on(_HOST, "sh", "-c", f"{_SSH} true || echo refused")
-
-    wait_until("lena is refused", is_refused, 240)
-
-
-_SSH = f"ssh -o BatchMode=yes -o StrictHostKeyChecking=no -o LogLevel=ERROR -i {_KEY} lena@{_HOST}"
-
 
 def _as_lena(cluster: Cluster, script: str) -> str:
     """What a login with her key of the directory says."""
-    return cluster.on(_HOST, *_SSH.split(), script)
+    return cluster.on(_HOST, *_ssh("lena"), script)
 
 
 def _put(cluster: Cluster, path: str, text: str) -> None:

@@ -17,6 +17,10 @@ def _leads(controller: str, role: str) -> str:
     return f'slurm_controller_leads{{{_JOB},controller="{controller}",role="{role}"}}'
 
 
+def _budget(what: str) -> str:
+    return f'slurm_budget_{what}_hours{{{_JOB},project="laser",resource="gres/gpu"}}'
+
+
 SLURM = Chapter(
     "slurm",
     "Slurm",
@@ -455,6 +459,29 @@ SLURM = Chapter(
             {'deploy_munge_success{instance="node1",job="node"}': "0x60"},
             {'deploy_munge_success{instance="node1",job="node"}': "1x60"},
             {"instance": "node1"},
+        ),
+        Alert(
+            "SlurmBudgetNearlyUsed",
+            "info",
+            "{{ $labels.project }} used {{ $value | humanizePercentage }} of its {{ $labels.resource }}",
+            "slurm_budget_used_hours / on (instance, project, resource) slurm_budget_granted_hours > 0.9",
+            15,
+            (
+                "A project has used nine tenths of its budget of this period. At its end jobs wait, or go on "
+                "in a lower QOS, as the inventory says."
+            ),
+            (
+                "Who used it, and what runs: its managers see the same. `hours` of the budget, in "
+                "slurm_accounts_accounts, grants more."
+            ),
+            (
+                "show-budget PROJECT",
+                "squeue --account=PROJECT",
+                "deploy cluster INVENTORY --tags slurm_accounts",
+            ),
+            {_budget("used"): "95x60", _budget("granted"): "100x60"},
+            {_budget("used"): "50x60", _budget("granted"): "100x60"},
+            {"instance": "ctl1", "project": "laser", "resource": "gres/gpu"},
         ),
         Alert(
             "SlurmConfigurationDiffers",

@@ -1,6 +1,6 @@
 """What Slurm's daemons say, against the inventory: nodes, partitions, QOS, associations, configuration."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ClusterShell.NodeSet import NodeSet
@@ -195,14 +195,19 @@ def qos(context: Context) -> Iterator[Result]:
         yield not_measured(f"the database does not report its QOS: {context.why_silent('qos')}")
         return
     has = {line.split("|")[0].strip().lower() for line in text.splitlines()}
-    declared = [*context.value("slurm_accounts_qos"), *context.promised.get("slurm_accounts_added_qos", [])]
+    declared = [
+        *context.value("slurm_accounts_qos"),
+        *(account for account in context.value("slurm_accounts_accounts") if account.get("budget")),
+        *context.promised.get("slurm_accounts_added_qos", []),
+    ]
     again = f"deploy cluster {context.inventory} --full"
     for entry in declared:
         name = str(entry["name"]).lower()
         if name in has:
             yield passed("is there", name)
         else:
-            yield failed(f"there is no QOS {name}", name, expected="slurm_accounts_qos", hint=again)
+            source = "budget of slurm_accounts_accounts" if entry.get("budget") else "slurm_accounts_qos"
+            yield failed(f"there is no QOS {name}", name, expected=source, hint=again)
     if not declared:
         yield not_applicable("the inventory declares no QOS")
 
@@ -219,6 +224,7 @@ def associations(context: Context) -> Iterator[Result]:
     has = {(account, user) for name, account, user in slurm_text.associations(text) if name == cluster}
     declared = [
         *context.value("slurm_accounts_users"),
+        *_members(context.value("slurm_accounts_accounts")),
         *context.promised.get("slurm_accounts_added_users", []),
     ]
     again = f"deploy cluster {context.inventory} --full"
@@ -236,6 +242,13 @@ def associations(context: Context) -> Iterator[Result]:
             yield passed(f"may charge {', '.join(map(str, entry.get('accounts') or []))}", user)
     if not declared:
         yield not_applicable("the inventory declares no users of Slurm")
+
+
+def _members(accounts: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Members and managers of accounts, as users that are declared by themselves are."""
+    for account in accounts:
+        for name in dict.fromkeys((*(account.get("members") or ()), *(account.get("managers") or ()))):
+            yield {"name": name, "accounts": [account["name"]]}
 
 
 def configuration(context: Context) -> Iterator[Result]:

@@ -16,9 +16,12 @@ def test_cluster(on: On, machine: str) -> None:
 def test_qos(on: On, machine: str) -> None:
     columns = "Name,Priority,Flags,GraceTime,MaxWall,MaxTRESPU,MaxSubmitJobsPU,GrpTRES,UsageFactor,Descr"
     normal = "normal|0||00:00:00|||||1.000000|Normal QOS default"
+    budget = "1|NoDecay|00:00:00|||||1.000000"
     assert show(on, machine, "qos", columns) - {normal} == {
         "high|100|DenyOnLimit,NoDecay|00:01:00|1-00:00:00|cpu=4,mem=1.50G|10|mem=8000M|2.000000|first",
         "scavenger|0||00:00:00|||||1.000000|scavenger",
+        f"ice|{budget}|budget: cpu=100 hours a quarter, then go on in scavenger",
+        f"snow|{budget}|budget: cpu=2 hours a month, then stop",
     }
 
 
@@ -26,6 +29,8 @@ def test_preemption(on: On, machine: str) -> None:
     assert show(on, machine, "qos", "Name,Preempt,PreemptMode,PreemptExemptTime") == {
         "normal||cluster|",
         "scavenger||requeue|",
+        "ice||cluster|",
+        "snow||cluster|",
         "high|normal,scavenger|cluster|01:30:00",
     }
 
@@ -35,6 +40,8 @@ def test_accounts(on: On, machine: str) -> None:
         "root|root|default root account",
         "physics|science|physics, all of it",
         "laser|physics|laser" if machine == "trixie" else "laser|laser|laser",
+        "ice|ice|ice",
+        "snow|snow|snow",
     }
 
 
@@ -49,6 +56,10 @@ def test_tree_and_limits(on: On, machine: str) -> None:
         "physics|alice||parent||||||||",
         "laser|bob||1|||||01:30:00|||",
         "physics|bob||1||||||cpu=2||",
+        "ice||root|1|||||||ice,scavenger|ice",
+        "ice|alice||1||||||||",
+        "ice|dora||1||||||||",
+        "snow||root|1|||||||snow|snow",
     }
 
 
@@ -57,4 +68,14 @@ def test_users(on: On, machine: str) -> None:
         "root|Administrator|root",
         "alice|Operator|laser",
         "bob|None|laser",
+        "dora|None|ice",
     }
+
+
+def test_projects(on: On, machine: str) -> None:
+    assert show(on, machine, "account", "Account,Coordinators", "withcoord") >= {
+        "ice|alice",
+        "laser|",
+        "snow|",
+    }
+    assert show(on, machine, "qos", "Name,GrpTRESMins") >= {"ice|", "snow|cpu=120"}

@@ -19,7 +19,8 @@ from ansible.module_utils.slurm_accounting_given import (
     with_resets,
 )
 from ansible.module_utils.slurm_accounting_plan import EMPTY, Change, Desired, State, Step, plan
-from ansible.module_utils.slurm_accounting_values import ACCOUNT, ASSOCIATION, QOS, USER, Field
+from ansible.module_utils.slurm_accounting_projects import budgets
+from ansible.module_utils.slurm_accounting_values import ACCOUNT, ASSOCIATION, MANAGERS, QOS, USER, Field
 
 DOCUMENTATION = r"""
 module: slurm_accounts
@@ -52,7 +53,9 @@ options:
     elements: dict
     default: []
   names_only:
-    description: Whether QOS are made without anything but their names, where they are missing.
+    description:
+      - Whether QOS, those of budgets included, are made without anything but their names, where they are
+        missing, and nothing else.
     type: bool
     default: false
   purge:
@@ -147,7 +150,8 @@ def read(sacctmgr: Sacctmgr, cluster: str) -> State:
     """What the database holds for a cluster, by five questions."""
     clusters = frozenset(row[0] for row in rows(sacctmgr("-nP", "show", "cluster", "format=Cluster"), 1))
     qos = {keys[0]: values for keys, values in table(sacctmgr, "qos", ["Name"], QOS)}
-    accounts = {keys[0]: values for keys, values in table(sacctmgr, "account", ["Account"], ACCOUNT)}
+    described = table(sacctmgr, "account", ["Account"], [MANAGERS, *ACCOUNT], "withcoord")
+    accounts = {keys[0]: values for keys, values in described}
     users = {keys[0]: values for keys, values in table(sacctmgr, "user", ["User"], USER)}
     associations = {}
     elsewhere = set()
@@ -246,7 +250,9 @@ def main() -> None:
     module = AnsibleModule(argument_spec=arguments, supports_check_mode=True)
     given = module.params
     if given["names_only"]:
-        given["qos"] = [{"name": entry["name"]} for entry in given["qos"]]
+        names = [*(entry["name"] for entry in given["qos"]), *budgets(given["accounts"])]
+        given["qos"] = [{"name": name} for name in dict.fromkeys(names)]
+        given["accounts"] = []
     program = module.get_bin_path("sacctmgr", required=not module.check_mode)
     steps: list[Step] = []
     refused: list[str] = []

@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from ansible.module_utils.slurm_accounting_plan import NORMAL, ROOT, Desired, State, depths
-from ansible.module_utils.slurm_accounting_values import ACCOUNT, ASSOCIATION, QOS, USER, Field
+from ansible.module_utils.slurm_accounting_projects import expanded, problems
+from ansible.module_utils.slurm_accounting_values import ACCOUNT, ASSOCIATION, MANAGERS, QOS, USER, Field
 
 Entry = Mapping[str, Any]
 Values = dict[str, str]
@@ -27,6 +28,8 @@ def desire(
     cluster: str, entries: Mapping[str, Sequence[Entry]], state: State, *, purge: bool = False
 ) -> Desired:
     """What the entries (of accounts, users and qos) declare; raises Refused with all that is wrong."""
+    wrong = list(problems(entries))
+    entries = expanded(entries)
     declaration = _Declaration(entries, state, purge=purge)
     for entry in entries["qos"]:
         declaration.add_qos(entry)
@@ -41,7 +44,7 @@ def desire(
         declaration.users,
         declaration.associations,
     )
-    findings = [*declaration.findings, *_circles(desired), *_foreign_defaults(desired)]
+    findings = [*wrong, *declaration.findings, *_circles(desired), *_foreign_defaults(desired)]
     if not _NAME.match(desired.cluster):
         findings.append(f"cluster {cluster!r}: a name is made of letters, digits and _ . @ + -")
     if findings:
@@ -80,7 +83,7 @@ class _Declaration:
         if name in self.accounts:
             self.findings.append(f"{subject}: declared twice")
         self._refer_all(subject, "account", parent, self._known_accounts)
-        self.accounts[name] = self._values(subject, ACCOUNT, entry)
+        self.accounts[name] = self._values(subject, [*ACCOUNT, MANAGERS], entry)
         self.associations[name, ""] = self._association(subject, entry)
         if name != ROOT:
             self.associations[name, ""]["parent"] = parent

@@ -16,6 +16,7 @@ from ansible.module_utils.slurm_accounting_values import (
     ADMIN_LEVEL,
     ASSOCIATION,
     DEFAULT_ACCOUNT,
+    MANAGERS,
     QOS,
     Field,
 )
@@ -51,6 +52,7 @@ def with_resets(desired: Desired, before: Desired) -> Desired:
     own = {name: {} for name in (NORMAL,) if name in before.qos}
     return desired._replace(
         qos=_reset(QOS, {**own, **desired.qos}, before.qos),
+        accounts=_reset([MANAGERS], desired.accounts, before.accounts),
         users=_reset([ADMIN_LEVEL], desired.users, before.users),
         associations=_reset(ASSOCIATION, desired.associations, before.associations),
     )

@@ -8,6 +8,7 @@ from ansible.module_utils.slurm_accounting_values import (
     ADMIN_LEVEL,
     ASSOCIATION,
     DEFAULT_ACCOUNT,
+    MANAGERS,
     QOS,
     Field,
 )
@@ -104,6 +105,7 @@ def plan(desired: Desired, state: State, *, purge: bool = False) -> list[Step]:
         _modify_qos(desired, state),
         *_accounts(desired, state),
         *_users(desired, state, purge=purge),
+        *_managers(desired, state),
         *(_purge(desired, state) if purge else ()),
     ]
     return [step for phase in phases for step in _merge(phase)]
@@ -240,6 +242,38 @@ def _users(desired: Desired, state: State, *, purge: bool) -> Iterator[list[Step
     yield adds
     yield options
     yield own
+
+
+def _managers(desired: Desired, state: State) -> Iterator[list[Step]]:
+    """Coordinators that are missing, and those that are too many. They are users already."""
+    adds, deletes = [], []
+    for name, wanted in desired.accounts.items():
+        if MANAGERS.option not in wanted:
+            continue
+        now, then = _managing(state, name), _people(wanted)
+        made = Change(f"account {name}", MANAGERS.option, ",".join(sorted(now)), ",".join(sorted(then)))
+        where = (f"account={name}",)
+        if then - now:
+            adds.append(Step("add", "coordinator", tuple(sorted(then - now)), where, (), (made,)))
+        gone = sorted(now - then)
+        deletes += [Step("delete", "coordinator", (person,), where, (), (made,)) for person in gone]
+    yield adds
+    yield deletes
+
+
+def _managing(state: State, name: str) -> set[str]:
+    """The coordinators of an account itself: Slurm lists those of the accounts above, too."""
+    found = _people(state.accounts.get(name, {}))
+    above, seen = state.associations.get((name, ""), {}).get("parent", ""), {name}
+    while above and above not in seen:
+        seen.add(above)
+        found -= _people(state.accounts.get(above, {}))
+        above = state.associations.get((above, ""), {}).get("parent", "")
+    return found
+
+
+def _people(values: Values) -> set[str]:
+    return {*values.get(MANAGERS.option, "").split(",")} - {""}
 
 
 def _memberships(desired: Desired, name: str) -> dict[str, Values]:

@@ -202,6 +202,9 @@ ACCOUNT: list[Field] = [
     Field("description", "Description", prose, reset=""),
 ]
 
+MANAGERS = Field("managers", "Coordinators", names)
+"""Who is a coordinator of an account; sacctmgr has commands of their own for them."""
+
 ADMIN_LEVEL = Field("admin_level", "AdminLevel", word, unset="none")
 
 DEFAULT_ACCOUNT = Field("default_account", "DefaultAccount", word)

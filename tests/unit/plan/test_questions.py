@@ -39,7 +39,7 @@ def test_every_host_should_run_the_daemons_of_its_phases(site: Site) -> None:
 def test_every_role_that_runs_a_daemon_is_known_by_it() -> None:
     used = {role for phase in PHASES for role in phase.roles} - {
         "openmpi",  # that of slurmd
-        "deploy_metrics",  # a timer
+        *("deploy_metrics", "slurm_budgets", "slurm_groups"),  # timers
         "slurm_packages",  # those of the other roles, in an upgrade
     }
     assert {role for role in used if _runs_a_daemon(role)} == {role for role in used if service(role)}

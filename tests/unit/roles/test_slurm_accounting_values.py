@@ -2,7 +2,7 @@ import pytest
 import yaml
 
 from tests.unit.roles.loading import ROOT
-from tests.unit.roles.slurm_accounting.modules import ROLE, Loaded, values
+from tests.unit.roles.slurm_accounting.modules import ROLE, Loaded, look, values
 
 SPELLINGS = [
     (values.limit, "90", "01:30:00"),
@@ -96,10 +96,13 @@ def test_what_cannot_be_read_is_heard_as_it_is() -> None:
     assert field(values.QOS, "max_wall").heard("1-00:00:00") == "1-00:00:00"
 
 
+PROJECT = {"name", "parent", "members", "managers", "groups", "budget"}
+
+
 @pytest.mark.parametrize(
     ("variable", "fields", "others"),
     [
-        ("accounts", [*values.ACCOUNT, *values.ASSOCIATION], {"name", "parent"}),
+        ("accounts", [*values.ACCOUNT, *values.ASSOCIATION], PROJECT),
         ("users", [*values.USER, *values.ASSOCIATION], {"name", "accounts"}),
         ("qos", values.QOS, {"name"}),
     ],
@@ -116,13 +119,33 @@ def test_the_role_declares_the_same_options(variable: str, fields: Loaded, other
     ("entity", "fields"),
     [
         ("associations", values.ASSOCIATION),
-        ("accounts", values.ACCOUNT),
+        ("accounts", [values.MANAGERS, *values.ACCOUNT]),
         ("users", values.USER),
         ("qos", values.QOS),
     ],
 )
 def test_what_the_role_sets_its_probe_reads(entity: str, fields: list[Loaded]) -> None:
     probes = yaml.safe_load((ROOT / ROLE / "meta/probes.yml").read_text())
-    (said,) = (probe["argv"] for probe in probes if entity in probe["argv"])
-    columns = said[-1].removeprefix("format=").split(",")
-    assert {field.keyword.lower() for field in fields} <= {*columns}
+    asked = {
+        "associations": look.ASSOCIATIONS,
+        "users": look.USERS,
+        **{
+            probe["argv"][4]: probe["argv"][-1].removeprefix("format=") for probe in probes if "argv" in probe
+        },
+    }
+    assert {field.keyword.lower() for field in fields} <= {*asked[entity].split(",")}
+
+
+def test_whom_groups_bring_is_no_drift() -> None:
+    synced = look.brought(
+        '{"ice": {"open": ["alice"], "closed": ["dora"], "held": {}}, "sea": {"open": ["eve"], "closed": []}}'
+    )
+    associations = (
+        "lab|ice|||r\nlab|ice|alice||\nlab|ice|bob||\nlab|sea|alice||\nlab|ice|dora||\nlab|sea|eve||\n"
+    )
+    users = "alice|sea|None\nbob|ice|None\nroot|root|Administrator\ndora|ice|None\neve|sea|None\n"
+    assert list(look.watched(associations, users, synced)) == [
+        *("lab|ice|||r", "lab|ice|bob||", "lab|sea|alice||"),
+        *("alice|sea|None", "bob|ice|None", "root|root|Administrator"),
+    ]
+    assert look.brought("") == set()

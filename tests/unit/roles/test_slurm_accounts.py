@@ -38,7 +38,8 @@ def test_reading(release: str) -> None:
     state = module.read(recorded(release), "lab")
     assert state.clusters == {"lab", "other"}
     assert state.qos["high"]["max_tres_pu"] == "cpu=4,mem=1536M"
-    assert state.accounts["physics"] == {"organization": "uni, x", "description": "it`s physics"}
+    physics = {"managers": "", "organization": "uni, x", "description": "it`s physics"}
+    assert state.accounts["physics"] == physics
     assert state.users["alice"] == {"admin_level": "operator", "default_account": "math"}
     assert state.associations["laser", ""]["parent"] == "physics"
     assert state.associations["laser", "alice"]["max_jobs"] == "3"

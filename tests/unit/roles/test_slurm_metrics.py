@@ -29,6 +29,8 @@ FILES = {
     "configuration": "config.txt",
     "accounting": "clusters.txt",
     "shares": "shares.txt",
+    "budgets": "budgets.txt",
+    "budget_use": "budget_use.txt",
 }
 SETTINGS = {
     "slow_interval": 300,
@@ -95,6 +97,7 @@ def parsed(program: Module, release: str) -> dict[str, dict[tuple[str, ...], flo
     return samples(
         family
         for command in listed
+        if (RECORDED / release / FILES[command.name]).exists()
         for family in command.parse(recorded(release, command.name), 1795323000.0)
     )
 
@@ -134,6 +137,17 @@ def test_jobs_that_run_have_metrics_of_their_own(parsed: Mapping[str, Samples]) 
     assert parsed["slurm_job_gpus"] == {("1",): 1}
     assert parsed["slurm_job_memory_bytes"] == {("1",): 500 << 20}
     assert parsed["slurm_job_node"] == {("1", "node1"): 1}
+
+
+@pytest.mark.parametrize("release", ["22.05", "24.11"])
+def test_budgets(parsed: Mapping[str, Samples]) -> None:
+    assert parsed["slurm_budget_granted_hours"] == {
+        ("laser", "gres/gpu"): 1,
+        ("ice", "gres/gpu"): 1,
+        ("ice", "cpu"): 100,
+    }
+    assert parsed["slurm_budget_used_hours"].keys() == parsed["slurm_budget_granted_hours"].keys()
+    assert 0 < parsed["slurm_budget_used_hours"]["ice", "gres/gpu"] < 0.1
 
 
 def test_scheduler(parsed: Mapping[str, Samples]) -> None:

@@ -8,6 +8,7 @@ import pytest
 from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet
 
 from deploy.errors import DeployError
+from deploy.site.accounting import declared_members
 from deploy.site.inventory import Site, read_site
 from deploy.site.user_commands import FILE_NAME, Command, read_user_commands
 from tests.unit.site.user_commands import (
@@ -135,7 +136,7 @@ def test_users_may_log_in_and_submit(commands: list[Command], site: Site) -> Non
     users = {command["user"] for command in commands}
     variables = site.controller.variables
     assert users <= {account["name"] for account in variables["users_accounts"]}
-    assert users <= {user["name"] for user in variables["slurm_accounts_users"]}
+    assert users <= {name for names in declared_members(site.controller).values() for name in names}
 
 
 def test_partitions_exist(commands: list[Command], site: Site) -> None:

@@ -24,8 +24,10 @@ def _shared(name: str) -> ModuleType:
 
 
 values = _shared("slurm_accounting_values")
+projects = _shared("slurm_accounting_projects")
 plans = _shared("slurm_accounting_plan")
 declared = _shared("slurm_accounting_declared")
+look = _shared("slurm_accounting_look")
 given = _shared("slurm_accounting_given")
 module = load_module(f"{ROLE}/library/slurm_accounts.py")
 

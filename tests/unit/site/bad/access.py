@@ -4,6 +4,7 @@ from tests.unit.site.bad.site import ALL, MASTER, NODES, BadSite, variables
 from tests.unit.site.sites import NODE_VARIABLES
 
 PEM = "-----BEGIN CERTIFICATE----- A -----END CERTIFICATE-----"
+PUBLIC = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI" + 43 * "A"
 SITES = (
     variables(
         "a prolog that makes no room for sessions",
@@ -24,6 +25,29 @@ SITES = (
         ),
         edits=(("node1 ansible_host=10.0.0.11", "node1"), ("node2 ansible_host=10.0.0.12", "node2")),
         files={"group_vars/all.yml": "firewall_admin_networks: [192.0.2.0/24]\n"},
+    ),
+    variables(
+        "keys with restrictions that let nobody in",
+        (
+            "users_accounts:\n  - name: alice\n    uid: 2001\n    ssh_keys:\n"
+            f"      - 'form=\"192.0.2.1\" {PUBLIC}'\n"
+            f"      - 'from=\"192.0.2.1/24,*.site.example\",restrict,pty {PUBLIC}'\n"
+            f"      - 'expiry-time=\"31.12.2027\" {PUBLIC}'\n"
+            f"      - 'expiry-time=\"20200131\" {PUBLIC}'\n"
+        ),
+        (
+            'group_vars/all.yml:1: alice: ssh_keys[0]: form="192.0.2.1" is no restriction that sshd knows '
+            "[key-restriction]"
+        ),
+        (
+            "group_vars/all.yml:1: alice: ssh_keys[1]: from=192.0.2.1/24 is no address, network or name "
+            "[key-restriction]"
+        ),
+        (
+            "group_vars/all.yml:1: alice: ssh_keys[2]: expiry-time=31.12.2027 is no date, as in "
+            "expiry-time=20271231 [key-restriction]"
+        ),
+        "group_vars/all.yml:1: warning: alice: ssh_keys[3]: it was valid until 2020-01-31 [key-restriction]",
     ),
     variables(
         "an opening in no wall",

@@ -57,6 +57,53 @@ SITES = (
         ),
     ),
     variables(
+        "a budget that Slurm is not told to heed",
+        (
+            "slurm_accounts_accounts: [{name: ice, budget: {hours: gres/gpu=5}}]\n"
+            "slurmctld_accounting_enforce: [associations]\n"
+        ),
+        (
+            "group_vars/all.yml:1: account ice has a budget, and slurmctld_accounting_enforce lacks limits, "
+            "qos [budget-without-effect]"
+        ),
+    ),
+    variables(
+        "lower priorities where priorities weigh nothing",
+        (
+            "slurm_accounts_accounts:\n"
+            "  - {name: ice, budget: {hours: gres/gpu=5, at_end: lower, lower_qos: low}}\n"
+            "slurm_accounts_qos: [{name: low}]\nslurmctld_priority_weights: {age: 1000}\n"
+        ),
+        (
+            "group_vars/all.yml:1: account ice has a budget with at_end: lower, and priorities of QOS weigh "
+            "nothing [budget-without-effect]"
+        ),
+    ),
+    variables(
+        "a budget of nothing, and one whose jobs go on nowhere",
+        (
+            "slurm_accounts_accounts:\n"
+            "  - {name: ice, budget: {hours: gres/gpu=0}}\n"
+            "  - {name: snow, budget: {hours: cpu=5, at_end: lower, lower_qos: low}}\n"
+        ),
+        (
+            "group_vars/all.yml:1: account ice: budget: hours are counted of cpu, node, billing and gres, "
+            "as in gres/gpu=5000 [invalid-accounting]"
+        ),
+        (
+            "group_vars/all.yml:1: account snow: budget.lower_qos names the QOS low, which slurm_accounts_"
+            "qos does not declare [undeclared-reference]"
+        ),
+    ),
+    variables(
+        "members by groups, who would be purged",
+        "slurm_accounts_accounts: [{name: ice, groups: [ice]}]\nslurm_accounts_purge: true\n",
+        (
+            "group_vars/all.yml:2: account ice: each run would take out whoever came by its groups, because "
+            "slurm_accounts_purge is true [invalid-accounting]"
+        ),
+    ),
+    variables(
         "capital letters",
         "slurm_accounts_accounts: [{name: Physics}]\n",
         (

@@ -33,6 +33,13 @@ def _partition(**promised: object) -> Change:
     return change
 
 
+def _accounts(*accounts: dict[str, object]) -> Change:
+    def change(cluster: Cluster) -> None:
+        cluster.variables["slurm_accounts_accounts"] = [*accounts]
+
+    return change
+
+
 PLUGIN = "/usr/lib/slurm/spank_pyxis.so"
 
 
@@ -191,6 +198,18 @@ WRONG: dict[str, tuple[str, Change, dict[str, str], str]] = {
         "associations",
         _says("associations", "cluster|research|ann", "cluster|research|bob"),
         {"ann": "ann may not charge research"},
+        f"{AGAIN} --full",
+    ),
+    "no budget": (
+        "qos",
+        _accounts({"name": "ice", "budget": {"hours": "cpu=5"}}),
+        {"ice": "there is no QOS ice"},
+        f"{AGAIN} --full",
+    ),
+    "no member": (
+        "associations",
+        _accounts({"name": "research", "members": ["ann", "bob"]}),
+        {"bob": "bob may not charge research"},
         f"{AGAIN} --full",
     ),
     "of another cluster": (

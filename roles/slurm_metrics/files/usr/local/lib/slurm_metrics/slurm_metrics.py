@@ -23,6 +23,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import budget_metrics
 import job_metrics
 import node_metrics
 import scheduler_metrics
@@ -43,6 +44,7 @@ def commands(settings: Mapping[str, Any]) -> list[Command]:
     slow = float(settings["slow_interval"])
     jobs = job_metrics.JobMetrics(int(settings["named_jobs"]))
     slurmctld = site_metrics.Slurmctld()
+    budgets = budget_metrics.Budgets()
     listed = [
         Command("controllers", site_metrics.CONTROLLERS, site_metrics.controllers, may_fail=True),
         Command("nodes", node_metrics.ARGUMENTS, node_metrics.metrics),
@@ -55,6 +57,8 @@ def commands(settings: Mapping[str, Any]) -> list[Command]:
         listed += [
             Command("accounting", site_metrics.ACCOUNTING, slurmctld.accounting),
             Command("shares", site_metrics.SHARES, site_metrics.shares, slow),
+            Command("budgets", budget_metrics.GRANTED, budgets.granted, slow),
+            Command("budget_use", budget_metrics.USED, budgets.used, slow),
         ]
     return listed
 

@@ -1,0 +1,80 @@
+"""Who is in a group charges its account, who left submits nothing more; an empty answer takes nobody out."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from molecule.conftest import On
+
+
+def sync(on: On, machine: str, *options: str) -> str:
+    return on(machine, "sync-accounts", *options).stdout
+
+
+def accounts(on: On, machine: str) -> set[str]:
+    columns = "format=user,maxsubmitjobs"
+    shown = on(machine, "sacctmgr", "-nP", "show", "associations", "wopl", "account=sea", columns).stdout
+    return set(shown.splitlines()) - {"|"}
+
+
+def group(on: On, machine: str, *names: str) -> None:
+    on(machine, "gpasswd", "--members", ",".join(names), "seafarers")
+
+
+@pytest.fixture
+def joined(on: On, machine: str) -> Iterator[str]:
+    """A machine on which both may charge the account."""
+    group(on, machine, "alice", "carol")
+    sync(on, machine)
+    yield machine
+    on(machine, "scancel", "--account=sea")
+    group(on, machine, "alice", "carol")
+    sync(on, machine)
+
+
+def test_members_charge_it(on: On, joined: str) -> None:
+    assert accounts(on, joined) == {"alice|", "carol|"}
+    assert sync(on, joined, "--plan") == "nothing to do\n"
+
+
+def test_who_left_submits_no_more_and_what_waits_is_held(on: On, joined: str) -> None:
+    command = "sbatch --parsable --account=sea --begin=now+1hour --wrap true"
+    job = on(joined, "su", "--login", "alice", "--command", command).stdout.strip()
+    group(on, joined, "carol")
+    assert "sea: alice leaves\n1 changes" in sync(on, joined, "--plan")
+    assert accounts(on, joined) == {"alice|", "carol|"}
+    sync(on, joined)
+    assert accounts(on, joined) == {"alice|0", "carol|"}
+    reason = ("squeue", "--noheader", "--format=%r", f"--jobs={job}")
+    assert on(joined, *reason).stdout.strip() == "JobHeldAdmin"
+    refused = on(joined, "su", "--login", "alice", "--command", command, check=False)
+    assert "AssocMaxSubmitJobLimit" in refused.stderr
+    group(on, joined, "alice", "carol")
+    sync(on, joined)
+    assert accounts(on, joined) == {"alice|", "carol|"}
+    assert on(joined, *reason).stdout.strip() != "JobHeldAdmin"
+
+
+def test_an_empty_group_takes_nobody_out(on: On, joined: str) -> None:
+    group(on, joined)
+    assert "nobody is taken out, because the group seafarers is empty" in sync(on, joined)
+    assert accounts(on, joined) == {"alice|", "carol|"}
+
+
+def test_a_group_that_nobody_knows_takes_nobody_out(on: On, joined: str) -> None:
+    on(joined, "groupmod", "--new-name", "elsewhere", "seafarers")
+    try:
+        assert "nobody knows the group seafarers" in sync(on, joined)
+        assert accounts(on, joined) == {"alice|", "carol|"}
+    finally:
+        on(joined, "groupmod", "--new-name", "seafarers", "elsewhere")
+
+
+def test_the_timer_runs_it_as_slurm(on: On, machine: str) -> None:
+    group(on, machine, "carol")
+    on(machine, "systemctl", "start", "deploy-sync-accounts.service")
+    assert accounts(on, machine) == {"alice|0", "carol|"}
+    group(on, machine, "alice", "carol")
+    on(machine, "systemctl", "start", "deploy-sync-accounts.service")
+    assert accounts(on, machine) == {"alice|", "carol|"}
+    assert on(machine, "systemctl", "is-active", "deploy-sync-accounts.timer").stdout.strip() == "active"

@@ -1,0 +1,180 @@
+"""sync-accounts: who joins, who leaves, and when an answer of the directory is not believed."""
+
+import importlib.machinery
+import importlib.util
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.unit.roles.loading import ROOT
+
+Module = Any
+GROUPS: dict[str, list[str]] = {}
+
+
+@pytest.fixture
+def sync(monkeypatch: pytest.MonkeyPatch) -> Module:
+    path = str(ROOT / "roles/slurm_groups/files/sync-accounts")
+    loader = importlib.machinery.SourceFileLoader("sync_accounts", path)
+    spec = importlib.util.spec_from_loader("sync_accounts", loader)
+    assert spec
+    module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
+    monkeypatch.setattr(module.grp, "getgrnam", lambda name: SimpleNamespace(gr_mem=GROUPS[name]))
+    monkeypatch.setattr(module.pwd, "getpwnam", known)
+    return module
+
+
+def known(name: str) -> str:
+    if name == "nobody-knows":
+        raise KeyError(name)
+    return name
+
+
+@pytest.fixture(autouse=True)
+def _groups() -> None:
+    GROUPS.clear()
+
+
+def settings(*accounts: dict[str, Any], leaving: str = "finish") -> dict[str, Any]:
+    return {"cluster": "lab", "accounts": [*accounts], "leaving": leaving, "most_percent": 20}
+
+
+def account(name: str, *groups: str, members: tuple[str, ...] = ()) -> dict[str, Any]:
+    return {"name": name, "groups": [*groups], "members": [*members]}
+
+
+def made(*names: str, closed: tuple[str, ...] = ()) -> dict[str, Any]:
+    return {"open": [*names], "closed": [*closed], "held": {}}
+
+
+def present(*names: str) -> dict[tuple[str, str], str]:
+    return {("ice", name): "" for name in names}
+
+
+def test_who_is_in_one_of_the_groups_joins(sync: Module) -> None:
+    GROUPS.update(a=["alice", "nobody-knows", "Big"], b=["bob", "dora"])
+    plan = sync.planned(settings(account("ice", "a", "b", members=("dora",))), {}, present("carol"))
+    assert [*plan.lines()] == ["ice: alice joins", "ice: bob joins"]
+
+
+def test_who_left_leaves_unless_he_is_declared_or_was_there_before(sync: Module) -> None:
+    GROUPS.update(a=["bob"])
+    state = {"ice": made("alice", "bob", "dora")}
+    plan = sync.planned(
+        settings(account("ice", "a", members=("dora",))), state, present("alice", "bob", "carol", "dora")
+    )
+    assert [*plan.lines()] == ["ice: alice leaves"]
+
+
+def test_who_is_back_or_declared_since_is_opened(sync: Module) -> None:
+    GROUPS.update(a=["alice"])
+    state = {"ice": made(closed=("alice", "bob", "carol"))}
+    plan = sync.planned(
+        settings(account("ice", "a", members=("bob",))), state, present("alice", "bob", "carol")
+    )
+    assert [*plan.lines()] == ["ice: alice is back", "ice: bob is back"]
+
+
+@pytest.mark.parametrize(
+    ("groups", "why"),
+    [
+        ({"a": ["bob"]}, "nobody knows the group b"),
+        ({"a": ["bob"], "b": []}, "the group b is empty"),
+        ({"a": ["bob"], "b": ["nobody-knows"]}, "the group b is empty"),
+    ],
+)
+def test_a_doubtful_answer_takes_nobody_out(sync: Module, groups: dict[str, list[str]], why: str) -> None:
+    GROUPS.update(groups)
+    plan = sync.planned(settings(account("ice", "a", "b")), {"ice": made("alice")}, present("alice"))
+    assert [*plan.lines()] == ["ice: bob joins"]
+    assert plan.doubts == [f"ice: nobody is taken out, because {why}"]
+
+
+def test_what_was_noted_may_be_lost(sync: Module, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who is in the group is noted again; whom somebody barred by hand stays so."""
+    database = Database()
+    monkeypatch.setattr(sync, "ask", database.ask)
+    GROUPS.update(a=["alice", "bob"])
+    there = {("ice", "alice"): "", ("ice", "bob"): "0"}
+    plan = sync.planned(settings(account("ice", "a")), {}, there)
+    assert ([*plan.lines()], plan.keep) == ([], [("ice", "alice")])
+    state: dict[str, Any] = {}
+    sync.Work(settings(), state).do(plan)
+    assert (state, database.told) == ({"ice": made("alice")}, [])
+
+
+def test_an_account_that_has_no_groups_any_more_is_left(sync: Module) -> None:
+    plan = sync.planned(settings(), {"ice": made("alice")}, present("alice"))
+    assert [*plan.lines()] == ["ice: alice leaves"]
+
+
+@pytest.mark.parametrize(("there", "leaving", "refused"), [(3, 3, False), (19, 4, True), (20, 4, False)])
+def test_many_do_not_leave_at_once(sync: Module, there: int, leaving: int, refused: bool) -> None:  # noqa: FBT001
+    names = [f"u{number}" for number in range(there)]
+    GROUPS.update(a=[*names[leaving:], "new"])
+    state = {"ice": made(*names)}
+    plan = sync.planned(settings(account("ice", "a")), state, present(*names))
+    assert len(plan.close) == leaving
+    assert sync.is_too_much(plan, state, 20) == refused
+
+
+class Database:
+    """Slurm, as far as it is asked and told."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+        self.default = "ice"
+
+    def ask(self, *command: str) -> str:
+        line = " ".join(command)
+        if "show associations" in line:
+            return "ice|alice||\nsea|alice||\nice|||\n"
+        if "show user" in line:
+            return f"alice|{self.default}\n"
+        if line.startswith("squeue"):
+            return "7\n8\n"
+        self.told.append(line)
+        return ""
+
+
+def left(sync: Module, monkeypatch: pytest.MonkeyPatch, leaving: str) -> tuple[list[str], dict[str, Any]]:
+    database = Database()
+    monkeypatch.setattr(sync, "ask", database.ask)
+    GROUPS.update(a=["bob"])
+    state = {"ice": made("alice", "bob")}
+    given = settings(account("ice", "a"), leaving=leaving)
+    arguments = SimpleNamespace(plan=False, agree=False)
+    assert sync.synced(given, state, arguments) == 0
+    return database.told, state
+
+
+def test_nothing_is_deleted_and_the_default_moves(sync: Module, monkeypatch: pytest.MonkeyPatch) -> None:
+    told, state = left(sync, monkeypatch, "finish")
+    assert told == [
+        "sacctmgr -i add user name=bob cluster=lab account=ice",
+        "sacctmgr -i modify user where name=alice cluster=lab account=ice set MaxSubmitJobs=0",
+        "sacctmgr -i modify user where name=alice cluster=lab set DefaultAccount=sea",
+    ]
+    assert state["ice"]["closed"] == ["alice"]
+
+
+def test_jobs_are_held_or_ended(sync: Module, monkeypatch: pytest.MonkeyPatch) -> None:
+    told, state = left(sync, monkeypatch, "hold")
+    assert told[-2:] == ["scontrol hold 7", "scontrol hold 8"]
+    assert state["ice"]["held"] == {"alice": ["7", "8"]}
+    told, _ = left(sync, monkeypatch, "cancel")
+    assert told[-2:] == ["scancel 7", "scancel 8"]
+
+
+def test_a_preview_changes_nothing(
+    sync: Module, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    database = Database()
+    monkeypatch.setattr(sync, "ask", database.ask)
+    GROUPS.update(a=["bob", "alice"])
+    state: dict[str, Any] = {}
+    sync.synced(settings(account("ice", "a")), state, SimpleNamespace(plan=True, agree=False))
+    assert capsys.readouterr().out == "ice: bob joins\n1 changes; jobs of those who leave: finish\n"
+    assert (state, database.told) == ({}, [])
