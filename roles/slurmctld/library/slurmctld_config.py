@@ -8,6 +8,7 @@ import shutil
 import stat
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -142,6 +143,9 @@ _PARTITION_NEEDS_DATABASE = re.compile(
     r"\s(QOS|AllowQos|DenyQos|AllowAccounts|DenyAccounts)=\S+", re.IGNORECASE
 )
 
+_WEIGHTS = re.compile(r"((?:^|\s)(?:TRESBillingWeights|PriorityWeightTRES)=)(\S+)", re.IGNORECASE)
+"""By resource, of which Slurm knows those with a slash by its database alone."""
+
 
 def decide(applied: dict[str, str], desired: dict[str, str], version: Version) -> tuple[str, list[str]]:
     """How a running slurmctld takes the desired files: (none | reconfigure | restart, the reasons)."""
@@ -173,7 +177,8 @@ def isolated(conf: str, directory: str, host: str = "") -> str:
         "slurmctldlogfile": f"{directory}/slurmctld.log",
     }
     lines = []
-    for line in conf.splitlines():
+    for each in conf.splitlines():
+        line = _WEIGHTS.sub(partial(_weights_without_database, conf), each)
         key = line.split("=", 1)[0].strip().lower()
         if key in replaced or key in _NEEDS_DATABASE or _OF_THE_SITE.fullmatch(key):
             continue
@@ -187,6 +192,15 @@ def isolated(conf: str, directory: str, host: str = "") -> str:
         lines.append(_PARTITION_NEEDS_DATABASE.sub("", line) if key == "partitionname" else line)
     lines += [f"{key}={value}" for key, value in replaced.items()]
     return "\n".join(lines) + "\n"
+
+
+def _weights_without_database(conf: str, found: re.Match[str]) -> str:
+    """The weights of a setting but for those of resources that the database will have."""
+    accounted = re.search(r"^AccountingStorageTRES=(\S*)", conf, re.IGNORECASE | re.MULTILINE)
+    names = accounted[1].lower().split(",") if accounted else []
+    weights = found[2].split(",")
+    kept = [weight for weight in weights if weight.split("=", 1)[0].lower() not in names]
+    return f"{found[1]}{','.join(kept)}" if kept else " "
 
 
 def parse_version(text: str) -> Version:

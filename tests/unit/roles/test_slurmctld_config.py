@@ -99,6 +99,21 @@ def test_the_throwaway_daemon_starts_no_program_of_the_site(line: str) -> None:
     assert config.isolated(f"{line}\n{CONF}", "/tmp/x") == config.isolated(CONF, "/tmp/x")
 
 
+def test_weights_of_what_only_the_database_knows_are_not_judged() -> None:
+    weights = "CPU=1.0,Mem=0.25G,GRES/gpu=16,gres/gpu:a100=20,GRES/fpga=2"
+    text = (
+        "AccountingStorageTRES=gres/gpu,gres/gpu:a100\n"
+        f"PriorityWeightTRES={weights}\n"
+        f"PartitionName=a Nodes=ALL TRESBillingWeights={weights} Default=YES\n"
+        "PartitionName=b TRESBillingWeights=GRES/gpu=1 Nodes=ALL\n"
+    )
+    parsed = conf.parse_conf(config.isolated(text, "/tmp/x"))
+    kept = "CPU=1.0,Mem=0.25G,GRES/fpga=2"
+    assert parsed["priorityweighttres"] == kept, "what is accounted nowhere slurmctld itself refuses"
+    assert parsed["partitionname=a"] == f"Nodes=ALL TRESBillingWeights={kept} Default=YES"
+    assert parsed["partitionname=b"].split() == ["Nodes=ALL"]
+
+
 def test_slurms_own_plugins_are_judged() -> None:
     parsed = conf.parse_conf(config.isolated("JobSubmitPlugins=require_timelimit,lua,mine\n", "/tmp/x"))
     assert parsed["jobsubmitplugins"] == "require_timelimit,mine"
