@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.one_release, pytest.mark.more]
 # A CPU costs 50 hours of billing in a minute.
 _SITE: dict[str, Any] = {
     "slurmctld_partitions": [
-        {"name": "batch", "default": True, "max_time": "1:00:00", "tres_billing_weights": "CPU=3000"}
+        {"name": "batch", "default": True, "max_time": "1:00:00", "tres_billing_weights": "CPU=3000,GRES/gpu=1"}
     ],
     "slurmctld_parameters": {"PriorityCalcPeriod": 1},
     "slurmctld_private_data": ["jobs", "usage", "users"],
@@ -37,7 +37,7 @@ _SITE: dict[str, Any] = {
 @pytest.fixture(scope="module")
 def paying(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """A cluster with two projects, of which one stops at the end of its budget and one goes on."""
-    with booted("projects", tmp_path_factory, "--nodes", "1", "--gpus", "0") as made:
+    with booted("projects", tmp_path_factory, "--nodes", "1", "--gpus", "1") as made:
         _change(made, **_SITE)
         people = made.directory / "group_vars/all.yml"
         site = yaml.safe_load(people.read_text())
