@@ -3,7 +3,7 @@
 from typing import Any
 
 from deploy.site.addresses import is_ip
-from deploy.site.inventory import METRIC, NODE, Host, Site
+from deploy.site.inventory import METRIC, NODE, PORTAL, Host, Site
 from deploy.site.schema import options
 
 Variables = dict[str, Any]
@@ -15,6 +15,9 @@ def access_of(site: Site, host: Host) -> Variables:
     """Variables of one host."""
     return _connecting_user(host) | {
         "firewall_lets_users_in": host in site.logins,
+        "firewall_user_pages": [str(host.value("slurm_portal_port"))]
+        if host in site.group(PORTAL)[:1]
+        else [],
         "job_ssh_is_login": host in site.logins,
         "job_ssh_has_jobs": NODE in host.groups,
         "ssh_server_has_jobs": NODE in host.groups,

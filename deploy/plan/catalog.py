@@ -52,6 +52,8 @@ ORDER: tuple[str, ...] = (
     "mpi",
     "apptainer",
     "ml_stack",
+    "jupyter_servers",
+    "portal",
     "log_server",
     "log_client",
     "ssh_server",

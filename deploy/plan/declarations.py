@@ -10,6 +10,8 @@
       to: watchers                       # Prometheus; or cluster, or people: a page
       asks_nobody: true                  # a page that shows and does everything for everybody
       job: node                          # what Prometheus asks there, as a scrape job of this name
+    listens_also:                        # further ports of its daemons, each by what its variables begin with
+      node_exporter_second: {programs: [prometheus-node-exporter], to: watchers}
     phases:
       - name: node_exporter
         title: Node exporter
@@ -47,7 +49,8 @@ class Listening:
     programs: tuple[str, ...]
     """The processes: the usual one, and others that may."""
     to: str
-    """Who comes there: ``cluster`` for its hosts, ``watchers`` for Prometheus, ``people`` for those, too."""
+    """Who comes there: ``cluster`` for its hosts, ``watchers`` for Prometheus, ``people`` for those, too,
+    ``users`` for everybody who may log in."""
     asks_nobody: bool = False
     """Whether it is a page that shows and does everything for everybody who reaches it."""
     job: str = ""
@@ -102,10 +105,26 @@ def service(role: str) -> Service | None:
     return Service(**said) if said else None
 
 
-def listening(role: str) -> Listening | None:
-    """What listens on a role's port, None where nothing does; TypeError at a key that Listening has not."""
-    said = _declarations().get(role, {}).get("listens")
+def listening(name: str) -> Listening | None:
+    """What listens on a role's port, or on a further one, ``<name>_port``; None where nothing does.
+
+    TypeError at a key that Listening has not.
+    """
+    said = _declarations().get(name, {}).get("listens") or _further().get(name)
     return Listening(**{**said, "programs": tuple(said["programs"])}) if said else None
+
+
+def listening_names(role: str) -> tuple[str, ...]:
+    """What the variables of a role's ports begin with: its own name, and those of further ports."""
+    further = _declarations().get(role, {}).get("listens_also", {})
+    return tuple(name for name in (role, *further) if listening(name))
+
+
+def _further() -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    for said in _declarations().values():
+        found |= said.get("listens_also", {})
+    return found
 
 
 def phases() -> Iterator[Declared]:

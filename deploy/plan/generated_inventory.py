@@ -27,6 +27,7 @@ from deploy.plan.listening import listeners, members_of_phases
 from deploy.plan.logs_vars import keeper_of_logs, senders_of_logs
 from deploy.plan.monitoring_vars import DATABASE_ACCOUNT, monitoring_variables, scrape_targets
 from deploy.plan.motd_vars import partitions_in_words
+from deploy.plan.portal_vars import portal_variables
 from deploy.plan.slurm_source import is_built, source_variables
 from deploy.plan.software_vars import software_variables
 from deploy.plan.storage_vars import TASK_PROLOG, host_storage, node_scratch, required_mounts
@@ -214,6 +215,7 @@ def _by_host(site: Site, contract: Mapping[str, Hardware], *, is_limited: bool) 
             **access_of(site, host),
             **cache_of(site, host),
             **directory_of(site, host),
+            **portal_variables(site, host),
         }
         if host.name in members["controller"]:
             wired["time_sync_allow"] = networks

@@ -17,6 +17,7 @@ from deploy.site.job_programs import check_job_programs
 from deploy.site.membership import check_addresses, check_groups, check_names
 from deploy.site.other_numbers import check_other_numbers
 from deploy.site.partitions import check_partitions
+from deploy.site.portal import check_portal
 from deploy.site.programs import check_programs
 from deploy.site.reservations import check_reservations
 from deploy.site.secrets_check import check_secrets
@@ -55,6 +56,7 @@ _OF_VALUES: tuple[Callable[[Site], Iterable[Finding]], ...] = (
     check_programs,
     check_job_programs,
     check_backups,
+    check_portal,
 )
 """Those that ask what values mean, whatever templates they come from."""
 

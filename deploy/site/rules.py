@@ -240,6 +240,7 @@ _DN = Form(
     r"|[A-Za-z0-9.-]+=[^\r\n]*[^\s]", "the name of an entry on one line, as in dc=site,dc=example, or empty"
 )
 _GPU_TYPE = Form(r"|[A-Za-z0-9_][A-Za-z0-9_.-]*", "a GPU's type: letters, digits, _ . and -")
+_PORTAL_GROUP = Form(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}", "the name of a group")
 _DATABASE_WORD = Form(r"[A-Za-z0-9_$-]{1,64}", "a name of at most 64 letters, digits, _ $ and -")
 _ONE_LINE = Form(r"[^\r\n]*", "one line")
 _MOUNT_OPTION = Form(r"[^\s,]+", "one option of a mount, without commas")
@@ -463,6 +464,11 @@ RULES: Mapping[str, Rule] = {
     "mariadb_innodb_lock_wait_timeout": _COUNT,
     "mariadb_innodb_log_file_size": _SIZE,
     "mariadb_max_allowed_packet": _SIZE,
+    "jupyter_server_apps[].name": Form(
+        r"[a-z0-9][a-z0-9-]{0,39}", "small letters, digits and hyphens", example="code"
+    ),
+    "jupyter_server_apps[].seconds": _COUNT,
+    "jupyter_server_index_url": Form(rf"|{_INDEX.pattern}", _INDEX.expected),
     "ml_stack_build_directory": _DIRECTORY,
     "ml_stack_directory": _PLACE,
     "ml_stack_environments[].extra_index_urls[]": _INDEX,
@@ -562,6 +568,21 @@ RULES: Mapping[str, Rule] = {
         r"(?i)associations|limits|nojobs|nosteps|qos|safe|wckeys|all|none",
         "one of associations, limits, nojobs, nosteps, qos, safe, wckeys, all, none",
     ),
+    "slurm_portal_admin_groups[]": _PORTAL_GROUP,
+    "slurm_portal_environments[].modules[]": Form(
+        r"[A-Za-z0-9_][A-Za-z0-9_.+/-]*", "a module, as in pytorch/2.9.1"
+    ),
+    "slurm_portal_environments[].name": Form(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,63}", "a word"),
+    "slurm_portal_groups[]": _PORTAL_GROUP,
+    "slurm_portal_idle_minutes": _NOT_NEGATIVE,
+    "slurm_portal_index_url": Form(rf"|{_INDEX.pattern}", _INDEX.expected),
+    "slurm_portal_login_attempts": _COUNT,
+    "slurm_portal_login_minutes": _COUNT,
+    "slurm_portal_most.cpus": _COUNT,
+    "slurm_portal_most.gpus": _NOT_NEGATIVE,
+    "slurm_portal_most.memory_gb": _COUNT,
+    "slurm_portal_most.minutes": _COUNT,
+    "slurm_portal_wait_minutes": _COUNT,
     "slurmctld_block_sizes[]": _COUNT,
     "slurmctld_blocks[].name": _TOPOLOGY_NAME,
     "slurmctld_cluster_name": Form(

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from deploy.errors import DeployError, Finding
-from deploy.site.inventory import Host, Site
+from deploy.site.inventory import PORTAL, Host, Site
 from deploy.site.origin import shown
 from deploy.site.rules import RULES
 from deploy.site.schema import OWN_PREFIX, options
@@ -147,6 +147,8 @@ def _readers(site: Site, role: str) -> tuple[Host, ...]:
     """The hosts on which a role with a secret runs."""
     if role == "grafana":
         return site.metrics
+    if role == "slurm_portal":
+        return site.group(PORTAL)
     if role != "munge":
         return site.database_hosts
     members = (*site.controllers, *site.nodes, *site.logins, *site.accounting_hosts)

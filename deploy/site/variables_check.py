@@ -7,7 +7,7 @@ from functools import cache
 
 from deploy.errors import Finding
 from deploy.site.deepops import deepops_finding
-from deploy.site.inventory import CACHE, CONTAINER, LOGIN, LOGS, MASTER, NFS, NODE, Host, Site
+from deploy.site.inventory import CACHE, CONTAINER, LOGIN, LOGS, MASTER, NFS, NODE, PORTAL, Host, Site
 from deploy.site.schema import OWN_PREFIX, Option, options
 from deploy.site.values import faults, suggestion
 from deploy.site.wording import is_computed
@@ -78,6 +78,7 @@ _READERS: Mapping[str, str] = {
     "reboot": NODE,
     "slurm_accounts": MASTER,
     "slurm_reservations": MASTER,
+    "slurm_portal": PORTAL,
     "slurmctld": MASTER,
     "slurmdbd": MASTER,
     "slurmd": NODE,

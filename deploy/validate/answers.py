@@ -17,6 +17,7 @@ JOBS = "jobs"
 LEFTOVERS = "leftovers"
 ADMINS = "admins"
 MONITORING = "monitoring"
+PORTAL = "portal"
 COMPLAINTS = "complaints"
 """The steps of playbooks/validate.yml, which its tasks name as ``deploy_step``."""
 
@@ -37,6 +38,7 @@ class Answers:
     complaints: Mapping[str, Answer] = field(default_factory=dict)
     admins: Mapping[str, Answer] = field(default_factory=dict)
     monitoring: Answer | None = None
+    portal: Answer | None = None
     surroundings: Mapping[str, Answer] = field(default_factory=dict)
     packets: Mapping[str, Answer] = field(default_factory=dict)
 
@@ -72,6 +74,7 @@ def gathered(events: Iterable[Event]) -> Answers:
         leftovers=answers(LEFTOVERS),
         admins=answers(ADMINS),
         monitoring=next(iter(answers(MONITORING).values()), None),
+        portal=next(iter(answers(PORTAL).values()), None),
         complaints=answers(COMPLAINTS),
         surroundings=answers(SURROUNDINGS),
         packets=answers(PACKETS),

@@ -4,7 +4,8 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 
 from deploy.run.message import clean, one_line
-from deploy.validate.checks import burn_in, hosts, jobs, monitoring, performance, slurm, surroundings
+from deploy.validate.answers import PORTAL
+from deploy.validate.checks import burn_in, hosts, jobs, monitoring, performance, portal, slurm, surroundings
 from deploy.validate.context import Context
 from deploy.validate.result import Judged, Result
 
@@ -21,8 +22,9 @@ class Check:
     """One check: its name, what it proves, and the kinds of jobs that it looks at.
 
     ``kinds`` are ``probes`` (one on every node, which all others need, too), ``array``, ``together``,
-    ``memory``, ``gpus``, ``ssh``, ``mpi``, ``containers``; SLOW and LOAD are further ones. ``of_a_host``: it
-    says of one host what it is, with no other asked but a controller; a drained node can pass it.
+    ``memory``, ``gpus``, ``ssh``, ``mpi``, ``containers``, ``portal``; SLOW and LOAD are further ones.
+    ``of_a_host``: it says of one host what it is, with no other asked but a controller; a drained node can
+    pass it.
     """
 
     name: str
@@ -135,6 +137,9 @@ CHECKS: tuple[Check, ...] = (
         "under load all results are right, no hardware reports errors, no node is slower than its like",
         burn_in.burn_in,
         kinds=(LOAD,),
+    ),
+    Check(
+        "portal", "the portal starts a server, which computes, and ends it", portal.portal, kinds=(PORTAL,)
     ),
     Check("nothing-left", "no process of a job outlives it", jobs.nothing_left, kinds=("probes",)),
     Check("prometheus", "Prometheus answers and took its configuration", monitoring.prometheus),

@@ -19,6 +19,7 @@ from deploy.site.hardware import Hardware, hardware_of
 from deploy.site.inventory import Host, Site
 from deploy.site.storage import mount_paths
 from deploy.validate import programs
+from deploy.validate.answers import PORTAL
 from deploy.validate.benchmarks import module_with_torch
 from deploy.validate.declared import declared_groups, declared_users
 from deploy.validate.monitoring_questions import monitoring_questions, watcher
@@ -34,6 +35,7 @@ _LIMIT_SECONDS = 120
 _SECONDS, _SECONDS_PER_NODE = 240, 3
 _MEASURED = frozenset({"nccl", "nvbandwidth", "dcgm", "training", "burn-in"})
 _MEASURING_SECONDS, _MEASURING_SECONDS_PER_NODE = 1800, 60
+_PORTAL_SECONDS = 240
 _PORTS = range(20_000, 30_000)
 _MEMORY_SHARE = 0.8
 
@@ -67,6 +69,8 @@ def write_questions(
 ) -> Questions:
     """Writes the inventory source; returns what the answers are compared with."""
     names = [node.name for node in site.nodes]
+    portal = _portal(site) if PORTAL in kinds else {}
+    kinds = {*kinds} - {PORTAL}
     questions = _questions(
         site, contract, kinds, names, thresholds=thresholds, burn_in_seconds=burn_in_seconds
     )
@@ -74,7 +78,7 @@ def write_questions(
     shared = {**_shared(site, contract, {*hosts}), **_shared_of_jobs(site, questions, kinds)}
     watched = {watcher(site).name: monitoring_questions(site, contract)}
     jobs, afterwards = _jobs(site, questions, kinds, burn_in_seconds)
-    _write(path, shared, hosts, monitoring=watched, jobs=jobs, afterwards=afterwards)
+    _write(path, shared, hosts, monitoring=watched, jobs=jobs, portal=portal, afterwards=afterwards)
     return questions
 
 
@@ -159,6 +163,13 @@ def _jobs(
     return {site.logins[0].name: starts}, dict.fromkeys(nodes)
 
 
+def _portal(site: Site) -> dict[str, Any]:
+    """The host of the portal and what it is asked; nobody where the site has none, or no user for it."""
+    user = validation_user(site)
+    asked = {"validation_portal": {"user": user, "seconds": _PORTAL_SECONDS}}
+    return {host.name: asked for host in members(site, {}, "portal")} if user else {}
+
+
 def write_host_questions(
     path: Path, site: Site, contract: Mapping[str, Hardware], names: Collection[str]
 ) -> Questions:
@@ -194,12 +205,14 @@ def _write(
     *,
     monitoring: Mapping[str, Any] | None = None,
     jobs: Mapping[str, Any] | None = None,
+    portal: Mapping[str, Any] | None = None,
     afterwards: Mapping[str, Any] | None = None,
 ) -> None:
     """The hosts of each play, with their variables; a play without hosts is left out by Ansible."""
     children = {
         "phase_validation": {"hosts": hosts},
         "phase_validation_jobs": {"hosts": jobs or {}},
+        "phase_validation_portal": {"hosts": portal or {}},
         "phase_validation_afterwards": {"hosts": afterwards or {}},
         "phase_validation_monitoring": {"hosts": monitoring or {}},
     }

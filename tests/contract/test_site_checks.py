@@ -18,6 +18,7 @@ _BY_DATA = {
         "login_limits",
         "firewall",
         "job_programs",
+        "jupyter_server",
         "log_client",
         "backup",
         "mail_relay",
@@ -79,9 +80,11 @@ def test_the_readers_of_a_role_are_the_hosts_of_its_phases(tmp_path: Path) -> No
         assert readers == set(site.hosts), role
 
 
-def test_secrets_are_read_by_all_by_the_controller_or_by_the_host_that_watches() -> None:
+def test_secrets_are_read_by_all_by_the_controller_or_by_a_host_of_its_own() -> None:
     roles = {options()[name].role for name in secret_names()}
-    assert {role for role in roles if _READERS.get(role) != MASTER} == {"grafana", "munge", "ssh_server"}
+    assert {role for role in roles if _READERS.get(role) != MASTER} == {
+        *("grafana", "munge", "slurm_portal", "ssh_server")
+    }
 
 
 def test_what_must_be_alike_exists() -> None:

@@ -72,10 +72,10 @@ def test_what_no_declaration_has_is_refused(role: Path, text: str) -> None:
 def test_every_declaration_is_one() -> None:
     for path in roles().glob("*/meta/deploy.yml"):
         role = path.parents[1].name
-        known = {"service", "listens", "phases"}
+        known = {"service", "listens", "listens_also", "phases"}
         assert known >= declarations._declarations()[role].keys(), role
         said = declarations.listening(role)
-        assert said is None or said.to in {"cluster", "watchers", "people"}
+        assert said is None or said.to in {"cluster", "watchers", "people", "users"}
         declarations.service(role)
     assert declarations.optional_units() == {"sackd"}
 

@@ -46,7 +46,7 @@ def test_every_role_that_runs_a_daemon_is_known_by_it() -> None:
 
 
 def _runs_a_daemon(role: str) -> bool:
-    files = [roles() / role / "tasks" / name for name in ("main.yml", "start.yml")]
+    files = [roles() / role / "tasks" / name for name in ("main.yml", "start.yml", "run.yml")]
     tasks = "".join(file.read_text(encoding="utf-8") for file in files if file.exists())
     return "service_current:" in tasks or "slurmctld_config:" in tasks
 

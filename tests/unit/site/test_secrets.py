@@ -10,7 +10,12 @@ from deploy.site.inventory import read_site
 from deploy.site.secrets import fill_secrets, read_secrets, secret_names
 from tests.unit.site.sites import write_site
 
-_OTHERS = ["grafana_admin_password", "slurmdbd_database_password", "ssh_server_authority_key"]
+_OTHERS = [
+    "grafana_admin_password",
+    "slurm_portal_key",
+    "slurmdbd_database_password",
+    "ssh_server_authority_key",
+]
 
 
 def test_generated_once_and_private(tmp_path: Path) -> None:
@@ -23,6 +28,7 @@ def test_generated_once_and_private(tmp_path: Path) -> None:
     assert sorted(values) == [
         "grafana_admin_password",
         "munge_key",
+        "slurm_portal_key",
         "slurmdbd_database_password",
         "ssh_server_authority_key",
     ]

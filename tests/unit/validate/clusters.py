@@ -280,6 +280,7 @@ class Cluster:
         default_factory=lambda: {node: {"admins": {"admin": "", "chief": ""}} for node in NODES}
     )
     monitoring: dict[str, Any] | None = field(default_factory=monitoring)
+    portal: dict[str, Any] | None = None
 
     surroundings: dict[str, Any] = field(default_factory=surroundings)
     packets: dict[str, Any] = field(default_factory=packets)
@@ -315,6 +316,7 @@ class Cluster:
             complaints=self.complaints,
             admins=self.admins,
             monitoring=self.monitoring,
+            portal=self.portal,
             surroundings=self.surroundings,
             packets=self.packets,
         )

@@ -18,7 +18,7 @@ from tests.unit.validate.clusters import (
 )
 from tests.unit.validate.measurements import measured
 
-ELSEWHERE = {"mounts", "plugins", "standby"}
+ELSEWHERE = {"mounts", "plugins", "portal", "standby"}
 
 
 def test_a_healthy_cluster_passes_every_check() -> None:
@@ -86,7 +86,9 @@ def test_a_cluster_before_its_first_deployment_gets_clear_verdicts() -> None:
     }
 
 
-@pytest.mark.parametrize("name", [check.name for check in CHECKS if check.kinds and check.name != "job"])
+@pytest.mark.parametrize(
+    "name", [check.name for check in CHECKS if check.kinds and check.name not in {"job", "portal"}]
+)
 def test_without_jobs_nothing_is_said_of_jobs(name: str) -> None:
     without = Cluster(jobs=None, leftovers={})
     (result,) = without.results(name) or (None,)

@@ -12,7 +12,7 @@ from deploy.validate.questions import (
     write_repair_question,
 )
 from deploy.validate.thresholds import Thresholds
-from tests.unit.validate.clusters import ADDRESSES, HARDWARE, NODES, USER, site
+from tests.unit.validate.clusters import ADDRESSES, GROUPS, HARDWARE, NODES, USER, site
 
 MASTER, LOGIN, NODE, CLUSTER = "slurm-master", "slurm-login", "slurm-node", "slurm-cluster"
 
@@ -215,3 +215,12 @@ def test_jobs_on_some_nodes_alone_are_in_a_reservation(tmp_path: Path) -> None:
     assert [*groups["phase_validation_afterwards"]["hosts"]] == ["node2"]
     assert {*groups["phase_validation"]["hosts"]} == {"ctl1", "node2"}
     assert groups["phase_validation_monitoring"]["hosts"] == {}
+
+
+def test_the_portal_is_asked_where_there_is_one_and_somebody_wants_it(tmp_path: Path) -> None:
+    with_portal = site(groups={**GROUPS, "slurm-portal": ("ctl1",)})
+    told = asked(tmp_path, with_portal, ("portal",))
+    assert told["phase_validation_portal"] == {"ctl1": {"validation_portal": {"user": USER, "seconds": 240}}}
+    assert told["phase_validation_jobs"] == {}
+    assert asked(tmp_path, with_portal)["phase_validation_portal"] == {}
+    assert asked(tmp_path, site(), ("portal",))["phase_validation_portal"] == {}

@@ -27,7 +27,7 @@ DECLARED = {
 }
 MEASURED = {"nccl", "nccl-bandwidth", "nvbandwidth", "dcgm", "training", "burn-in"}
 UNWATCHED = {"prometheus", "targets", "alerts", "alertmanager", "grafana"}
-ELSEWHERE = {"mounts", "plugins", "containers", "mpi", "standby", *UNWATCHED}
+ELSEWHERE = {"mounts", "plugins", "containers", "mpi", "portal", "standby", *UNWATCHED}
 """What the clusters did not have."""
 USERS_MEET = {"accounts", "login-shell", "shared-directories", "identity", "packets"}
 LATER = {"admin-logins", "portals", *USERS_MEET, *MEASURED}

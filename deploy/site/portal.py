@@ -1,0 +1,71 @@
+"""The users' portal: where it is, its certificate, and programs that everybody on a node could open."""
+
+from collections.abc import Iterator
+
+from deploy.errors import Finding, Severity
+from deploy.site.inventory import PORTAL, Site
+
+_SOCKET = "{unix_socket}"
+
+
+def check_portal(site: Site) -> Iterator[Finding]:
+    """All of it."""
+    portals = site.group(PORTAL)
+    if not portals:
+        yield from _portal_that_is_off(site)
+        return
+    host = portals[0]
+    where = host.where("slurm_portal_port")
+    if portals[1:]:
+        yield Finding(
+            portals[1].name,
+            "portal-on-several-hosts",
+            f"the portal is one, and [{PORTAL}] names {len(portals)} hosts",
+            f"leave one of them below [{PORTAL}]",
+        )
+    if host not in (*site.logins, *site.controllers, *site.nodes):
+        yield Finding(
+            where,
+            "portal-without-slurm",
+            f"{host.name} is to start jobs of the portal's users, and gets none of Slurm's commands",
+            f"name it below [slurm-login], too: {host.name}",
+        )
+    names = ("slurm_portal_certificate", "slurm_portal_certificate_key")
+    given = [name for name in names if host.value(name)]
+    if len(given) == 1:
+        missing = next(name for name in names if name not in given)
+        yield Finding(
+            host.where(given[0]),
+            "portal-certificate-incomplete",
+            f"{given[0]} is set for {host.name}, and {missing} is not",
+            f"write where it is on {host.name}: {missing}: /etc/ssl/…",
+        )
+    yield from dict.fromkeys(_open_to_all(site))
+
+
+def _open_to_all(site: Site) -> Iterator[Finding]:
+    for node in site.nodes:
+        for app in node.value("jupyter_server_apps"):
+            if not any(_SOCKET in str(word) for word in app.get("command", [])):
+                yield Finding(
+                    node.where("jupyter_server_apps"),
+                    "portal-app-on-a-port",
+                    f"{app.get('name')} would listen on a port, where everybody on the node could open it",
+                    f"have its command listen on a socket: {_SOCKET} stands for the path",
+                )
+
+
+def _portal_that_is_off(site: Site) -> Iterator[Finding]:
+    for host in site.cluster:
+        name = next(
+            (name for name in host.variables if name.startswith(("slurm_portal_", "jupyter_server_"))), None
+        )
+        if name:
+            yield Finding(
+                host.where(name),
+                "portal-off",
+                f"{name} is set for {host.name}, and the cluster has no portal",
+                f"name its host below [{PORTAL}]",
+                Severity.WARNING,
+            )
+            return

@@ -1,0 +1,172 @@
+"""A portal on a cluster: alice waits for a GPU, computes, stops; nobody comes into her server."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from deploy.lab.state import container_name
+from tests.cluster.lab_cluster import Cluster, booted, run, wait_until
+from tests.cluster.validated import validated
+
+pytestmark = [pytest.mark.one_release, pytest.mark.more]
+
+_CLIENT = (Path(__file__).parents[2] / "molecule/shared/portal_client.py").read_text(encoding="utf-8")
+_PYTHON = "/opt/jupyter-server/environment/bin/python"
+_AUTHORITY = "/etc/slurm-portal/authority.crt"
+_HOST = "login1"
+_MANY = [f"user{number}" for number in range(10)]
+_PARTITIONS = """
+slurmctld_partitions:
+  - {name: batch, default: true, parameters: {OverSubscribe: "FORCE:6"}}
+"""
+_TRUST = "/etc/ssl/certs/ca-certificates.crt"
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """Two nodes with a GPU each; the login node has the portal, and its users have passwords."""
+    with booted("portal", tmp_path_factory, "--nodes", "2", "--gpus", "1", "--monitoring") as made:
+        trust = made.directory / "trusted.crt"
+        shutil.copyfile(_TRUST, trust)
+        for host in ("ctl1", _HOST, "node1", "node2"):
+            container = container_name(made.name, host)
+            run("podman", "cp", str(trust), f"{container}:/etc/ssl/certs/of-the-tests.crt")
+            made.on(
+                host, "sh", "-c", "printf '[global]\ncert = /etc/ssl/certs/of-the-tests.crt\n' >/etc/pip.conf"
+            )
+        inventory = made.inventory.read_text()
+        child = "[slurm-cluster:children]\n"
+        assert child in inventory
+        made.inventory.write_text(
+            inventory.replace(child, f"[slurm-portal]\n{_HOST}\n\n{child}slurm-portal\n")
+        )
+        variables = made.directory / "group_vars/all.yml"
+        site = yaml.safe_load(variables.read_text())
+        site["users_accounts"] += [{"name": name, "uid": 3000 + n} for n, name in enumerate(_MANY)]
+        site["slurm_accounts_users"] += [{"name": name, "accounts": ["research"]} for name in _MANY]
+        variables.write_text(yaml.safe_dump(site))
+        (made.directory / "group_vars/slurm-portal.yml").write_text(
+            "slurm_portal_most: {gpus: 1, cpus: 1, memory_gb: 1, minutes: 30}\n"
+        )
+        nodes = made.directory / "group_vars/slurm-node.yml"
+        text = nodes.read_text()
+        assert "memory_mb: 1024" in text
+        nodes.write_text(text.replace("memory_mb: 1024", "memory_mb: 6144"))
+        with (made.directory / "group_vars/slurm-master.yml").open("a") as file:
+            # Ten servers on the few CPUs of this machine.
+            file.write(_PARTITIONS)
+        made.deploy()
+        for name in ("alice", "bob", *_MANY):
+            made.on(_HOST, "sh", "-c", f"echo '{name}:a word of {name} 7391' | chpasswd")
+        yield made
+
+
+def client(cluster: Cluster, name: str, *words: str, host: str = _HOST) -> Any:  # noqa: ANN401 - JSON
+    """What a browser on a host of the cluster meets."""
+    command = (
+        _PYTHON,
+        "-c",
+        _CLIENT,
+        f"https://{_HOST}",
+        "/root/authority.crt",
+        name,
+        f"a word of {name} 7391",
+    )
+    return json.loads(cluster.on(host, *command, *words, seconds=600).splitlines()[-1])
+
+
+@pytest.fixture(scope="module")
+def browsers(cluster: Cluster) -> Cluster:
+    """Nodes have what a browser is made of; they are told the authority."""
+    text = cluster.on(_HOST, "cat", _AUTHORITY)
+    for host in ("node1", "node2"):
+        cluster.on(host, "sh", "-c", f"cat >/root/authority.crt <<'end'\n{text}end")
+    return cluster
+
+
+def ask(cluster: Cluster, name: str, *words: str) -> Any:  # noqa: ANN401 - JSON
+    return client(cluster, name, *words, host="node2")
+
+
+def jobs(cluster: Cluster, user: str, what: str = "%i") -> str:
+    return cluster.on("ctl1", "squeue", "--all", "--noheader", f"--user={user}", f"--format={what}").strip()
+
+
+def test_the_cluster_has_a_portal_and_the_same_run_changes_nothing(browsers: Cluster) -> None:
+    assert "slurm-portal" in browsers.status()[_HOST]["services"]
+    started = browsers.on(_HOST, "systemctl", "show", "--property=InvocationID", "slurm-portal")
+    browsers.deploy("--full")
+    assert browsers.report()["outcome"] == "converged"
+    assert browsers.on(_HOST, "systemctl", "show", "--property=InvocationID", "slurm-portal") == started
+
+
+def test_alice_waits_for_a_gpu_computes_and_stops(browsers: Cluster) -> None:
+    held = browsers.as_user(
+        "sbatch --parsable --array=0-1 --gpus=1 --time=30 --wrap 'sleep 900'", user="bob"
+    ).strip()
+    wait_until("bob has both GPUs", lambda: jobs(browsers, "bob", "%T").split() == ["RUNNING"] * 2, 120)
+    form = {"gpus": "1", "gpu_type": "a100", "minutes": "10"}
+    page = ask(browsers, "alice", "get", "/hub/spawn/alice")["said"]
+    assert "a100" in page
+    with ThreadPoolExecutor(1) as pool:
+        started = pool.submit(ask, browsers, "alice", "start", json.dumps(form))
+        wait_until("her job waits", lambda: jobs(browsers, "alice", "%T") == "PENDING", 120)
+        said = " ".join(ask(browsers, "alice", "progress"))
+        assert "waits: " in said
+        browsers.on("ctl1", "scancel", held)
+        assert started.result()["server"]["ready"]
+    code = "import os, socket; print(os.environ['CUDA_VISIBLE_DEVICES'], socket.gethostname())"
+    devices, host = ask(browsers, "alice", "run", code).split()
+    assert devices == "0"
+    assert host in {"node1", "node2"}
+    assert ask(browsers, "alice", "get", "/user/alice/tensorboard/")["status"] == 200
+    job = jobs(browsers, "alice")
+    # From a node, and by its port, bob does not come in.
+    assert ask(browsers, "bob", "get", "/user/alice/api/kernels")["status"] in {403, 404}
+    listening = browsers.on(host, "ss", "--listening", "--tcp", "--numeric", "--processes", "--no-header")
+    port = next(
+        line.split()[3].rpartition(":")[2] for line in listening.splitlines() if "jupyterhub-sin" in line
+    )
+    attempt = f"import requests; requests.get('https://{host}:{port}/', verify=False, timeout=20)"
+    said = browsers.as_user(f'{_PYTHON} -I -W ignore -c "{attempt}"', user="bob", host="node2", expect=1)
+    assert "certificate required" in said or "SSLError" in said, said[-500:]
+    assert ask(browsers, "alice", "stop")["server"] == {}
+    wait_until("her job is gone", lambda: not jobs(browsers, "alice"), 60)
+    row = ("sacct", "-nXP", f"--jobs={job}", "--format=User,Account,JobName,AllocTRES")
+
+    def accounted() -> bool:
+        return browsers.on("ctl1", *row).startswith("alice|research|jupyter|")
+
+    wait_until("sacct has the job", accounted, 60)
+    assert "gres/gpu=1" in browsers.on("ctl1", *row)
+    assert browsers.on(host, "pgrep", "--uid=alice", expect=None) == ""
+
+
+def test_what_a_user_may_not_have_starts_nothing(browsers: Cluster) -> None:
+    for form in ({"partition": "deploy-validate"}, {"account": "deploy-validate"}, {"gpus": "2"}):
+        assert ask(browsers, "bob", "post", json.dumps(form))["server"] == {}
+    assert jobs(browsers, "bob") == ""
+
+
+def test_ten_users_at_once(browsers: Cluster) -> None:
+    with ThreadPoolExecutor(len(_MANY)) as pool:
+        started = [pool.submit(ask, browsers, name, "start", '{"gpus": "0"}') for name in _MANY]
+        came = [one.result()["server"]["ready"] for one in started]
+        stopped = [pool.submit(ask, browsers, name, "stop") for name in _MANY]
+        went = [one.result()["server"] for one in stopped]
+    assert came == [True] * len(_MANY)
+    assert went == [{}] * len(_MANY)
+    used = browsers.on(_HOST, "systemctl", "show", "--property=MemoryCurrent", "slurm-portal")
+    assert int(used.split("=")[1]) < 500 << 20
+
+
+def test_the_validation_asks_it_for_a_server(browsers: Cluster) -> None:
+    (verdict,) = validated(browsers, "--only", "portal", expect=0)["portal"]["verdicts"]
+    assert verdict["outcome"] == "passed", verdict
+    assert jobs(browsers, "deploy-validate") == ""
