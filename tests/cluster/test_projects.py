@@ -13,9 +13,15 @@ from tests.cluster.lab_cluster import DEPLOY, Cluster, booted, run, wait_until
 pytestmark = [pytest.mark.one_release, pytest.mark.more]
 
 # A CPU costs 50 hours of billing in a minute.
+_WEIGHTS = "CPU=3000,GRES/gpu=1"
 _SITE: dict[str, Any] = {
     "slurmctld_partitions": [
-        {"name": "batch", "default": True, "max_time": "1:00:00", "tres_billing_weights": "CPU=3000,GRES/gpu=1"}
+        {
+            "name": "batch",
+            "default": True,
+            "max_time": "1:00:00",
+            "tres_billing_weights": _WEIGHTS,
+        }
     ],
     "slurmctld_parameters": {"PriorityCalcPeriod": 1},
     "slurmctld_private_data": ["jobs", "usage", "users"],
