@@ -33,7 +33,7 @@ def secret_names() -> list[str]:
     return sorted(name for name, option in options().items() if option.secret and option.spec.get("required"))
 
 
-OF_NO_HOST = frozenset({"ssh_server_authority_key"})
+OF_NO_HOST = frozenset({"slurm_portal_key", "ssh_server_authority_key"})
 """Secrets of which no host has more than what follows from them."""
 
 
