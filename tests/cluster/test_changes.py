@@ -266,7 +266,7 @@ def test_a_failure_stops_what_needs_it_and_nothing_else(cluster: Cluster) -> Non
         report = cluster.report()
         assert [failure["host"] for failure in report["failures"]] == ["ctl1"]
         missing = {part["phase"]: part for part in report["not_run"]}
-        assert missing.keys() == {"associations", "compute"}
+        assert missing.keys() == {"associations", "reservations", "compute"}
         assert missing["compute"]["why"] == "Controller failed on ctl1"
         assert "maintained" in cluster.on("login1", "cat", "/etc/motd.d/10-cluster")
         assert {*report["run"]["converged"]} == {*report["hosts"]} - {"ctl1", "node1"}
