@@ -40,7 +40,7 @@ def test_overlapping_step_sees_the_jobs_gpu(cluster: Cluster) -> None:
 
 def test_a_user_sees_what_a_job_used(cluster: Cluster) -> None:
     busy = "import time; x = bytearray(100 << 20); end = time.time() + 8"
-    busy += "; [0 for _ in iter(lambda: time.time() < end, False)]"
+    busy += "; all(time.time() < end for _ in iter(int, 1))"
     job = submit(cluster, "-n1 --mem=200M --time=2", f'srun python3 -c "{busy}"')
     wait_for_job(cluster, job, "COMPLETED")
 
