@@ -50,6 +50,11 @@ def runner(seconds: int) -> Callable[..., tuple[str, bool]]:
     return run
 
 
+def last_line(said: str) -> str:
+    """The last line of an answer that is not empty; empty where there is none."""
+    return ([line.strip() for line in said.splitlines() if line.strip()] or [""])[-1]
+
+
 def tell(answer: Any) -> None:  # noqa: ANN401 - whatever the caller reads
     """Prints the answer as one line, which the caller knows by its beginning."""
     sys.stdout.write("\ndeploy:" + json.dumps(answer) + "\n")

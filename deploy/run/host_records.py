@@ -89,12 +89,15 @@ class _Forked:
                     os.dup2(place, number)
                 os.environ.update(_ENVIRONMENT)
                 sys.stdin, sys.stdout = os.fdopen(0), os.fdopen(1, "w", encoding="utf-8", errors="replace")
-                work()
-                code = 0
-            except SystemExit as end:
-                code = end.code if isinstance(end.code, int) else int(end.code is not None)
+                try:
+                    work()
+                    code = 0
+                except SystemExit as end:
+                    code = end.code if isinstance(end.code, int) else int(end.code is not None)
+                finally:
+                    sys.stdout.flush()
             finally:
-                sys.stdout.flush()
+                # Whatever went wrong: a second one of whoever asks must not go on from here.
                 os._exit(code)
         os.close(writes)
 

@@ -15,7 +15,7 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 
-from deploy.run.host_commands import runner, tell
+from deploy.run.host_commands import last_line, runner, tell
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def _ask(place: str) -> dict[str, str]:
         return {"stands": "leads", "why": "", "since": since.group(1) if since else ""}
     if _STANDS_BY in said:
         return {"stands": "stands by", "why": "", "since": ""}
-    return {"stands": "silent", "why": _last_line(said) or "no answer", "since": ""}
+    return {"stands": "silent", "why": last_line(said) or "no answer", "since": ""}
 
 
 def stand() -> dict[str, dict[str, str]]:
@@ -142,7 +142,7 @@ def _database_trouble() -> str:
     said, succeeded = _run("sacctmgr", "--noheader", "--parsable2", "show", "cluster", "format=cluster")
     if succeeded and said.strip():
         return ""
-    return _last_line(said) or "no answer"
+    return last_line(said) or "no answer"
 
 
 def halt() -> dict[str, Any]:
@@ -164,12 +164,7 @@ def stand_by() -> dict[str, str]:
 
 def _complaint(said: str, succeeded: bool) -> str:  # noqa: FBT001 - what a runner returns
     """Nothing, or the last that a command said which failed."""
-    return "" if succeeded else _last_line(said) or "it failed"
-
-
-def _last_line(said: str) -> str:
-    """The last that is not empty."""
-    return ([line.strip() for line in said.splitlines() if line.strip()] or [""])[-1]
+    return "" if succeeded else last_line(said) or "it failed"
 
 
 def take(name: str, leader: str, seconds: float) -> dict[str, Any]:

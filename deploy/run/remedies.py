@@ -9,7 +9,7 @@ import json
 import re
 from pathlib import Path
 
-from deploy.run.host_commands import runner, tell
+from deploy.run.host_commands import last_line, runner, tell
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,8 +39,7 @@ _run = runner(50)
 def _must(*command: str) -> str:
     """Nothing, or why the command failed."""
     said, succeeded = _run(*command)
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
-    return "" if succeeded else (lines or [f"{command[0]} failed"])[-1]
+    return "" if succeeded else last_line(said) or f"{command[0]} failed"
 
 
 def restart(subject: str) -> str:

@@ -195,6 +195,16 @@ def test_a_program_answers_as_if_a_python_of_its_own_ran_it(
     assert capfd.readouterr() == ("", "")
 
 
+def test_a_program_that_cannot_say_it_never_goes_on_as_whoever_asked() -> None:
+    """Its output is closed, so flushing fails; what went on from there would be this test once more."""
+    asked_by = os.getpid()
+    text = "import os, sys\nsys.stdout.write('x')\nos.close(1)"
+    answer = host_records._said(*probes._PYTHON, text)
+    if os.getpid() != asked_by:
+        os._exit(7)
+    assert answer == ("", True)
+
+
 def test_for_a_program_that_hangs_nobody_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host_records, "_PROBE_SECONDS", 0.2)
     assert host_records._said(*probes._PYTHON, "import time; time.sleep(60)") == ("TimeoutExpired", False)
