@@ -16,6 +16,13 @@ def wait_for_job(cluster: Cluster, job: str, state: str, seconds: float = 60) ->
     wait_until(f"job {job} {state}", lambda: cluster.on("ctl1", *rows).strip().startswith(state), seconds)
 
 
+def end_job(cluster: Cluster, job: str) -> None:
+    """Cancels a job and waits until its nodes have nothing of it: until then its owner may enter them."""
+    cluster.on("ctl1", "scancel", job)
+    known = ("squeue", "--noheader", "--format", "%A")
+    wait_until(f"job {job} is gone", lambda: job not in cluster.on("ctl1", *known).split(), 60)
+
+
 def job_state(cluster: Cluster, job: str) -> str:
     """The accounting state of a job's only row."""
     rows = cluster.on(

@@ -5,7 +5,7 @@ import re
 import pytest
 import yaml
 
-from tests.cluster.jobs import submit, wait_for_job
+from tests.cluster.jobs import end_job, submit, wait_for_job
 from tests.cluster.lab_cluster import DEPLOY, Cluster, run, wait_until
 
 MAKE_A_KEY = """\
@@ -29,7 +29,7 @@ def test_who_has_a_job_on_a_node_needs_no_key_to_go_there(cluster: Cluster) -> N
     assert "you have no active jobs" in cluster.as_user(f"{ssh} node2 hostname", expect=255)
     assert "Permission denied" in cluster.as_user(f"{ssh} login1 true", expect=255)
     assert "Permission denied" in cluster.as_user(f"{ssh} bob@node1 true", expect=255)
-    cluster.as_user(f"scancel {job}")
+    end_job(cluster, job)
 
 
 def test_ssh_to_a_node_needs_a_job_there_and_ends_with_it(cluster: Cluster) -> None:

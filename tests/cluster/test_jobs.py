@@ -41,7 +41,7 @@ def test_overlapping_step_sees_the_jobs_gpu(cluster: Cluster) -> None:
 def test_a_user_sees_what_a_job_used(cluster: Cluster) -> None:
     busy = "import time; x = bytearray(100 << 20); end = time.time() + 8"
     busy += "; all(time.time() < end for _ in iter(int, 1))"
-    job = submit(cluster, "-n1 --mem=200M --time=2", f'srun python3 -c "{busy}"')
+    job = submit(cluster, "-n1 --mem=200M --time=2 --acctg-freq=1", f'srun python3 -c "{busy}"')
     wait_for_job(cluster, job, "COMPLETED")
 
     def figures() -> dict[str, float]:
@@ -49,6 +49,7 @@ def test_a_user_sees_what_a_job_used(cluster: Cluster) -> None:
         return {name: float(share) for name, share in re.findall(r"(\w+) Efficiency: ([0-9.]+)%", said)}
 
     wait_until("its processors are accounted", lambda: figures()["CPU"] > 0, seconds=60)
+    assert "every 30 seconds" in cluster.as_user(f"seff {job}")
     found = figures()
     assert 50 <= found["Memory"] <= 100, found
     # How much of its processor it got is the machine's affair.

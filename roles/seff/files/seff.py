@@ -38,6 +38,8 @@ _FIELDS = (
 )
 _RUNNING = ("RUNNING", "SUSPENDED", "COMPLETING")
 _WAITING = ("PENDING", "REQUEUED", "CONFIGURING")
+_SHORT = 60
+"""Seconds below which Slurm, which measures memory every 30 of them, may miss the most that a job used."""
 _UNITS = {"K": 1, "M": 2, "G": 3, "T": 4, "P": 5}
 _STEP = re.compile(r"(?P<job>[0-9_\[\]%,+-]+?)(?:\.(?P<step>.+))?")
 _JOB = re.compile(r"[0-9]+(_[0-9]+)?(\+[0-9]+)?")
@@ -156,6 +158,8 @@ def of_one(job: dict[str, Any]) -> Iterable[str]:
     yield f"Memory Efficiency: {used['memory'] or 0:.2f}% of {amount(job['memory'])}"
     if job["state"] in _RUNNING:
         yield "WARNING: the job runs still: of its processors and memory only steps that ended are counted."
+    elif job["elapsed_seconds"] < _SHORT:
+        yield "WARNING: Slurm measures memory every 30 seconds (--acctg-freq): it may have used more."
 
 
 def of_many(found: Sequence[dict[str, Any]]) -> Iterable[str]:

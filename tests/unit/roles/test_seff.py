@@ -77,6 +77,13 @@ def test_a_job_that_waits_has_used_nothing(
     assert "WARNING" in said(monkeypatch, capsys, running, "5")
 
 
+def test_of_a_short_job_the_memory_is_a_lower_bound(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    short = ONE.splitlines()[0].replace("|3600|120|", "|59|120|")
+    assert said(monkeypatch, capsys, short, "5").splitlines()[-1].startswith("WARNING: Slurm measures memory")
+
+
 @pytest.mark.parametrize("word", ["x", "5;id", "--jobs", "5,6", "5.0"])
 def test_only_job_ids_reach_sacct(word: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as end:
