@@ -36,24 +36,28 @@ def permission(
 ) -> Permission:
     """Previews the work, and asks where jobs would be lost. Raises DeployError ``would-lose-jobs``.
 
-    A preview that finds nothing to do is the whole run, unless it reached a host that is ``unproven``.
+    On a fresh node there is nothing to lose: it is checked, and not previewed. A preview that finds nothing
+    to do is the whole run, unless there is such a node, or it reached a host that is ``unproven``.
     """
     options = run.options
-    seen = previewed(run, work, replace(options, extra=(*options.extra, _PREPARES)), display.progress)
+    looking = replace(options, extra=(*options.extra, _PREPARES))
+    seen = previewed(run, work.without_fresh(run), looking, display.progress)
     summary = summarize(seen.story.events, work.plan.hosts)
     is_over = seen.story.is_refused or bool(summary.trouble) or run.cancellation.is_asked
     is_proven = not any(summary.hosts[name].is_good for name in unproven if name in summary.hosts)
-    if is_over or (summary.is_nothing_to_do and is_proven):
+    is_all = summary.is_nothing_to_do and is_proven and not work.fresh
+    if is_over or is_all:
         for result in with_findings(seen.story.events):
             display.event(result)
         return Permission(options, tuple(as_preview(seen.story.events)))
-    if not summary.is_nothing_to_do:
-        display.plan(seen.preview)
-    if not seen.preview.needs_consent:
+    preview = replace(seen.preview, fresh=work.fresh)
+    if work.fresh or not summary.is_nothing_to_do:
+        display.plan(preview)
+    if not preview.needs_consent:
         return Permission(options)
     display.close()
     if not agrees():
-        raise _refusal(seen.preview, run.command("cluster"))
+        raise _refusal(preview, run.command("cluster"))
     display.start(run.command("cluster"), work.plan.hosts)
     return Permission(replace(options, extra=(*options.extra, _AGREED)))
 

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from deploy.plan.known_secrets import known_secrets, new_secrets
 from deploy.run.events import Event, Level, Notice
 from deploy.run.ssh import Unanswered
 from deploy.site.hardware import Contract
+from deploy.site.inventory import MEMBERS, OF_NODES, Site
 from deploy.site.node_lists import fold
 
 
@@ -33,6 +34,16 @@ class Work:
     states: Mapping[str, HostState]
     """What hosts said of their records; empty where the run does not go by them."""
     looked: Looked
+    fresh: frozenset[str] = frozenset()
+    """Compute nodes, and nothing else, on which nothing is yet: no record, and no Slurm."""
+
+    def without_fresh(self, run: Run) -> "Work":
+        """The same without what is done on fresh nodes, which are checked all the same."""
+        if not self.fresh:
+            return self
+        plan, generated = self.plan.without(self.fresh), run.place / "settled.json"
+        write_inventory(generated, run.site, plan, self.contract, self.repairs)
+        return replace(self, plan=plan, generated=generated)
 
     @property
     def held(self) -> dict[str, frozenset[str]]:
@@ -66,7 +77,18 @@ def work_of(run: Run, machines: Machines, asked: Future[Looked], tell: Callable[
     repairs = {name: {**said, **kept.get(name, {})} for name, said in _repairs(run, contract, states).items()}
     generated = run.place / "generated.json"
     write_inventory(generated, run.site, plan, contract, repairs)
-    return Work(plan, contract, generated, repairs, states, looked)
+    return Work(plan, contract, generated, repairs, states, looked, _fresh(run.site, states, looked))
+
+
+def _fresh(site: Site, states: Mapping[str, HostState], looked: Looked) -> frozenset[str]:
+    serve = {host.name for name in MEMBERS if name not in OF_NODES for host in site.group(name)}
+    return frozenset(
+        host.name
+        for host in site.nodes
+        if host.name not in serve
+        and (state := states.get(host.name))
+        and not (state.why or state.phases or state.pending or looked.said[host.name]["slurm"])
+    )
 
 
 def _repairs(run: Run, contract: Contract, states: Mapping[str, HostState]) -> dict[str, dict[str, Any]]:

@@ -56,7 +56,8 @@ class Change:
 class Preview:
     """Everything a run would do. ``jobs`` is None when a configured Slurm did not answer.
 
-    ``drift`` says by host what differs from what was converged there.
+    ``drift`` says by host what differs from what was converged there. On ``fresh`` nodes nothing is yet: all
+    of it will be done, and was not looked at.
     """
 
     changes: tuple[Change, ...]
@@ -65,6 +66,7 @@ class Preview:
     failures: tuple[HostResult, ...]
     is_slurm_configured: bool
     drift: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    fresh: frozenset[str] = frozenset()
 
     @property
     def needs_consent(self) -> bool:

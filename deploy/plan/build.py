@@ -25,6 +25,8 @@ class Plan:
     """Whether it leaves hosts out that the site has."""
     changed: frozenset[str] = frozenset()
     """Hosts that are not as they were recorded."""
+    looked_at: frozenset[str] = frozenset()
+    """Hosts that are checked, and nothing else."""
 
     @property
     def hosts(self) -> tuple[str, ...]:
@@ -41,12 +43,22 @@ class Plan:
                 for host in step.hosts
                 if not step.phase.follows_membership or host in self.changed
             )
+            | dict.fromkeys(sorted(self.looked_at))
         )
 
     def only(self, hosts: Mapping[str, tuple[str, ...]]) -> "Plan":
         """Of this plan the phases of ``hosts``, on those hosts alone."""
         steps = (Step(step.phase, hosts.get(step.phase.name, ())) for step in self.steps)
         return replace(self, steps=tuple(step for step in steps if step.hosts))
+
+    def without(self, hosts: Collection[str]) -> "Plan":
+        """Of this plan what is done on other hosts; these are checked all the same."""
+        steps = (
+            replace(step, hosts=tuple(name for name in step.hosts if name not in hosts))
+            for step in self.steps
+        )
+        checked = frozenset(name for name in self.checked if name in hosts)
+        return replace(self, steps=tuple(step for step in steps if step.hosts), looked_at=checked)
 
     @property
     def groups(self) -> Mapping[str, tuple[str, ...]]:

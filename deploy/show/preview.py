@@ -14,12 +14,15 @@ _NODE = "nodename="
 
 def verdict(preview: Preview) -> str:
     """The whole preview in one line."""
+    new = f"{fold(preview.fresh)}: new; " if preview.fresh else ""
+    if new and not preview.changes:
+        return f"plan: {new}nothing to change elsewhere; {_jobs(preview)}"
     if not preview.changes:
         return "plan: not known" if preview.failures else "plan: nothing to change"
     hosts = {change.result.host for change in preview.changes}
     services = sorted({_disturbed(change) for change in preview.changes if change.impact > Impact.NONE})
     count = len(preview.changes)
-    line = f"plan: {count} change{'s' * (count != 1)} on {fold(hosts)}; "
+    line = f"plan: {new}{count} change{'s' * (count != 1)} on {fold(hosts)}; "
     return line + (f"impact: {', '.join(services)}" if services else "impact: none") + "; " + _jobs(preview)
 
 
@@ -113,6 +116,7 @@ def failure_texts(preview: Preview) -> list[str]:
 def as_json(preview: Preview) -> dict[str, Any]:
     """For programs; ``jobs`` is null when a configured Slurm did not answer."""
     return {
+        "new": sorted(preview.fresh),
         "drift": {host: list(texts) for host, texts in preview.drift.items()},
         "changes": [
             {

@@ -25,7 +25,10 @@ LOGS = "slurm-log"
 CACHE = "slurm-cache"
 PORTAL = "slurm-portal"
 CLUSTER = "slurm-cluster"
-_MEMBERS = (MASTER, NODE, LOGIN, METRIC, DATABASE, LOGS, CACHE, NFS, NFS_CLIENT, PORTAL, CLUSTER)
+MEMBERS = (MASTER, NODE, LOGIN, METRIC, DATABASE, LOGS, CACHE, NFS, NFS_CLIENT, PORTAL, CLUSTER)
+"""The groups whose hosts are of the cluster."""
+OF_NODES = frozenset({NODE, NFS_CLIENT, CLUSTER})
+"""Those of which a host serves nobody but its jobs."""
 RDMA = "rdma"
 CONTAINER = "slurm-container"
 SECRETS_FILE = "secrets.yml"
@@ -157,7 +160,7 @@ class Site:
     @cached_property
     def cluster(self) -> tuple[Host, ...]:
         """Every host of the cluster: the union of its groups, in inventory order."""
-        members = {host.name for name in _MEMBERS for host in self.group(name)}
+        members = {host.name for name in MEMBERS for host in self.group(name)}
         return tuple(host for host in self.hosts.values() if host.name in members)
 
 

@@ -25,6 +25,12 @@ _RESTART = changed("ctl1", kind="restart", guarded=[loss()])
 _COMMAND = "deploy cluster inventory.ini"
 
 
+def _work(*hosts: str, fresh: str = "") -> Any:  # noqa: ANN401 - what of it is asked
+    work = SimpleNamespace(plan=SimpleNamespace(hosts=hosts), fresh=frozenset(fresh.split()))
+    work.without_fresh = lambda _: work
+    return work
+
+
 def test_the_jobs_are_named() -> None:
     refusal = _refusal(preview_of([asked(RUNNING), _RESTART]), _COMMAND)
     assert refusal.exit_code is ExitCode.CHANGES_PENDING
@@ -53,7 +59,7 @@ def test_a_preview_without_a_change_is_the_run_but_where_the_last_one_failed(
     )
     monkeypatch.setattr(consent, "previewed", lambda *_: Previewed(preview_of(story.events), story))
     run: Any = SimpleNamespace(options=Options(), cancellation=SimpleNamespace(is_asked=False))
-    work: Any = SimpleNamespace(plan=SimpleNamespace(hosts=("node1", "node2")))
+    work = _work("node1", "node2")
     display = PlainDisplay(shown.append)
     given = permission(run, work, display, lambda: False, unproven)
     assert bool(given.passed) is is_the_run
@@ -70,7 +76,7 @@ def test_a_run_that_ends_in_its_preview_has_changed_nothing(monkeypatch: pytest.
     )
     monkeypatch.setattr(consent, "previewed", lambda *_: Previewed(preview_of(story.events), story))
     run: Any = SimpleNamespace(options=Options(), cancellation=SimpleNamespace(is_asked=False))
-    work: Any = SimpleNamespace(plan=SimpleNamespace(hosts=hosts))
+    work = _work(*hosts)
     given = permission(run, work, PlainDisplay(shown.append), lambda: False)
     assert "sudo-password-needed" in "".join(shown)
     assert (summarize(given.passed, hosts).changed, summarize(story.events, hosts).changed) == (0, 1)
@@ -84,3 +90,13 @@ def test_hosts_on_which_the_last_run_failed_or_was_cut_off_are_unproven(tmp_path
         place.mkdir(parents=True)
         (place / "run.json").write_text(json.dumps({"hosts": ["node1", "node2"], **told}))
         assert _unproven(run) == {"node1", "node2"} - set(told.get("converged", ()))
+
+
+def test_a_fresh_node_is_no_preview_that_is_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    story, shown = Story(), list[str]()
+    story.keep(asked(), result("node1", Status.OK), stats(node1=HostStats(ok=1)), ended(rc=0))
+    monkeypatch.setattr(consent, "previewed", lambda *_: Previewed(preview_of(story.events), story))
+    run: Any = SimpleNamespace(options=Options(), cancellation=SimpleNamespace(is_asked=False))
+    given = permission(run, _work("node1", "node2", fresh="node2"), PlainDisplay(shown.append), lambda: False)
+    assert not given.passed
+    assert "plan: node2: new; nothing to change elsewhere; no job runs" in "".join(shown)
