@@ -62,6 +62,7 @@ ORDER: tuple[str, ...] = (
     "job_logins",
     "user_limits",
     "user_logins",
+    "message",
     "node_exporter",
     "gpu_exporter",
     "slurm_metrics",

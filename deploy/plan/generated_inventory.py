@@ -169,7 +169,7 @@ def shared_variables(site: Site, contract: Mapping[str, Hardware]) -> Mapping[st
             "slurm_reservations_nodes": _reserved_nodes(site, NodeSet.fromlist(sorted(known)))
         },
         "phase_compute": {"slurmd_conf_servers": servers},
-        "phase_user_logins": {
+        "phase_message": {
             "motd_cluster": _value(site, "slurmctld_cluster_name"),
             "motd_partitions": partitions_in_words(_partitions(site), partition_nodes, hardware),
         },

@@ -152,7 +152,7 @@ def test_what_other_phases_are_told_of_a_value_is_what_was_looked_up(tmp_path: P
     assert differing(one, same) == {}
     changed = differing(one, other)
     assert "controller" in changed["ctl1"]
-    assert "user_logins" in changed["login1"]
+    assert "message" in changed["login1"]
 
 
 def test_what_only_a_host_can_look_up_is_never_as_recorded(tmp_path: Path) -> None:
@@ -168,7 +168,7 @@ def test_a_new_node_concerns_few_phases_of_others(plain: dict[str, dict[str, str
     other = found(tmp_path / "site", inventory=inventory)
     assert differing(plain, other) == {
         "ctl1": {"names", "controller", "targets"},
-        "login1": {"names", "user_logins"},
+        "login1": {"names", "message"},
         "node1": {"names", "ssh_hosts"},
         "node2": {"names", "ssh_hosts"},
     }

@@ -46,6 +46,7 @@ def test_phases_and_their_hosts(tmp_path: Path) -> None:
         "ssh_hosts": ("node1", "node2"),
         "job_logins": ("ctl1", "login1", "node1", "node2"),
         "user_logins": ("login1",),
+        "message": ("login1",),
         "node_exporter": ("ctl1", "login1", "node1", "node2"),
         "gpu_exporter": ("node1", "node2"),
         "slurm_metrics": ("ctl1",),
@@ -287,7 +288,7 @@ def test_the_message_knows_the_partitions(tmp_path: Path) -> None:
         "group_vars/all.yml": PARTITIONS,
         "host_vars/node2.yml": "slurmd_hardware: {cpus: 8, memory_mb: 16384, gpus: []}\n",
     }
-    variables = wired(read_site(write_site(tmp_path, files=files)))["phase_user_logins"]["vars"]
+    variables = wired(read_site(write_site(tmp_path, files=files)))["phase_message"]["vars"]
     assert variables["motd_partitions"] == [
         {"name": "gpu*", "nodes": "node[1-2]", "has": "4-8 CPUs, 8-16 GiB, 2 a100", "longest": "no limit"},
         {"name": "one", "nodes": "node2", "has": "8 CPUs, 16 GiB", "longest": "no limit"},
