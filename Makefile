@@ -54,11 +54,11 @@ newest: venv ## What meets Ansible, with the newest ansible-core that pip gives,
 	.newest/bin/pip list 2>/dev/null | grep -i -E '^(ansible-core|mitogen) '; \
 	.newest/bin/pytest $(MEETS_ANSIBLE) --numprocesses 4 --dist loadfile
 
-test: ## Tests of the project and of what every cluster has, cheap checks first
-	@$(call STAGES,lint unit contract integration molecule cluster)
+test: ## Tests of the project, and the lives of two clusters, cheap checks first
+	@$(call STAGES,lint unit contract cluster)
 
-test-more: ## Tests of what a site may add, and those that need a cluster for themselves; CI runs them after test
-	@$(call STAGES,newest cluster-more molecule-more)
+test-more: ## Tests of single parts and roles, of what a site may add and of day two; CI runs them after test
+	@$(call STAGES,newest integration molecule cluster-more molecule-more)
 
 lint: venv ## ruff, mypy, ansible-lint, yamllint, layers, spelling
 	$(BIN)/ruff check .

@@ -140,7 +140,7 @@ def test_one_node_more(cluster: Cluster, how: str) -> None:
     if how == "limited":
         assert set(report["hosts"]) == {"ctl1", new}
         assert report["hosts"]["ctl1"]["changed"] == 1
-    wait_until(f"{new} idle", lambda: cluster.node_states().get(new) == "idle", seconds=30)
+    wait_until(f"{new} idle", lambda: cluster.node_states().get(new) == "idle", seconds=120)
     after = cluster.starts(*hosts)
     if cluster.release in RECONFIGURES_WITHOUT_RESTART:
         assert after == before

@@ -52,7 +52,7 @@ def test_first_deployment(cluster: Cluster) -> None:
     assert set(report["hosts"]) == {"ctl1", "login1", "node1", "node2"}
     assert all(host["changed"] for host in report["hosts"].values())
     idle = {"node1": "idle", "node2": "idle"}
-    wait_until("the validation's jobs are over", lambda: cluster.node_states() == idle, seconds=30)
+    wait_until("the validation's jobs are over", lambda: cluster.node_states() == idle, seconds=120)
     assert (cluster.directory / "secrets.yml").stat().st_mode & 0o777 == 0o600
 
 

@@ -27,7 +27,7 @@ def test_the_next_run_picks_up_even_after_sigkill(scratch_lab: Cluster) -> None:
     with first_run(scratch_lab, until="== Base") as run:
         time.sleep(6)  # in the middle of the packages' transaction
         run.send_signal(signal.SIGKILL)
-    wait_until("Ansible is gone too", lambda: not _ansible_runs(scratch_lab), seconds=30)
+    wait_until("Ansible is gone too", lambda: not _ansible_runs(scratch_lab), seconds=120)
     assert scratch_lab.report()["outcome"] == "interrupted"
     scratch_lab.deploy()
     assert scratch_lab.plain_states() == {"node1": "idle"}
