@@ -28,7 +28,7 @@ DISK_LABEL = "deploy.disk"
 
 _CACHE = Path("/var/cache/deploy-lab")
 _BYTES = 8 << 30
-_RELEASES = ("trixie",)
+_RELEASES = ("trixie", "forky")
 _KERNEL_RELEASE = "forky"  # its Linux 7.2 is the one that these machines were tried with
 _FORMAT = ("mke2fs", "-q", "-t", "ext4", "-E", "lazy_itable_init=1,lazy_journal_init=1")
 

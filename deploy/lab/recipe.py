@@ -8,7 +8,8 @@ from deploy.lab.tarball import Entry, pack
 
 RELEASES = ("bookworm", "trixie")
 UNITS = "/etc/systemd/system"
-ADMIN, ADMIN_UID, ADMIN_HOME = "admin", 990, "/var/lib/admin"
+# Packages give their users numbers from 999 down and from 100 up.
+ADMIN, ADMIN_UID, ADMIN_HOME = "admin", 500, "/var/lib/admin"
 
 PACKAGES = (
     "systemd",

@@ -250,7 +250,7 @@ def group_vars(
 
 
 def _own_kernel_vars(release: str, gpus: int) -> dict[str, str]:
-    database = CONTROLLER_OWN_KERNEL + (CONTROLLER_OWN_KERNEL_TRIXIE if release == "trixie" else "")
+    database = CONTROLLER_OWN_KERNEL + (CONTROLLER_OWN_KERNEL_TRIXIE if release != "bookworm" else "")
     return {
         "all.yml": ALL_OWN_KERNEL + PEOPLE,
         "slurm-master.yml": ONE_CONTROLLER + CONTROLLER + database,

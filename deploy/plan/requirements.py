@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-SYSTEMS: Mapping[str, tuple[str, ...]] = {"Debian": ("12", "13"), "Ubuntu": ("22.04", "24.04")}
+SYSTEMS: Mapping[str, tuple[str, ...]] = {"Debian": ("12", "13", "14"), "Ubuntu": ("22.04", "24.04")}
 """Distributions and versions that the roles have packages for; "12" stands for 12.1 and the like, too."""
 
 CLOCK_SECONDS: Mapping[str, float] = {

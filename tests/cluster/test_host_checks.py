@@ -264,7 +264,7 @@ CASES = [
         ExitCode.FAILED,
         "login1",
         "unsupported-system",
-        r"Debian 11\S* is not supported: supported are Debian 12/13, Ubuntu 22\.04/24\.04",
+        r"Debian 11\S* is not supported: supported are Debian 12/13/14, Ubuntu 22\.04/24\.04",
         "docs/support.md",
     ),
     Case(

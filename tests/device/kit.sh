@@ -64,7 +64,7 @@ podman rm "$container" >/dev/null
 rm -rf "$TREE"/var/lib/apt/lists/* "$TREE"/var/cache/apt/*.bin
 mkdir -p "$TREE/var/lib/apt/lists/partial" "$TREE/var/lib/admin/.ssh"
 cp "$KIT/site/.lab/id_ed25519.pub" "$TREE/var/lib/admin/.ssh/authorized_keys"
-chown -R 990:990 "$TREE/var/lib/admin/.ssh"
+chown -R 500:500 "$TREE/var/lib/admin/.ssh"
 chmod 700 "$TREE/var/lib/admin/.ssh"
 # What the tree has already need not travel twice.
 chroot "$TREE" dpkg-query --show --showformat '${Package}_${Version}_${Architecture}.deb\n' | sed 's/:/%3a/' |

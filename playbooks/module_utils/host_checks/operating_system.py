@@ -10,6 +10,8 @@ from typing import Any
 from ansible.module_utils.host_checks.capacity import memory_mb
 from ansible.module_utils.host_checks.finding import error
 
+# A release of Debian that is still made says no number.
+_UNRELEASED = {"forky/sid": "14"}
 _SUPPORT = "see docs/support.md; install one of these systems, or take the host out of the inventory"
 
 
@@ -18,7 +20,7 @@ def facts(root: Path, distribution: str | None, version: str | None) -> dict[str
 
     Ansible's collectors of facts come as one package of eighty modules, which every host would have to load.
     """
-    name, number = distribution or "an unknown system", version or ""
+    name, number = distribution or "an unknown system", _UNRELEASED.get(version or "", version or "")
     is_systemd = (root / "run/systemd/system").is_dir()
     return {
         "architecture": os.uname().machine,

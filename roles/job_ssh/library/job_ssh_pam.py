@@ -122,7 +122,8 @@ def _refuse_what_has_no_effect(module: AnsibleModule) -> None:
     if needs_module and not any(list(Path("/").glob(f"{place}/{_MODULE}")) for place in _LIBRARIES):
         module.fail_json(msg=f"{_MODULE} is not there. Nothing was changed; see job_ssh_packages")
     code, out, _ = module.run_command([module.get_bin_path("sshd", opt_dirs=["/usr/sbin"]) or "sshd", "-T"])
-    if code == 0 and re.search(r"^usepam no$", out, re.MULTILINE):
+    # OpenSSH 10.6 writes names as sshd_config(5) has them, older ones in small letters.
+    if code == 0 and re.search(r"^usepam no$", out, re.MULTILINE | re.IGNORECASE):
         module.fail_json(
             msg="sshd does not ask PAM here (UsePAM no), so anybody could log in. Set UsePAM yes"
         )

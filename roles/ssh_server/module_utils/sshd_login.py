@@ -21,10 +21,14 @@ class Login:
 
 
 def effective(text: str) -> dict[str, list[str]]:
-    """The output of ``sshd -T``: values by name; those of a list are put together."""
+    """The output of ``sshd -T``: values by name in small letters; those of a list are put together.
+
+    Older OpenSSH writes the names in small letters, 10.6 as sshd_config(5) has them.
+    """
     found: dict[str, list[str]] = {}
     for line in text.splitlines():
-        name, _, value = line.partition(" ")
+        spelled, _, value = line.partition(" ")
+        name = spelled.lower()
         found.setdefault(name, []).extend(value.split() if name in _LISTS else [value])
     return found
 

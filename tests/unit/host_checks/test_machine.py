@@ -79,6 +79,8 @@ def test_facts(tmp_path: Path) -> None:
         "pkg_mgr": "apt",
         "service_mgr": "systemd",
     }
+    unreleased = system.facts(tmp_path, "Debian", "forky/sid")
+    assert (unreleased["distribution_version"], unreleased["distribution_major_version"]) == ("14", "14")
 
 
 def test_hardware_below_its_contract() -> None:

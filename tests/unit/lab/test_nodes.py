@@ -61,7 +61,7 @@ def test_private_files_of_a_machine() -> None:
     entries = {entry.path: entry for entry in MAKER.entries("node1", KEYS)}
     assert entries["/etc/ssh/ssh_host_ed25519_key"].mode == 0o600
     authorized = entries["/var/lib/admin/.ssh/authorized_keys"]
-    assert (authorized.text, authorized.uid, authorized.mode) == (MAKER.admin_key, 990, 0o600)
+    assert (authorized.text, authorized.uid, authorized.mode) == (MAKER.admin_key, 500, 0o600)
     assert entries["/etc/hosts"].text == "127.0.0.1 localhost\n10.213.7.11 node1\n"
 
 

@@ -21,6 +21,8 @@ KEYS_ONLY = OPEN.replace("passwordauthentication yes", "passwordauthentication n
     [
         (OPEN, "ops", False, ""),
         (KEYS_ONLY, "ops", True, ""),
+        ("PasswordAuthentication yes\nDenyUsers ops\n", "ops", True, "DenyUsers or DenyGroups names it"),
+        ("PermitRootLogin no\n", "root", True, "PermitRootLogin is no"),
         (KEYS_ONLY, "ops", False, "passwords are not accepted, and it has no key"),
         (OPEN, "root", True, ""),
         (OPEN, "root", False, "PermitRootLogin is without-password, and root has no key"),
