@@ -67,6 +67,11 @@ def _has_budgets(site: Site) -> bool:
     return any(has_budgets(host) for host in (*site.controllers, *site.accounting_hosts))
 
 
+def _showing_budgets(site: Site) -> list[Host]:
+    """Where people ask for them: the portal does for whoever looks at it."""
+    return list(dict.fromkeys((*site.logins, *site.group(PORTAL)[:1]))) if _has_budgets(site) else []
+
+
 def _having(is_so: Callable[[Host], bool]) -> Selector:
     return lambda site: [host for host in site.cluster if is_so(host)]
 
@@ -92,7 +97,7 @@ SELECTORS: Mapping[str, Selector] = {
     "accounting": lambda site: site.accounting_hosts,
     "with_account_groups": lambda site: [host for host in site.accounting_hosts if accounts_of_groups(host)],
     "with_budgets": lambda site: site.controllers if _has_budgets(site) else (),
-    "budget_logins": lambda site: site.logins if _has_budgets(site) else (),
+    "budget_logins": _showing_budgets,
     "database": lambda site: site.database_hosts,
     "containers": lambda site: site.containers,
     "plugin_builder": lambda site: (site.controller,) if site.containers else (),

@@ -167,11 +167,19 @@ def cancel(browser: Browser, _: str, job: str) -> Any:  # noqa: ANN401 - JSON
     return said(browser.session.post(f"{browser.url}/hub/jobs", data=data, timeout=60))
 
 
+def again(browser: Browser, _: str, job: str) -> Any:  # noqa: ANN401 - JSON
+    """Submits a job's script once more on the page of jobs."""
+    browser.ask("GET", "/hub/jobs")
+    data = {"do": "again", "job": job, "_xsrf": browser.xsrf("/hub/jobs")}
+    return said(browser.session.post(f"{browser.url}/hub/jobs", data=data, timeout=60))
+
+
 VERBS: dict[str, Callable[..., Any]] = {
     "start": start,
     "post": post,
     "many": many,
     "cancel": cancel,
+    "again": again,
     "server": lambda browser, name: browser.server(name),
     "progress": lambda browser, name: browser.progress(name),
     "run": lambda browser, name, code: browser.run(name, code),

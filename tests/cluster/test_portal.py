@@ -1,6 +1,7 @@
 """A portal on a cluster: alice waits for a GPU, computes, stops; nobody comes into her server."""
 
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -53,6 +54,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         variables.write_text(yaml.safe_dump(site))
         (made.directory / "group_vars/slurm-portal.yml").write_text(
             "slurm_portal_most: {gpus: 1, cpus: 1, memory_gb: 1, minutes: 30}\n"
+            "slurm_portal_message: Service on <Monday>\n"
         )
         nodes = made.directory / "group_vars/slurm-node.yml"
         text = nodes.read_text()
@@ -146,6 +148,60 @@ def test_alice_waits_for_a_gpu_computes_and_stops(browsers: Cluster) -> None:
     wait_until("sacct has the job", accounted, 60)
     assert "gres/gpu=1" in browsers.on("ctl1", *row)
     assert browsers.on(host, "pgrep", "--uid=alice", expect=None) == ""
+
+
+def test_her_page_says_what_jobs_used_and_submits_a_script_again(browsers: Cluster) -> None:
+    def page(user: str = "alice") -> str:
+        text: str = ask(browsers, user, "get", "/hub/jobs")["said"]
+        return text
+
+    script = "#!/bin/sh\n#SBATCH --time=5\nsrun timeout 40 sh -c 'while :; do :; done'\nhostname >again.$SLURM_JOB_ID\n"
+    browsers.as_user(f"cat >busy.sh <<'end'\n{script}end")
+    job = browsers.as_user("sbatch --parsable --gpus=1 --mem=200M --job-name='a <b>' busy.sh").strip()
+    wait_until("her job runs", lambda: jobs(browsers, "alice", "%T") == "RUNNING", 120)
+    wait_until("its node says what it uses", lambda: "Until now it used" in page(), 60)
+    wait_until("her job has ended", lambda: not jobs(browsers, "alice"), 180)
+    row = (
+        rf'<th scope="row">{job}</th><td>a &lt;b&gt;</td>.*?<td>(\d+) %</td><td>(\d+) %</td><td>(\d+) %</td>'
+    )
+    wait_until("accounting has it", lambda: bool(re.search(row, page(), re.DOTALL)), 120)
+    found = re.search(row, page(), re.DOTALL)
+    assert found
+    processors, _, time = map(int, found.groups())
+    # 40 seconds of 5 minutes, all of them busy.
+    assert processors > 30
+    assert 10 <= time <= 50
+    assert f"Submit job {job} again" in page()
+    # Of somebody else's job he gets nothing.
+    refused = ask(browsers, "bob", "again", job)
+    assert refused["status"] == 502
+    assert jobs(browsers, "bob") == ""
+    assert f"Submit job {job} again" not in page("bob")
+    answer = ask(browsers, "alice", "again", job)
+    assert f"has the script of job {job}" in answer["said"]
+    new = jobs(browsers, "alice")
+    said = browsers.on("ctl1", "scontrol", "show", "job", new)
+    for words in ("JobName=a <b>\n", "TimeLimit=00:05:00", "MinMemoryNode=200M", "TresPerJob=gres/gpu:1"):
+        assert words in said
+    wait_until("it has ended, too", lambda: not jobs(browsers, "alice"), 180)
+    assert browsers.as_user(f"cat again.{new}").strip() in {"node1", "node2"}
+
+
+def test_her_page_shows_the_cluster_and_what_is_planned(browsers: Cluster) -> None:
+    words = "starttime=now+2days duration=60 user=root flags=maint nodes=node1 reservationname=service"
+    browsers.on("ctl1", "scontrol", "create", "reservation", *words.split())
+    page = ask(browsers, "alice", "get", "/hub/jobs")["said"]
+    assert "service (maintenance): " in page
+    assert "Service on &lt;Monday&gt;" in page
+    assert re.search(
+        r'<th scope="row">batch</th><td>2</td><td>0</td><td>0</td><td>0</td>\s*<td>2 of 2</td>', page
+    )
+    assert "deploy-validate" not in page
+    browsers.on("ctl1", "scontrol", "delete", "reservationname=service")
+    array = browsers.as_user("sbatch --parsable --hold --array=1-3%1 --wrap 'sleep 60'").strip()
+    assert f"Cancel job {array}_[1-3%1]" in ask(browsers, "alice", "get", "/hub/jobs")["said"]
+    assert ask(browsers, "alice", "cancel", f"{array}_[1-3]")["status"] == 200
+    assert jobs(browsers, "alice") == ""
 
 
 def test_what_a_user_may_not_have_starts_nothing(browsers: Cluster) -> None:

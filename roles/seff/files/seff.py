@@ -34,12 +34,14 @@ _FIELDS = (
     "AllocTRES",
     "NTasks",
     "TRESUsageInTot",
+    "JobIDRaw",
     "JobName",
 )
 _RUNNING = ("RUNNING", "SUSPENDED", "COMPLETING")
 _WAITING = ("PENDING", "REQUEUED", "CONFIGURING")
 _SHORT = 60
 """Seconds below which Slurm, which measures memory every 30 of them, may miss the most that a job used."""
+_SECONDS_OF_NODES = 20
 _UNITS = {"K": 1, "M": 2, "G": 3, "T": 4, "P": 5}
 _STEP = re.compile(r"(?P<job>[0-9_\[\]%,+-]+?)(?:\.(?P<step>.+))?")
 _JOB = re.compile(r"[0-9]+(_[0-9]+)?(\+[0-9]+)?")
@@ -109,6 +111,7 @@ def _job(said: dict[str, str]) -> dict[str, Any]:
     limit = said["TimelimitRaw"]
     return {
         "job": said["JobID"],
+        "raw_id": said["JobIDRaw"],
         "name": said["JobName"],
         "cluster": said["Cluster"],
         "user": said["User"],
@@ -123,7 +126,21 @@ def _job(said: dict[str, str]) -> dict[str, Any]:
         "memory_used": 0,
         "memory": size(has.get("mem", "0")),
         "gpus": int(has.get("gres/gpu", 0)),
+        "is_measured_now": False,
     }
+
+
+def add_running(found: Iterable[dict[str, Any]], text: str) -> None:
+    """Adds what sstat printed of steps that run, of which sacct knows nothing before their end."""
+    by_number = {job["raw_id"]: job for job in found}
+    for line in text.splitlines():
+        step, _, used = line.partition("|")
+        job = by_number.get(step.partition(".")[0])
+        if job:
+            now = resources(used)
+            job["cpu_seconds"] += seconds(now.get("cpu", "0"))
+            job["memory_used"] = max(job["memory_used"], size(now.get("mem", "0")))
+            job["is_measured_now"] = True
 
 
 def efficiency(job: dict[str, Any]) -> dict[str, float | None]:
@@ -156,7 +173,9 @@ def of_one(job: dict[str, Any]) -> Iterable[str]:
         yield f"Time Efficiency: {used['time']:.2f}% of {clock(job['limit_seconds'])} time limit"
     yield f"Memory Utilized: {amount(job['memory_used'])}"
     yield f"Memory Efficiency: {used['memory'] or 0:.2f}% of {amount(job['memory'])}"
-    if job["state"] in _RUNNING:
+    if job["is_measured_now"]:
+        yield "The job runs still: this is what it used until now."
+    elif job["state"] in _RUNNING:
         yield "WARNING: the job runs still: of its processors and memory only steps that ended are counted."
     elif job["elapsed_seconds"] < _SHORT:
         yield "WARNING: Slurm measures memory every 30 seconds (--acctg-freq): it may have used more."
@@ -177,20 +196,36 @@ def of_many(found: Sequence[dict[str, Any]]) -> Iterable[str]:
 def asked(names: Sequence[str]) -> str:
     """What sacct says of these jobs; ends the program where it says nothing."""
     command = ["sacct", "--noheader", "--parsable2", f"--format={','.join(_FIELDS)}"]
-    # A user's own form of times is not for programs.
-    environment = {
-        name: value for name, value in os.environ.items() if not name.startswith(("SACCT_", "SLURM_TIME"))
-    }
     try:
-        done = subprocess.run(
-            [*command, f"--jobs={','.join(names)}"],
-            capture_output=True, text=True, errors="replace", check=False, env=environment,
-        )  # fmt: skip
+        done = _run([*command, f"--jobs={','.join(names)}"])
     except OSError as problem:
         sys.exit(f"seff: sacct does not start: {problem.strerror}")
     if done.returncode != 0:
         sys.exit(f"seff: sacct: {done.stderr.strip()}")
     return done.stdout
+
+
+def asked_now(found: Iterable[dict[str, Any]]) -> str:
+    """What sstat says of those that run; nothing where their nodes do not answer."""
+    names = [job["raw_id"] for job in found if job["state"] in _RUNNING]
+    if not names:
+        return ""
+    command = ["sstat", "--noheader", "--parsable2", "--allsteps", "--format=JobID,TRESUsageInTot"]
+    try:
+        return _run([*command, f"--jobs={','.join(names)}"], _SECONDS_OF_NODES).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+
+
+def _run(command: list[str], limit: float | None = None) -> subprocess.CompletedProcess[str]:
+    # A user's own form of times is not for programs.
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith(("SACCT_", "SLURM_TIME"))
+    }
+    return subprocess.run(
+        command,
+        capture_output=True, text=True, errors="replace", check=False, env=environment, timeout=limit,
+    )  # fmt: skip
 
 
 def _name(text: str) -> str:
@@ -214,6 +249,7 @@ def main(words: Sequence[str] | None = None) -> int:
     if not found:
         sys.stderr.write(f"seff: no job {', '.join(options.jobs)} that you may see\n")
         return 1
+    add_running(found, asked_now(found))
     if options.json:
         lines: Iterable[str] = [
             json.dumps([{**job, "efficiency": efficiency(job)} for job in found], indent=2)

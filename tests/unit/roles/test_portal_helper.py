@@ -21,11 +21,29 @@ printf '%s' "$me" >> {log}
 for word in "$@"; do printf '|%s' "$word" >> {log}; done
 printf '\\n' >> {log}
 case $me in
-scontrol) echo 'PartitionName=gpu AllowAccounts=ALL AllowQos=ALL MaxTime=UNLIMITED State=UP' ;;
-sinfo) echo 'gpu gpu:a100:2 node1' ;;
+scontrol)
+    case $* in
+    *reservation*) echo 'ReservationName=service StartTime=2026-12-01T08:00:00 '\\
+'EndTime=2026-12-01T12:00:00 Duration=04:00:00 Nodes=node1 Flags=MAINT,IGNORE_JOBS Users=root' ;;
+    *'show job'*) cat {shown} || exit 1 ;;
+    *batch_script*) echo '#!/bin/sh' ; echo 'echo hers' ;;
+    *) echo 'PartitionName=gpu AllowAccounts=ALL AllowQos=ALL MaxTime=UNLIMITED State=UP' ;;
+    esac ;;
+sinfo)
+    case $* in
+    *--Format*)
+        echo 'gpu node1 mixed gpu:a100:2(S:0-1) gpu:a100:1(IDX:0)'
+        echo 'gpu node2 drained gpu:a100:2 gpu:a100:0(IDX:N/A)' ;;
+    *) echo 'gpu gpu:a100:2 node1' ;;
+    esac ;;
 sacctmgr) echo 'physics||normal|normal' ;;
 sbatch) cat > {script}; env > {environment}; echo '41;lab' ;;
-squeue) cat {queue} ;;
+squeue)
+    case $* in
+    *batchflag*) cat {batch} ;;
+    *) cat {queue} ;;
+    esac ;;
+seff) cat {used} ;;
 sacct) echo '7|jupyter|gpu|physics|TIMEOUT|01:00:00|0:0' ;;
 esac
 """
@@ -67,9 +85,11 @@ class Cluster:
         self.module, self.place, self.person = module, place, person
         self.log = place / "log"
         self.log.touch()
-        (place / "queue").touch()
-        text = SLURM.format(**{name: place / name for name in ("log", "script", "environment", "queue")})
-        for name in ("scontrol", "sinfo", "sacctmgr", "sbatch", "squeue", "sacct", "scancel"):
+        for name in ("queue", "batch", "used"):
+            (place / name).touch()
+        files = ("log", "script", "environment", "queue", "batch", "used", "shown")
+        text = SLURM.format(**{name: place / name for name in files})
+        for name in ("scontrol", "sinfo", "sacctmgr", "sbatch", "squeue", "sacct", "scancel", "seff"):
             (place / name).write_text(text)
             (place / name).chmod(0o755)
 
@@ -144,11 +164,129 @@ def test_nothing_else_is_submitted(cluster: Cluster, more: dict[str, object]) ->
     assert "sbatch" not in cluster.log.read_text()
 
 
-@pytest.mark.parametrize("job", ["1 2", "-u bob", "--user=bob", "1_2", "", None, 7, "1;id"])
+@pytest.mark.parametrize(
+    "job", ["1 2", "-u bob", "--user=bob", "1_", "1_x", "1_[2", "1_[2]x", "", None, 7, "1;id", "1\n"]
+)
 def test_a_job_has_a_number(cluster: Cluster, job: object) -> None:
-    for do in ("cancel", "job"):
+    for do in ("cancel", "job", "again"):
         assert cluster.ask(do, job=job)["refused"]
     assert cluster.log.read_text() == ""
+
+
+@pytest.mark.parametrize("job", ["9", "9_2", "9_[3-4,7]"])
+def test_tasks_of_an_array_are_cancelled_like_jobs(cluster: Cluster, job: str) -> None:
+    assert cluster.ask("cancel", job=job)["ok"]
+    assert cluster.log.read_text() == f"scancel|{job}\n"
+
+
+def test_her_jobs_come_with_what_they_used(cluster: Cluster) -> None:
+    used = {"cpu": 50.0, "memory": 25.0, "time": 10.0}
+    (cluster.place / "used").write_text(json.dumps([{"job": "7", "elapsed_seconds": 60, "efficiency": used}]))
+    (cluster.place / "batch").write_text("7 1 (null)\n8 1 slurm-portal\n9 0\n")
+    answer = cluster.ask("jobs")
+    assert [(job["number"], job["used"], job["again"]) for job in answer["ended"]] == [("7", used, True)]
+    # Without the program, or with nonsense of it, there is the rest.
+    (cluster.place / "seff").write_text("#!/bin/sh\necho nonsense\n")
+    assert cluster.ask("jobs")["ended"][0]["used"] is None
+    (cluster.place / "seff").unlink()
+    assert cluster.ask("jobs")["ended"][0]["used"] is None
+
+
+SHOWN = """\
+JobId=7 JobName=a b --uid=0
+   UserId={name}({uid}) GroupId=x(1) MCS_label=N/A
+   Priority=1 Nice=0 Account=physics QOS=normal
+   RunTime=00:00:08 TimeLimit=1-00:05:00 TimeMin=N/A
+   Partition=gpu AllocNode:Sid=login1:2082
+   NumNodes=2-2 NumCPUs=8 NumTasks=2 CPUs/Task=4 ReqB:S:C:T=0:0:*:*
+   MinCPUsNode=4 MinMemoryNode=3G MinTmpDiskNode=0
+   Features=(null) DelayBoot=00:00:00
+   OverSubscribe=NO Contiguous=0 Licenses=(null) Network=(null)
+   Command=/home/her/job.sh
+   WorkDir=/home/her/a place
+   StdOut=/home/her/slurm-7.out
+   TresPerNode={gres}:gpu:a100:1
+
+"""
+
+
+def shown(cluster: Cluster, **changed: str) -> None:
+    text = SHOWN.format(name=cluster.person, uid=os.getuid() or 1, gres="gres")
+    for before, after in changed.items():
+        assert before in text
+        text = text.replace(f"{before}=", f"{before}={after} X=", 1)
+    (cluster.place / "shown").write_text(text)
+
+
+@pytest.mark.parametrize("gres", ["gres:gpu", "gres/gpu"])
+def test_a_script_is_submitted_again_with_the_options_that_it_had(cluster: Cluster, gres: str) -> None:
+    shown(cluster)
+    file = cluster.place / "shown"
+    file.write_text(file.read_text().replace("gres:gpu", gres))
+    assert cluster.ask("again", job="7") == {"ok": True, "job": "41"}
+    call = next(line for line in cluster.log.read_text().splitlines() if line.startswith("sbatch"))
+    assert call.split("|")[2:] == [
+        *("--get-user-env", "--partition=gpu", "--account=physics", "--qos=normal", "--time=1-00:05:00"),
+        *("--nodes=2-2", "--ntasks=2", "--cpus-per-task=4", "--mem=3G", "--gpus-per-node=a100:1"),
+        *("--exclusive", "--job-name=a b --uid=0", "--chdir=/home/her/a place"),
+    ]
+    assert (cluster.place / "script").read_text() == "#!/bin/sh\necho hers\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "why"),
+    [
+        ("UserId", "bob(4711)", "no job of yours"),
+        ("Partition", "hidden", "may not use the partition 'hidden'"),
+        ("Account", "others", "may not charge 'others'"),
+        ("QOS", "high", "may not use the QOS 'high'"),
+        ("Command", "x Comment=slurm-portal", "by the form of the portal"),
+    ],
+)
+def test_a_script_is_not_submitted_again_with_what_she_has_no_more(
+    cluster: Cluster, name: str, value: str, why: str
+) -> None:
+    shown(cluster, **{name: value})
+    answer = cluster.ask("again", job="7")
+    assert answer["refused"]
+    assert why in answer["why"]
+    assert "sbatch" not in cluster.log.read_text()
+
+
+def test_of_a_job_that_slurm_forgot_she_reads_what_to_do(cluster: Cluster) -> None:
+    answer = cluster.ask("again", job="7")
+    assert answer["refused"]
+    assert "submit it with sbatch" in answer["why"]
+
+
+def test_the_cluster_as_she_may_see_it(cluster: Cluster) -> None:
+    (cluster.place / "show-budget").write_text('#!/bin/sh\necho \'{"budgets": [{"project": "laser"}]}\'\n')
+    (cluster.place / "show-budget").chmod(0o755)
+    assert cluster.ask("cluster") == {
+        "ok": True,
+        "partitions": [
+            {
+                "name": "gpu",
+                "idle": 0,
+                "mixed": 1,
+                "allocated": 0,
+                "out": 1,
+                "gpus": 4,
+                "gpus_free": 1,
+            }
+        ],
+        "reservations": [
+            {
+                "name": "service",
+                "start": "2026-12-01 08:00:00",
+                "end": "2026-12-01 12:00:00",
+                "nodes": "node1",
+                "what": "maintenance",
+            }
+        ],
+        "budgets": [{"project": "laser"}],
+        "quotas": [],
+    }
 
 
 def test_what_became_of_a_job(cluster: Cluster) -> None:
@@ -175,7 +313,7 @@ def test_people_alone_are_served(cluster: Cluster, name: object, monkeypatch: py
     root = pwd.struct_passwd(("root", "x", 0, 0, "", "/root", "/bin/sh"))
     monkeypatch.setattr(cluster.module.pwd, "getpwnam", lambda _: root)
     cluster.person = name  # type: ignore[assignment]
-    for do in ("login", "offers", "submit", "jobs", "cancel"):
+    for do in ("login", "offers", "submit", "jobs", "cancel", "again", "cluster"):
         assert cluster.ask(do, job="1")["refused"]
     assert cluster.log.read_text() == ""
 

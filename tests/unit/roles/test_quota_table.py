@@ -1,3 +1,4 @@
+import json
 import re
 import subprocess
 import sys
@@ -85,6 +86,16 @@ def test_people_are_shown_what_quota_says(tmp_path: Path) -> None:
         *("/home", "user", "alice", "11.0", "MiB", "20.0", "MiB", "55", "%"),
         *("3", "50", "6", "%", "over", "the", "limit"),
     ]
+    answer = subprocess.run(
+        [*command, "--json"],
+        env={"PATH": f"{tmp_path}:/bin:/usr/bin"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    (row,) = json.loads(answer.stdout)
+    assert (row["file_system"], row["used"], row["limit"]) == ("/home", "11.0 MiB", "20.0 MiB")
+    assert (row["files_share"], row["warning"]) == ("6 %", "over the limit")
 
 
 def test_limits_that_are_declared_no_more_are_taken_away() -> None:

@@ -1,7 +1,7 @@
 """What a job used, of what sacct says: recorded lines of Slurm 24.11."""
 
 import json
-from subprocess import CompletedProcess
+from subprocess import CompletedProcess, TimeoutExpired
 
 import pytest
 
@@ -10,22 +10,39 @@ from tests.unit.roles.loading import load_module
 seff = load_module("roles/seff/files/seff.py")
 
 _DONE = (
-    "|lab|alice|staff|COMPLETED|0:0|2|8|02:00:00|3600|120|billing=8,cpu=8,gres/gpu=4,mem=16G,node=2|||train|x"
+    "|lab|alice|staff|COMPLETED|0:0|2|8|02:00:00|3600|120"
+    "|billing=8,cpu=8,gres/gpu=4,mem=16G,node=2|||5|train|x"
 )
 ONE = f"""\
 5{_DONE}
-5.extern|lab||||0:0|2|8|00:00.001|3600|||2|cpu=00:00:00,mem=696K,vmem=1M|extern
-5.0|lab||||0:0|2|8|01:00:00|1800|||8|cpu=01:00:00,mem=12G,vmem=90G|train
-5.1|lab||||0:0|2|8|01:00:00|1800|||8|cpu=01:00:00,mem=4G,vmem=90G|train
+5.extern|lab||||0:0|2|8|00:00.001|3600|||2|cpu=00:00:00,mem=696K,vmem=1M|5.extern|extern
+5.0|lab||||0:0|2|8|01:00:00|1800|||8|cpu=01:00:00,mem=12G,vmem=90G|5.0|train
+5.1|lab||||0:0|2|8|01:00:00|1800|||8|cpu=01:00:00,mem=4G,vmem=90G|5.1|train
 """
 ARRAY = """\
-9_1|lab|alice|staff|CANCELLED by 2001|0:15|1|2|00:30.500|60|UNLIMITED|cpu=2,mem=1G,node=1|||a
-9_[2-4%1]|lab|alice|staff|PENDING|0:0|1|0|00:00:00|0|60||||a
+9_1|lab|alice|staff|CANCELLED by 2001|0:15|1|2|00:30.500|60|UNLIMITED|cpu=2,mem=1G,node=1|||10|a
+9_[2-4%1]|lab|alice|staff|PENDING|0:0|1|0|00:00:00|0|60||||9|a
 """
 
 
-def said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], text: str, *words: str) -> str:
+NOW = """\
+5.extern|cpu=00:00:00,energy=0,fs/disk=4148,mem=28K,pages=0,vmem=28K
+5.2|cpu=02:00:00,energy=0,fs/disk=25263,mem=14G,pages=0,vmem=20G
+6.0|cpu=09:00:00,energy=0,fs/disk=25263,mem=1G,pages=0,vmem=2G
+"""
+
+
+def said(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    text: str,
+    *words: str,
+    now: str | None = None,
+) -> str:
     def run(command: list[str], **_: object) -> CompletedProcess[str]:
+        if command[0] == "sstat":
+            assert command[-1] == "--jobs=5"
+            return CompletedProcess(command, 0 if now else 1, now or "", "")
         assert command[0] == "sacct"
         return CompletedProcess(command, 0, text, "")
 
@@ -75,6 +92,29 @@ def test_a_job_that_waits_has_used_nothing(
     assert "not available" in said(monkeypatch, capsys, waiting, "9")
     running = ONE.replace("COMPLETED", "RUNNING")
     assert "WARNING" in said(monkeypatch, capsys, running, "5")
+
+
+def test_of_a_job_that_runs_its_nodes_say_what_it_uses(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    running = ONE.replace("COMPLETED", "RUNNING")
+    lines = said(monkeypatch, capsys, running, "5", now=NOW).splitlines()
+    assert "CPU Efficiency: 50.00% of 08:00:00 core-walltime" in lines
+    assert "Memory Efficiency: 87.50% of 16.00 GB" in lines
+    assert lines[-1] == "The job runs still: this is what it used until now."
+
+
+def test_nodes_that_do_not_answer_leave_what_accounting_says(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(command: list[str], **_: object) -> CompletedProcess[str]:
+        if command[0] == "sstat":
+            raise TimeoutExpired(command, 20)
+        return CompletedProcess(command, 0, ONE.replace("COMPLETED", "RUNNING"), "")
+
+    monkeypatch.setattr(seff.subprocess, "run", run)
+    assert seff.main(["5"]) == 0
+    assert "only steps that ended are counted" in capsys.readouterr().out
 
 
 def test_of_a_short_job_the_memory_is_a_lower_bound(

@@ -1,5 +1,6 @@
 """JupyterHub's configuration; what differs between sites is in /etc/slurm-portal/settings.json."""
 
+import html
 import json
 import os
 import sys
@@ -32,6 +33,8 @@ c.ConfigurableHTTPProxy.should_start = False
 c.ConfigurableHTTPProxy.api_url = f"https://localhost:{settings['proxy_api_port']}"
 c.ConfigurableHTTPProxy.auth_token = os.environ["CONFIGPROXY_AUTH_TOKEN"]
 c.JupyterHub.template_paths = ["/usr/local/lib/slurm-portal/templates"]
+# JupyterHub shows it on every page, as HTML.
+c.JupyterHub.template_vars = {"announcement": html.escape(settings["message"])}
 c.JupyterHub.extra_handlers = HANDLERS
 c.JupyterHub.tornado_settings = {"portal_helper": settings["socket"], "headers": settings["headers"]}
 c.JupyterHub.admin_access = False

@@ -1,9 +1,9 @@
 """What the portal may not do by itself: asks PAM, and types Slurm's commands as the user.
 
 systemd starts it as root for every connection to a socket that is the hub's alone. A request is one line of
-JSON, and so is the answer. Whatever the hub sends, it can only ask whether a password is right and start,
-look at and cancel the jobs that are made here, of people: nobody of the system, not root, and with
-``groups`` in the settings only their members. Slurm's commands run as the user, never as root.
+JSON, and so is the answer. Whatever the hub sends, it can only ask whether a password is right, start
+servers, look at and cancel jobs and submit their scripts again, of people: nobody of the system, not root,
+and with ``groups`` in the settings only their members. Slurm's commands run as the user, never as root.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from portal_again import arguments, fields
 from portal_choices import NotAllowedError, Offers, chosen, offers
+from portal_cluster import NODES, partitions, reservations
 from portal_jobs import ENDED, LINE, Job, ended, queued
 
 SETTINGS = Path("/etc/slurm-portal/settings.json")
@@ -31,6 +33,9 @@ _LONGEST_VALUE = 1 << 17
 _SECONDS = 60
 _LOGIN = re.compile(r"[a-z_][a-z0-9_.-]{0,63}")
 _JOB = re.compile(r"[0-9]{1,10}")
+_TASK = re.compile(r"[0-9]{1,10}(_[0-9]{1,10}|_\[[0-9,:-]{1,1000}\])?")
+_ENDED_JOB = re.compile(r"[0-9]{1,10}(_[0-9]{1,10})?")
+_MOST_ENDED = 50
 _VARIABLE = re.compile(r"(JUPYTERHUB|JPY|PORTAL)_[A-Z0-9_]{1,60}")
 _SCRIPT = """\
 #!/bin/bash -l
@@ -108,6 +113,8 @@ class Helper:
             "job": self.job,
             "jobs": self.jobs,
             "cancel": self.cancel,
+            "again": self.again,
+            "cluster": self.cluster,
         }
         try:
             if not isinstance(request, dict) or request.get("do") not in verbs:
@@ -148,7 +155,7 @@ class Helper:
             ],
         }
 
-    def _offers(self, who: Person) -> Offers:
+    def _offers(self, who: Person, changed: Mapping[str, Any] | None = None) -> Offers:
         is_check = who.name == self._settings["validation_user"]
         # Its partition is listed for nobody.
         hidden = ["--all"] if is_check else []
@@ -159,7 +166,7 @@ class Helper:
             who,
             ["sacctmgr", "--noheader", "--parsable2", "show", "assoc", "where", f"user={who.name}", fields],
         )
-        limits = {**self._settings, **({"partitions": []} if is_check else {})}
+        limits = {**self._settings, **(changed or {}), **({"partitions": []} if is_check else {})}
         return offers(partitions, gres, associations, limits)
 
     def submit(self, who: Person, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -212,15 +219,82 @@ class Helper:
         }
 
     def jobs(self, who: Person, _: Mapping[str, Any]) -> dict[str, Any]:
-        """The jobs of this person, and those of the last days."""
+        """The jobs of this person, and those of the last days, with what they used."""
         now = queued(self._slurm(who, ["squeue", "--noheader", "--me", f"--format={LINE}"]))
         done = [job for job in self._ended(who, ["--starttime=now-3days"]) if job.is_over]
-        return {"jobs": [job.shown() for job in now], "ended": [job.shown() for job in done[::-1][:50]]}
+        done = done[: -_MOST_ENDED - 1 : -1]
+        used = self._used(who, [job.number for job in (*now, *done)])
+        scripts = self._with_script(who)
+        return {
+            "jobs": [{**job.shown(), "used": used.get(job.number)} for job in now],
+            "ended": [
+                {**job.shown(), "used": used.get(job.number), "again": job.number in scripts} for job in done
+            ],
+        }
+
+    def _used(self, who: Person, numbers: list[str]) -> dict[str, dict[str, float | None]]:
+        """By job the percents that seff says."""
+        known = [number for number in numbers if _ENDED_JOB.fullmatch(number)]
+        said = self._said(who, ["seff", "--json", *known]) if known else None
+        return {job["job"]: job["efficiency"] for job in said or [] if job["elapsed_seconds"]}
+
+    def _with_script(self, who: Person) -> set[str]:
+        """The jobs whose script Slurm has still; those of the portal are started by its form."""
+        argv = ["squeue", "--noheader", "--me", "--states=all"]
+        batch = "--Format=jobarrayid:64,batchflag:8,comment:64"
+        try:
+            lines = self._slurm(who, [*argv, batch]).splitlines()
+        except SlurmError:
+            return set()
+        rows = [line.split() for line in lines]
+        return {row[0] for row in rows if row[1:2] == ["1"] and COMMENT not in row[2:]}
+
+    def cluster(self, who: Person, _: Mapping[str, Any]) -> dict[str, Any]:
+        """The cluster as this person may see it, with what their projects and they may use."""
+        nodes = self._slurm(who, ["sinfo", "--noheader", "--Node", f"--Format={NODES}"])
+        planned = self._slurm(who, ["scontrol", "--oneliner", "show", "reservation"])
+        budgets = self._said(who, ["show-budget", "--json"])
+        return {
+            "partitions": partitions(nodes),
+            "reservations": reservations(planned),
+            "budgets": budgets["budgets"] if budgets else [],
+            "quotas": self._said(who, ["show-quotas", "--json"]) or [],
+        }
+
+    def _said(self, who: Person, argv: list[str]) -> Any:  # noqa: ANN401 - JSON
+        """What a user's command says, which a site need not have; None where it says nothing."""
+        try:
+            return json.loads(self._slurm(who, argv))
+        except (OSError, ValueError, SlurmError, subprocess.TimeoutExpired):
+            return None
 
     def cancel(self, who: Person, request: Mapping[str, Any]) -> dict[str, Any]:
         """Ends a job of this person; Slurm refuses those of others."""
-        self._slurm(who, ["scancel", _number(request)])
+        self._slurm(who, ["scancel", _number(request, _TASK)])
         return {}
+
+    def again(self, who: Person, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Submits the script of a job of theirs once more, with its options, if they have these still."""
+        number = _number(request, _ENDED_JOB)
+        try:
+            job = fields(self._slurm(who, ["scontrol", "show", "job", number]))
+            # An operator may read scripts of others.
+            if job.get("UserId") != f"{who.name}({who.uid})":
+                raise RefusedError("This is no job of yours.")
+            if job.get("Comment") == COMMENT:
+                raise RefusedError("A server is started by the form of the portal.")
+            script = self._slurm(who, ["scontrol", "write", "batch_script", number, "-"])
+        except SlurmError:
+            raise RefusedError(
+                f"Slurm has the script of job {number} no more; submit it with sbatch on a login node."
+            ) from None
+        options = arguments(job, self._offers(who, {"partitions": []}))
+        argv = ["sbatch", "--parsable", "--get-user-env", *options]
+        try:
+            said = self._slurm(who, argv, text=script)
+        except SlurmError as problem:
+            raise RefusedError(f"Slurm does not take job {number} again: {problem}") from None
+        return {"job": said.strip().split(";")[0]}
 
     def _ended(self, who: Person, which: list[str]) -> list[Job]:
         argv = ["sacct", "--noheader", "--parsable2", "--allocations", f"--user={who.name}", *which]
@@ -243,6 +317,8 @@ class Helper:
             "SHELL": who.shell or "/bin/sh",
             "LANG": "C.UTF-8",
             "SLURM_TIME_FORMAT": "standard",
+            # Lists of an array's tasks are whole.
+            "SLURM_BITSTR_LEN": "0",
         }
         done = subprocess.run(
             argv,
@@ -280,9 +356,9 @@ def _as(who: Person) -> dict[str, Any]:
     return {"user": who.uid, "group": who.gid, "extra_groups": list(who.groups)}
 
 
-def _number(request: Mapping[str, Any]) -> str:
+def _number(request: Mapping[str, Any], kind: re.Pattern[str] = _JOB) -> str:
     number = request.get("job")
-    if not isinstance(number, str) or not _JOB.fullmatch(number):
+    if not isinstance(number, str) or not kind.fullmatch(number):
         raise RefusedError("This is no number of a job.")
     return number
 

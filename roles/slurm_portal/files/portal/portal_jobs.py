@@ -19,6 +19,8 @@ _REASONS = {
     "AssocMaxJobsLimit": "you have as many jobs as your account allows",
     "QOSMaxGRESPerUser": "you have as many GPUs as this QOS allows",
     "QOSMaxJobsPerUserLimit": "you have as many jobs as this QOS allows",
+    "JobArrayTaskLimit": "as many tasks of its array run as you allowed at once",
+    "Dependency": "a job that it depends on has not ended",
     "PartitionDown": "the partition takes no jobs now",
     "PartitionNodeLimit": "no node of the partition has what you asked for",
     "PartitionTimeLimit": "you asked for more time than the partition allows",

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import re
+from typing import Any
 
 from jupyterhub.apihandlers.base import APIHandler
 from jupyterhub.handlers.base import BaseHandler
 from portal_spawner import HelperError, SlurmSpawner, ask
 from tornado import web
 
+_JOB = re.compile(r"[0-9]{1,10}(_[0-9]{1,10})?")
 _PORTS = range(1024, 65536)
 
 
@@ -38,44 +42,50 @@ class PortHandler(APIHandler):
 
 
 class JobsHandler(BaseHandler):
-    """The jobs of whoever looks."""
+    """The jobs of whoever looks, and the cluster as they see it."""
 
     @web.authenticated
     async def get(self) -> None:
         """The page."""
-        await self._show("")
+        new, old = self.get_query_argument("new", ""), self.get_query_argument("of", "")
+        is_told = _JOB.fullmatch(new) and _JOB.fullmatch(old)
+        await self._show(done=f"Job {new} has the script of job {old}." if is_told else "")
 
     @web.authenticated
     async def post(self) -> None:
-        """End one of them; Slurm refuses those of others."""
-        job = self.get_body_argument("job", "")
+        """End one of them, or submit its script again; Slurm refuses those of others."""
+        job, do = self.get_body_argument("job", ""), self.get_body_argument("do", "cancel")
+        if do not in {"cancel", "again"}:
+            raise web.HTTPError(400)
         try:
-            await ask(self.settings["portal_helper"], {"do": "cancel", "user": self._name(), "job": job})
+            answer = await self._ask(do, job=job)
         except HelperError as problem:
-            await self._show(str(problem))
+            await self._show(trouble=str(problem))
         else:
-            self.redirect(self.hub.base_url + "jobs")
+            # Another page: what is loaded again is not done again.
+            new = f"?new={answer['job']}&of={job}" if "job" in answer else ""
+            self.redirect(f"{self.hub.base_url}jobs{new}")
 
-    def _name(self) -> str:
-        name: str = self.current_user.name
-        return name
+    async def _ask(self, do: str, **more: object) -> dict[str, Any]:
+        return await ask(self.settings["portal_helper"], {"do": do, "user": self.current_user.name, **more})
 
-    async def _show(self, trouble: str) -> None:
-        jobs, ended = [], []
-        try:
-            answer = await ask(self.settings["portal_helper"], {"do": "jobs", "user": self._name()})
-            jobs, ended = answer["jobs"], answer["ended"]
-        except HelperError as problem:
-            trouble = trouble or str(problem)
+    async def _show(self, trouble: str = "", done: str = "") -> None:
+        jobs, cluster = await asyncio.gather(self._ask("jobs"), self._ask("cluster"), return_exceptions=True)
+        for answer in (jobs, cluster):
+            if isinstance(answer, HelperError):
+                trouble = trouble or str(answer)
+            elif isinstance(answer, BaseException):
+                raise answer
         if trouble:
             self.set_status(502)
         self.finish(
             await self.render_template(
                 "jobs.html",
                 user=self.current_user,
-                jobs=jobs,
-                ended=ended,
+                jobs=jobs if isinstance(jobs, dict) else {},
+                cluster=cluster if isinstance(cluster, dict) else {},
                 trouble=trouble,
+                done=done,
                 xsrf=self.xsrf_token,
             )
         )
