@@ -155,7 +155,8 @@ def test_her_page_says_what_jobs_used_and_submits_a_script_again(browsers: Clust
         text: str = ask(browsers, user, "get", "/hub/jobs")["said"]
         return text
 
-    script = "#!/bin/sh\n#SBATCH --time=5\nsrun timeout 40 sh -c 'while :; do :; done'\nhostname >again.$SLURM_JOB_ID\n"
+    busy = "srun timeout 40 sh -c 'while :; do :; done'"
+    script = f"#!/bin/sh\n#SBATCH --time=5\n{busy}\nhostname >again.$SLURM_JOB_ID\n"
     browsers.as_user(f"cat >busy.sh <<'end'\n{script}end")
     job = browsers.as_user("sbatch --parsable --gpus=1 --mem=200M --job-name='a <b>' busy.sh").strip()
     wait_until("her job runs", lambda: jobs(browsers, "alice", "%T") == "RUNNING", 120)
@@ -220,6 +221,31 @@ def test_ten_users_at_once(browsers: Cluster) -> None:
     assert went == [{}] * len(_MANY)
     used = browsers.on(_HOST, "systemctl", "show", "--property=MemoryCurrent", "slurm-portal")
     assert int(used.split("=")[1]) < 500 << 20
+
+
+def test_prometheus_asks_for_the_page_and_counts_servers_that_fail(browsers: Cluster) -> None:
+    def number(query: str) -> str:
+        asked = ("promtool", "query", "instant", "--format=json", "http://127.0.0.1:9090", query)
+        found = json.loads(browsers.on("ctl1", *asked))
+        return str(found[0]["value"][1]) if found else ""
+
+    page = 'probe_success{service="portal"}'
+    wait_until("the page is asked for", lambda: number(page) == "1", 180)
+    browsers.on(_HOST, "systemctl", "stop", "slurm-portal-proxy")
+    wait_until("its absence is seen", lambda: number(page) == "0", 180)
+    browsers.on(_HOST, "systemctl", "start", "slurm-portal-proxy")
+    wait_until("it is back", lambda: number(page) == "1", 180)
+    errors = 'jupyterhub_server_spawn_duration_seconds_count{status="error",reason=""}'
+    before = float(number(errors))
+    program = "/usr/local/lib/jupyter-server/start_server.py"
+    for host in ("node1", "node2"):
+        browsers.on(host, "mv", program, f"{program}.away")
+    try:
+        assert ask(browsers, "bob", "post", "{}")["server"].get("ready") is not True
+        wait_until("it has failed", lambda: float(number(errors)) == before + 1, 180)
+    finally:
+        for host in ("node1", "node2"):
+            browsers.on(host, "mv", f"{program}.away", program)
 
 
 def test_the_validation_asks_it_for_a_server(browsers: Cluster) -> None:

@@ -6,6 +6,19 @@ _PROMETHEUS = 'instance="mon1",job="prometheus"'
 _MON1 = {"instance": "mon1"}
 _PROBE = 'instance="mon1",job="blackbox",service="grafana"'
 
+
+def _spawned(status: str) -> str:
+    """The hub's count of servers that were asked for."""
+    return (
+        f'jupyterhub_server_spawn_duration_seconds_count{{instance="login1",job="portal",status="{status}"}}'
+    )
+
+
+def _spawns(status: str) -> str:
+    name = f'jupyterhub_server_spawn_duration_seconds_count{{status="{status}"}}'
+    return f"sum by (instance) (increase({name}[30m]))"
+
+
 SERVICES = Chapter(
     "services",
     "Services and monitoring",
@@ -103,6 +116,27 @@ SERVICES = Chapter(
             {f"probe_success{{{_PROBE}}}": "0x60"},
             {f"probe_success{{{_PROBE}}}": "1x60"},
             {"instance": "mon1", "service": "grafana"},
+        ),
+        Alert(
+            "PortalServersFail",
+            "warning",
+            "Most servers that users of the portal on {{ $labels.instance }} ask for do not start",
+            f"{_spawns('error')} > 2 and {_spawns('error')} > {_spawns('success')}",
+            5,
+            (
+                "Of the servers that users asked for in the last half hour more failed than started: nodes "
+                "do not reach the hub, or what servers are made of is broken there. Who cancels a job does "
+                "not count."
+            ),
+            "What the hub says of each; then the log of one of the jobs, in its user's home directory.",
+            (
+                "ssh HOST journalctl --unit slurm-portal --since -1h",
+                "deploy validate INVENTORY --only portal",
+                "less ~/.slurm-portal.log",
+            ),
+            {_spawned("error"): "0+1x60", _spawned("success"): "0+0x60"},
+            {_spawned("error"): "0+1x60", _spawned("success"): "0+2x60"},
+            {"instance": "login1"},
         ),
         Alert(
             "CertificateExpiresSoon",

@@ -52,6 +52,10 @@ def test_users_reach_its_page_and_prometheus_alone_its_numbers(site: Site) -> No
     assert jobs()["portal"] == ("portal", "slurm_portal_metrics")
     targets = shared_variables(site, {})["phase_targets"]["scrape_targets_jobs"]["portal"]
     assert [target["targets"] for target in targets] == [["10.0.0.2:9108"]]
+    probed = shared_variables(site, {})["phase_targets"]["scrape_targets_jobs"]["blackbox"]
+    (probe,) = [target for target in probed if target["labels"]["service"] == "portal"]
+    assert probe["targets"] == ["https://10.0.0.2:443/hub/health"]
+    assert probe["labels"]["instance"] == "login1"
 
 
 def test_each_of_its_ports_is_known(site: Site) -> None:

@@ -242,7 +242,8 @@ class SlurmSpawner(Spawner):
             else:
                 self.words = self.seen["words"]
                 if _is_over(self.seen):
-                    raise web.HTTPError(409, self.words)
+                    # The hub's numbers tell trouble from what users end themselves.
+                    raise web.HTTPError(409 if self.seen["state"] == "CANCELLED" else 502, self.words)
                 node = self.seen["node"]
                 if self.seen["state"] == "RUNNING" and node:
                     running_since = running_since or time.monotonic()
