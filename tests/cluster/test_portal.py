@@ -235,7 +235,7 @@ def test_prometheus_asks_for_the_page_and_counts_servers_that_fail(browsers: Clu
     wait_until("its absence is seen", lambda: number(page) == "0", 180)
     browsers.on(_HOST, "systemctl", "start", "slurm-portal-proxy")
     wait_until("it is back", lambda: number(page) == "1", 180)
-    errors = 'jupyterhub_server_spawn_duration_seconds_count{status="error",reason=""}'
+    errors = 'sum(jupyterhub_server_spawn_duration_seconds_count{status="error"})'
     before = float(number(errors))
     program = "/usr/local/lib/jupyter-server/start_server.py"
     for host in ("node1", "node2"):
@@ -246,6 +246,21 @@ def test_prometheus_asks_for_the_page_and_counts_servers_that_fail(browsers: Clu
     finally:
         for host in ("node1", "node2"):
             browsers.on(host, "mv", f"{program}.away", program)
+
+
+def test_a_hub_that_lost_its_database_leaves_no_server_behind(browsers: Cluster) -> None:
+    assert ask(browsers, "alice", "start")["server"]["ready"]
+    lost = jobs(browsers, "alice")
+    browsers.on(_HOST, "systemctl", "stop", "slurm-portal")
+    browsers.on(_HOST, "sh", "-c", "rm /var/lib/slurm-portal/portal.sqlite*")
+    browsers.on(_HOST, "systemctl", "start", "slurm-portal")
+    # Nobody can reach it; it ends by itself, and its GPUs are free.
+    wait_until("her server has ended", lambda: not jobs(browsers, "alice"), 300)
+    said = browsers.as_user("cat .slurm-portal.log")
+    assert "The portal knows nothing of this server any more" in said, said[-2000:]
+    assert ask(browsers, "alice", "start")["server"]["ready"]
+    assert jobs(browsers, "alice") != lost
+    assert ask(browsers, "alice", "stop")["server"] == {}
 
 
 def test_the_validation_asks_it_for_a_server(browsers: Cluster) -> None:

@@ -1,12 +1,14 @@
 """Starts a user's server inside of a job, on the node: what the portal's job script runs.
 
 The certificate and the addresses come in the job's environment. The port is chosen here and said to the hub;
-where that expects no server, because it was cancelled, the job ends.
+where that expects no server, because it was cancelled, the job ends. So it does later, when the hub has
+forgotten the server, which nobody could reach or end then.
 """
 
 from __future__ import annotations
 
 import base64
+import http.client
 import json
 import os
 import shutil
@@ -22,6 +24,10 @@ from pathlib import Path
 
 _PEM = {"PORTAL_KEY": "KEYFILE", "PORTAL_CERTIFICATE": "CERTFILE", "PORTAL_AUTHORITY": "CLIENT_CA"}
 _SECONDS = 30
+_SECONDS_BETWEEN = 60
+_TIMES = 2
+"""So often in a row the hub has to say that it does not know a server."""
+_UNKNOWN = (401, 403)
 _KERNEL = "environment"
 
 
@@ -42,23 +48,47 @@ def free_port() -> int:
         return port
 
 
-def report(port: int) -> None:
-    """Says the port to the hub, which has a certificate of its own authority."""
+def ask_hub(path: str, told: dict[str, int] | None = None) -> None:
+    """Asks, or tells, the hub, which has a certificate of its own authority."""
     context = ssl.create_default_context(cafile=os.environ["JUPYTERHUB_SSL_CLIENT_CA"])
     context.load_cert_chain(os.environ["JUPYTERHUB_SSL_CERTFILE"], os.environ["JUPYTERHUB_SSL_KEYFILE"])
     request = urllib.request.Request(  # noqa: S310 - https
-        f"{os.environ['JUPYTERHUB_API_URL']}/portal/port",
-        data=json.dumps({"port": port}).encode(),
+        f"{os.environ['JUPYTERHUB_API_URL']}/{path}",
+        data=None if told is None else json.dumps(told).encode(),
         headers={
             "Authorization": f"token {os.environ['JUPYTERHUB_API_TOKEN']}",
             "Content-Type": "application/json",
         },
-        method="POST",
+        method="GET" if told is None else "POST",
     )
     opener = urllib.request.build_opener(
         urllib.request.HTTPSHandler(context=context), urllib.request.ProxyHandler({})
     )
     opener.open(request, timeout=_SECONDS).close()
+
+
+def is_forgotten() -> bool:
+    """Whether the hub says that it knows no such server; one that does not answer says nothing."""
+    try:
+        ask_hub("user")
+    except urllib.error.HTTPError as answer:
+        return answer.code in _UNKNOWN
+    except (OSError, http.client.HTTPException):
+        return False
+    return False
+
+
+def wait_for(server: subprocess.Popen[bytes]) -> int:
+    """Until the server ends, or a hub that lost its database has no user of it any more."""
+    times = 0
+    while True:
+        try:
+            return server.wait(timeout=_SECONDS_BETWEEN)
+        except subprocess.TimeoutExpired:
+            times = times + 1 if is_forgotten() else 0
+        if times >= _TIMES:
+            sys.stderr.write("The portal knows nothing of this server any more: it ends.\n")
+            server.terminate()
 
 
 def kernel_of_environment(place: Path) -> None:
@@ -98,7 +128,7 @@ def serve(place: Path, configuration: str) -> int:
     kernel_of_environment(place)
     port = free_port()
     try:
-        report(port)
+        ask_hub("portal/port", {"port": port})
     except (OSError, urllib.error.URLError) as problem:
         sys.exit(f"The portal expects no server: {problem}")
     os.environ["JUPYTERHUB_SERVICE_URL"] = f"https://0.0.0.0:{port}{os.environ['JUPYTERHUB_SERVICE_PREFIX']}"
@@ -107,7 +137,7 @@ def serve(place: Path, configuration: str) -> int:
     server = subprocess.Popen([program, f"--config={configuration}"])
     # Slurm tells all of a job's processes; this one waits for the server's end.
     signal.signal(signal.SIGTERM, lambda *_: server.terminate())
-    return server.wait()
+    return wait_for(server)
 
 
 if __name__ == "__main__":
