@@ -26,6 +26,37 @@ _PARTITIONS = """
 slurmctld_partitions:
   - {name: batch, default: true, parameters: {OverSubscribe: "FORCE:6"}}
 """
+_SITE_APP = """\
+import http.server, os, socketserver, sys
+
+class Page(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        body = f"{os.environ['USER']} at {self.path} in job {os.environ['SLURM_JOB_ID']}".encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def address_string(self):
+        return "socket"
+
+os.umask(0o077)
+socketserver.ThreadingUnixStreamServer(sys.argv[1], Page).serve_forever()
+"""
+_APPS = """
+jupyter_server_apps:
+  - name: tensorboard
+    title: TensorBoard
+    command:
+      - /opt/jupyter-server/environment/bin/python
+      - -I
+      - /usr/local/lib/jupyter-server/tensorboard_on_socket.py
+      - "{unix_socket}"
+      - .
+  - name: site
+    title: Our own
+    command: [python3, /opt/site/page.py, "{unix_socket}"]
+"""
 _TRUST = "/etc/ssl/certs/ca-certificates.crt"
 
 
@@ -59,7 +90,9 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         nodes = made.directory / "group_vars/slurm-node.yml"
         text = nodes.read_text()
         assert "memory_mb: 1024" in text
-        nodes.write_text(text.replace("memory_mb: 1024", "memory_mb: 6144"))
+        nodes.write_text(text.replace("memory_mb: 1024", "memory_mb: 6144") + _APPS)
+        for host in ("node1", "node2"):
+            made.on(host, "sh", "-c", f"mkdir /opt/site; cat >/opt/site/page.py <<'end'\n{_SITE_APP}end")
         with (made.directory / "group_vars/slurm-master.yml").open("a") as file:
             # Ten servers on the few CPUs of this machine.
             file.write(_PARTITIONS)
@@ -129,6 +162,17 @@ def test_alice_waits_for_a_gpu_computes_and_stops(browsers: Cluster) -> None:
     assert host in {"node1", "node2"}
     assert ask(browsers, "alice", "get", "/user/alice/tensorboard/")["status"] == 200
     job = jobs(browsers, "alice")
+    # A program of the site's own, in her job.
+    own = ask(browsers, "alice", "get", "/user/alice/site/her/page")
+    assert (own["status"], own["said"]) == (200, f"alice at /her/page in job {job}")
+    assert ask(browsers, "bob", "get", "/user/alice/site/")["status"] in {403, 404}
+    sockets = browsers.on(host, "sh", "-c", "ss --listening --unix --no-header | grep -o '/[^ ]*proxy[^ ]*'")
+    assert sockets
+    for path in sockets.split():
+        reached = f"import socket; socket.socket(socket.AF_UNIX).connect('{path}')"
+        said = browsers.as_user(f'python3 -c "{reached}"', user="bob", host=host, expect=1)
+        # Jobs have a /tmp of their own; where they have not, the directory is hers.
+        assert "PermissionError" in said or "FileNotFoundError" in said, said
     # From a node, and by its port, bob does not come in.
     assert ask(browsers, "bob", "get", "/user/alice/api/kernels")["status"] in {403, 404}
     listening = browsers.on(host, "ss", "--listening", "--tcp", "--numeric", "--processes", "--no-header")
