@@ -40,6 +40,14 @@ def check_portal(site: Site) -> Iterator[Finding]:
             f"{given[0]} is set for {host.name}, and {missing} is not",
             f"write where it is on {host.name}: {missing}: /etc/ssl/…",
         )
+    issuer = str(host.value("slurm_portal_oidc").get("issuer", ""))
+    if host.value("slurm_portal_oidc") and not issuer.startswith("https://"):
+        yield Finding(
+            host.where("slurm_portal_oidc"),
+            "portal-oidc-issuer",
+            f"the portal would take from {issuer or 'nobody'}, without TLS, who somebody is",
+            "write the provider's address: issuer: https://…",
+        )
     yield from dict.fromkeys(_open_to_all(site))
 
 

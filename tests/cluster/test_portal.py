@@ -57,6 +57,50 @@ jupyter_server_apps:
     title: Our own
     command: [python3, /opt/site/page.py, "{unix_socket}"]
 """
+_PROVIDER = """
+import os, uvicorn
+from oidc_provider_mock import User, app
+
+os.environ["AUTHLIB_INSECURE_TRANSPORT"] = "1"
+people = {
+    "1": {"preferred_username": "alice", "groups": ["cluster"]},
+    "2": {"preferred_username": "bob", "groups": ["others"]},
+    "3": {"preferred_username": "nobody-here", "groups": ["cluster"]},
+    "4": {"preferred_username": "alice@elsewhere.example", "groups": ["cluster"]},
+    "5": {"preferred_username": "Alice", "groups": ["cluster"]},
+    "6": {"preferred_username": "root", "groups": ["cluster"]},
+    "7": {"groups": ["cluster"]},
+    "8": {"preferred_username": ["alice"], "groups": ["cluster"]},
+    "9": {"preferred_username": "user1", "groups": "cluster"},
+}
+users = [User(sub=sub, claims=claims) for sub, claims in people.items()]
+uvicorn.run(
+    app(user_claims=users), interface="wsgi", host="0.0.0.0", port=9400,
+    ssl_keyfile="/opt/provider/key", ssl_certfile="/opt/provider/crt",
+)
+"""
+_MAKE_PROVIDER = """
+set -eu
+python3 -m venv /opt/provider
+/opt/provider/bin/pip install --quiet oidc-provider-mock==0.3.4
+openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=node1 -addext subjectAltName=DNS:node1 \\
+  -keyout /opt/provider/key -out /opt/provider/crt
+"""
+_RUN_PROVIDER = "systemd-run --unit=provider /opt/provider/bin/python /opt/provider/provider.py"
+_LOG_IN = """
+import json, sys, requests
+url, authority, person = sys.argv[1:]
+session = requests.Session()
+session.verify = authority
+page = session.get(f"{url}/hub/oauth_login", timeout=60)
+done = session.post(page.url, data={"sub": person}, timeout=60)
+print(json.dumps({"status": done.status_code, "said": done.text, "url": done.url,
+                  "jobs": session.get(f"{url}/hub/jobs", timeout=60).url}))
+"""
+_OIDC = """
+slurm_portal_oidc: {issuer: "https://node1:9400", client_id: portal, groups: [cluster], title: The site}
+slurm_portal_oidc_secret: a-word-of-the-portal-5518
+"""
 _TRUST = "/etc/ssl/certs/ca-certificates.crt"
 
 
@@ -311,3 +355,61 @@ def test_the_validation_asks_it_for_a_server(browsers: Cluster) -> None:
     (verdict,) = validated(browsers, "--only", "portal", expect=0)["portal"]["verdicts"]
     assert verdict["outcome"] == "passed", verdict
     assert jobs(browsers, "deploy-validate") == ""
+
+
+@pytest.fixture
+def provider(browsers: Cluster) -> Cluster:
+    """A site's OpenID provider on a node, which the portal's host and browsers trust."""
+    script = f"{_MAKE_PROVIDER}cat >/opt/provider/provider.py <<'end'\n{_PROVIDER}end\n{_RUN_PROVIDER}"
+    browsers.on("node1", "bash", "-c", script, seconds=300)
+    certificate = browsers.on("node1", "cat", "/opt/provider/crt")
+    trusted = "/usr/local/share/ca-certificates/provider.crt"
+    write = f"cat >{trusted} <<'end'\n{certificate}end\nupdate-ca-certificates"
+    browsers.on(_HOST, "sh", "-c", write)
+    browsers.on("node2", "sh", "-c", f"cat /root/authority.crt - >/root/both.crt <<'end'\n{certificate}end")
+    settings = browsers.directory / "group_vars/slurm-portal.yml"
+    settings.chmod(0o600)
+    settings.write_text(settings.read_text() + _OIDC)
+    browsers.deploy()
+    return browsers
+
+
+def test_people_come_by_the_sites_provider_and_are_accounts_of_the_cluster(provider: Cluster) -> None:
+    def logs_in(person: str) -> Any:  # noqa: ANN401 - JSON
+        words = (_PYTHON, "-c", _LOG_IN, f"https://{_HOST}", "/root/both.crt", person)
+        return json.loads(provider.on("node2", *words, seconds=300))
+
+    page = ask(provider, "alice", "login")
+    # Her password is asked for no more.
+    assert page["login"] != 302
+    came = logs_in("1")
+    assert came["status"] == 200, came
+    assert came["jobs"] == f"https://{_HOST}/hub/jobs"
+    refused = {
+        "2": "none of the groups",
+        "3": "no such account",
+        "4": "no name of an account",
+        "5": "no name of an account",
+        "6": "account is the system",
+        "7": "no name of an account",
+        "8": "no name of an account",
+        "9": "none of the groups",
+    }
+    for person, why in refused.items():
+        answer = logs_in(person)
+        assert answer["status"] == 403, answer
+        assert why in answer["said"], answer
+        assert answer["jobs"] != f"https://{_HOST}/hub/jobs", answer
+    # While the provider is away a hub that is started again knows where it is.
+    provider.on("node1", "systemctl", "stop", "provider")
+    provider.on(_HOST, "systemctl", "restart", "slurm-portal")
+    page = "import urllib.request, ssl; print(urllib.request.urlopen('https://login1/hub/login', "
+    page += "context=ssl.create_default_context(cafile='/root/both.crt')).read().decode())"
+
+    def shown() -> str:
+        return provider.on("node2", "python3", "-c", page, expect=None)
+
+    wait_until("the hub answers", lambda: "The site" in shown(), 180)
+    secret = yaml.safe_load(_OIDC)["slurm_portal_oidc_secret"]
+    assert secret not in provider.on(_HOST, "journalctl", "--no-pager", "--unit=slurm-portal")
+    assert secret not in json.dumps(provider.report())

@@ -313,9 +313,17 @@ def test_people_alone_are_served(cluster: Cluster, name: object, monkeypatch: py
     root = pwd.struct_passwd(("root", "x", 0, 0, "", "/root", "/bin/sh"))
     monkeypatch.setattr(cluster.module.pwd, "getpwnam", lambda _: root)
     cluster.person = name  # type: ignore[assignment]
-    for do in ("login", "offers", "submit", "jobs", "cancel", "again", "cluster"):
+    for do in ("login", "known", "offers", "submit", "jobs", "cancel", "again", "cluster"):
         assert cluster.ask(do, job="1")["refused"]
     assert cluster.log.read_text() == ""
+
+
+def test_whom_a_provider_names_has_an_open_account(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    closed: dict[str, str] = {}
+    monkeypatch.setattr(cluster.module, "_closed", lambda name: closed.get(name, ""))
+    assert cluster.ask("known") == {"ok": True, "admin": False}
+    closed[cluster.person] = "The account is closed."
+    assert cluster.ask("known") == {"ok": False, "refused": True, "why": "The account is closed."}
 
 
 def test_groups_of_the_site_decide(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -50,6 +50,29 @@ c.PortalAuthenticator.minutes = settings["login_minutes"]
 c.PortalAuthenticator.allow_all = True
 c.PortalAuthenticator.auto_login = False
 
+if settings["oidc"] and "--generate-certs" not in sys.argv:
+    from portal_oidc import OidcAuthenticator, endpoints
+
+    said = settings["oidc"]
+    found = endpoints(said["issuer"], _STATE / "provider.json")
+    c.JupyterHub.authenticator_class = OidcAuthenticator
+    c.OidcAuthenticator.authorize_url = found["authorization_endpoint"]
+    c.OidcAuthenticator.token_url = found["token_endpoint"]
+    c.OidcAuthenticator.userdata_url = found["userinfo_endpoint"]
+    c.OidcAuthenticator.client_id = said["client_id"]
+    c.OidcAuthenticator.client_secret = Path("/etc/slurm-portal/oidc_secret").read_text(encoding="utf-8")
+    c.OidcAuthenticator.oauth_callback_url = said["callback"]
+    c.OidcAuthenticator.scope = said["scopes"]
+    c.OidcAuthenticator.username_claim = said["claim"]
+    c.OidcAuthenticator.groups_claim = said["groups_claim"]
+    c.OidcAuthenticator.wanted_groups = said["groups"]
+    c.OidcAuthenticator.login_service = said["title"]
+    c.OidcAuthenticator.helper = settings["socket"]
+    c.OidcAuthenticator.manage_groups = True
+    # Whom the provider's groups and the helper let in.
+    c.OidcAuthenticator.allow_all = True
+    c.OidcAuthenticator.validate_server_cert = True
+
 c.JupyterHub.spawner_class = SlurmSpawner
 c.SlurmSpawner.helper = settings["socket"]
 c.SlurmSpawner.limits = settings

@@ -108,6 +108,7 @@ class Helper:
         """The answer to a request, for JSON."""
         verbs = {
             "login": self.login,
+            "known": self.known,
             "offers": self.offers,
             "submit": self.submit,
             "job": self.job,
@@ -132,6 +133,12 @@ class Helper:
         if not isinstance(password, str) or not password or "\0" in password or len(password) > 1024:  # noqa: PLR2004
             raise RefusedError("The password is wrong.")
         if why := _pam(who.name, password):
+            raise RefusedError(why)
+        return {"admin": who.is_admin}
+
+    def known(self, who: Person, _: Mapping[str, Any]) -> dict[str, Any]:
+        """Whether somebody of whom others said who they are has an account that is open."""
+        if why := _closed(who.name):
             raise RefusedError(why)
         return {"admin": who.is_admin}
 
@@ -377,6 +384,13 @@ def _pam(name: str, password: str) -> str:
         pamela.authenticate(name, password, service=PAM_SERVICE)
     except pamela.PAMError:
         return "The name or the password is wrong."
+    return _closed(name)
+
+
+def _closed(name: str) -> str:
+    """Empty where PAM lets this account in, else why not."""
+    import pamela  # noqa: PLC0415 - as above
+
     try:
         pamela.check_account(name, service=PAM_SERVICE)
     except pamela.PAMError:

@@ -32,6 +32,21 @@ SITES = (
         ),
     ),
     BadSite(
+        "a provider of logins without TLS",
+        expected=(
+            (
+                "group_vars/all.yml:1: the portal would take from http://login.site.example, without TLS, "
+                "who somebody is [portal-oidc-issuer]"
+            ),
+        ),
+        edits=(("[slurm-node]", "[slurm-portal]\nctl1\n\n[slurm-node]"),),
+        files={
+            "group_vars/all.yml": (
+                "slurm_portal_oidc: {issuer: 'http://login.site.example', client_id: portal}\n"
+            )
+        },
+    ),
+    BadSite(
         "half a certificate, and a program on a port",
         expected=(
             (
