@@ -94,6 +94,9 @@ class Environment:
         for other in self.path.parent.glob(f"{self.path.name}-*"):
             if other.name not in {before, place.name}:
                 shutil.rmtree(other)
+            elif other != place:
+                # Its files stay for programs that run; as an environment it is gone.
+                (other / _COMPLETE).unlink(missing_ok=True)
 
     def _pip(self, place: Path) -> list[str]:
         index, links = self._module.params["index_url"], self._module.params["find_links"]

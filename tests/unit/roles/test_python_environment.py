@@ -73,6 +73,7 @@ def test_another_list_makes_another_one_and_the_one_before_stays(tmp_path: Path,
         places.append(build(machine, lock))
     assert [place.exists() for place in places] == [False, True, True]
     assert (tmp_path / "environment").resolve() == places[2]
+    assert [(place / "complete").exists() for place in places[1:]] == [False, True]
 
 
 def test_what_does_not_fit_its_checksum_is_not_used(tmp_path: Path, lock: Path) -> None:
