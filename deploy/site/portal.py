@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from deploy.errors import Finding, Severity
-from deploy.site.inventory import PORTAL, Site
+from deploy.site.inventory import PORTAL, Host, Site
 
 _SOCKET = "{unix_socket}"
 
@@ -40,15 +40,27 @@ def check_portal(site: Site) -> Iterator[Finding]:
             f"{given[0]} is set for {host.name}, and {missing} is not",
             f"write where it is on {host.name}: {missing}: /etc/ssl/…",
         )
-    issuer = str(host.value("slurm_portal_oidc").get("issuer", ""))
-    if host.value("slurm_portal_oidc") and not issuer.startswith("https://"):
+    yield from _provider(host)
+    yield from dict.fromkeys(_open_to_all(site))
+
+
+def _provider(host: Host) -> Iterator[Finding]:
+    said = host.value("slurm_portal_oidc")
+    issuer, where = str(said.get("issuer", "")), host.where("slurm_portal_oidc")
+    if said and not issuer.startswith("https://"):
         yield Finding(
-            host.where("slurm_portal_oidc"),
+            where,
             "portal-oidc-issuer",
             f"the portal would take from {issuer or 'nobody'}, without TLS, who somebody is",
             "write the provider's address: issuer: https://…",
         )
-    yield from dict.fromkeys(_open_to_all(site))
+    if said and not said.get("client_id"):
+        yield Finding(
+            where,
+            "portal-oidc-client",
+            "the portal has no name at the provider of slurm_portal_oidc",
+            "register the portal there, and write the name: client_id: portal",
+        )
 
 
 def _open_to_all(site: Site) -> Iterator[Finding]:

@@ -98,7 +98,8 @@ print(json.dumps({"status": done.status_code, "said": done.text, "url": done.url
                   "jobs": session.get(f"{url}/hub/jobs", timeout=60).url}))
 """
 _OIDC = """
-slurm_portal_oidc: {issuer: "https://node1:9400", client_id: portal, groups: [cluster], title: The site}
+slurm_portal_oidc:
+  {issuer: "https://node1:9400", client_id: portal, allowed_groups: [cluster], title: The site}
 slurm_portal_oidc_secret: a-word-of-the-portal-5518
 """
 _TRUST = "/etc/ssl/certs/ca-certificates.crt"

@@ -65,7 +65,7 @@ if settings["oidc"] and "--generate-certs" not in sys.argv:
     c.OidcAuthenticator.scope = said["scopes"]
     c.OidcAuthenticator.username_claim = said["claim"]
     c.OidcAuthenticator.groups_claim = said["groups_claim"]
-    c.OidcAuthenticator.wanted_groups = said["groups"]
+    c.OidcAuthenticator.wanted_groups = said["allowed_groups"]
     c.OidcAuthenticator.login_service = said["title"]
     c.OidcAuthenticator.helper = settings["socket"]
     c.OidcAuthenticator.manage_groups = True

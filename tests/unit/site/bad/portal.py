@@ -38,11 +38,15 @@ SITES = (
                 "group_vars/all.yml:1: the portal would take from http://login.site.example, without TLS, "
                 "who somebody is [portal-oidc-issuer]"
             ),
+            (
+                "group_vars/all.yml:1: the portal has no name at the provider of slurm_portal_oidc "
+                "[portal-oidc-client]"
+            ),
         ),
         edits=(("[slurm-node]", "[slurm-portal]\nctl1\n\n[slurm-node]"),),
         files={
             "group_vars/all.yml": (
-                "slurm_portal_oidc: {issuer: 'http://login.site.example', client_id: portal}\n"
+                "slurm_portal_oidc: {issuer: 'http://login.site.example', title: our site}\n"
             )
         },
     ),
