@@ -41,6 +41,13 @@ def test_it_knows_its_names_and_the_environments_of_nodes(site: Site) -> None:
     ]
 
 
+def test_its_host_says_what_projects_may_use(tmp_path: Path) -> None:
+    inventory = INVENTORY.replace("[slurm-node]", "[slurm-portal]\nctl1\n\n[slurm-node]")
+    budget = "slurm_accounts_accounts: [{name: laser, budget: {hours: gres/gpu=100}}]\n"
+    site = read_site(write_site(tmp_path, inventory, {"group_vars/all.yml": budget}))
+    assert {host.name for host in members(site, {}, "show_budget")} == {"login1", "ctl1"}
+
+
 def test_users_reach_its_page_and_prometheus_alone_its_numbers(site: Site) -> None:
     told = wired_variables(site, {}).by_host
     assert told["login1"]["firewall_user_pages"] == ["443"]
