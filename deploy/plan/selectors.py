@@ -69,7 +69,8 @@ def _has_budgets(site: Site) -> bool:
 
 def _showing_budgets(site: Site) -> list[Host]:
     """Where people ask for them: the portal does for whoever looks at it."""
-    return list(dict.fromkeys((*site.logins, *site.group(PORTAL)[:1]))) if _has_budgets(site) else []
+    portals = [host for host in site.group(PORTAL)[:1] if host not in site.logins]
+    return [*site.logins, *portals] if _has_budgets(site) else []
 
 
 def _having(is_so: Callable[[Host], bool]) -> Selector:
