@@ -61,7 +61,21 @@ def restore(
     deploys: Deploys,
 ) -> None:
     """Puts the parts of a backup in place, each before what reads it starts. Raises DeployError."""
-    archive = _opened_archive(inventory, wish)
+    archive = opened_archive(inventory, wish)
+    restore_archive(inventory, archive, wish, options, agrees=agrees, say=say, deploys=deploys)
+
+
+def restore_archive(
+    inventory: Path,
+    archive: Archive,
+    wish: Wish,
+    options: Options,
+    *,
+    agrees: Callable[[], bool],
+    say: Callable[[str], None],
+    deploys: Deploys,
+) -> None:
+    """The same with a backup that was read to its end."""
     with _at_work(inventory, options, say) as run:
         host = _Controller(run, archive)
         host.refuse_other(wish.parts)
@@ -93,7 +107,7 @@ def restore(
 
 def try_restore(inventory: Path, wish: Wish, options: Options, say: Callable[[str], None]) -> None:
     """Says what ``restore`` would do; loads everything in places that vanish, and changes nothing else."""
-    archive = _opened_archive(inventory, wish)
+    archive = opened_archive(inventory, wish)
     with opened(inventory, options, needs_ansible=False) as run:
         host = _Controller(run, archive)
         host.refuse_other(wish.parts)
@@ -113,8 +127,8 @@ def try_restore(inventory: Path, wish: Wish, options: Options, say: Callable[[st
             say(f"the database was not loaded: {run.site.controller.name} has no MariaDB yet")
 
 
-def _opened_archive(inventory: Path, wish: Wish) -> Archive:
-    """Raises DeployError ``backup-unreadable``, ``backup-old``."""
+def opened_archive(inventory: Path, wish: Wish) -> Archive:
+    """A backup, read to its end. Raises DeployError ``backup-unreadable``, ``backup-old``."""
     existing_inventory(inventory)
     need_age()
     where = shown_path(wish.archive)
@@ -138,6 +152,33 @@ def _opened_archive(inventory: Path, wish: Wish) -> Archive:
             f"--max-age {int(seconds // _DAY) + 1}",
         )
     return archive
+
+
+def refuse_other(site: Site, archive: Archive, parts: Collection[str] = PARTS) -> None:
+    """Raises DeployError ``backup-of-other-cluster``, ``restore-apart``."""
+    if {*parts} != {SECRETS}:
+        _refuse_apart(site)
+    theirs, ours = archive.manifest["cluster"], cluster_name(site)
+    if theirs != ours:
+        raise error(
+            "backup-of-other-cluster",
+            f"it is of the cluster {theirs}, and this site is {ours}",
+            where=shown_path(archive.path),
+            hint=f"take a backup of {ours}; or set slurmctld_cluster_name: {theirs}",
+        )
+
+
+def _refuse_apart(site: Site) -> None:
+    controllers, database = site.controllers, site.database_host
+    if controllers == (database,):
+        return
+    raise error(
+        "restore-apart",
+        f"nothing was changed: the queue is with {fold(host.name for host in controllers)}, the "
+        f"accounting database on {database.name}; a restore puts both on one host only",
+        where=database.name,
+        hint="secrets.yml and hardware.yml alone: --only secrets; the rest by hand: docs/controllers.md",
+    )
 
 
 def _of_then(archive: Archive) -> str:
@@ -222,28 +263,7 @@ class _Controller:
 
     def refuse_other(self, parts: Collection[str]) -> None:
         """Raises DeployError ``backup-of-other-cluster``, ``restore-apart``."""
-        if {*parts} != {SECRETS}:
-            self._refuse_apart()
-        theirs, ours = self.archive.manifest["cluster"], cluster_name(self.site)
-        if theirs != ours:
-            raise error(
-                "backup-of-other-cluster",
-                f"it is of the cluster {theirs}, and this site is {ours}",
-                where=shown_path(self.archive.path),
-                hint=f"take a backup of {ours}; or set slurmctld_cluster_name: {theirs}",
-            )
-
-    def _refuse_apart(self) -> None:
-        controllers, database = self.site.controllers, self.site.database_host
-        if controllers == (database,):
-            return
-        raise error(
-            "restore-apart",
-            f"nothing was changed: the queue is with {fold(host.name for host in controllers)}, the "
-            f"accounting database on {database.name}; a restore puts both on one host only",
-            where=database.name,
-            hint="secrets.yml and hardware.yml alone: --only secrets; the rest by hand: docs/controllers.md",
-        )
+        refuse_other(self.site, self.archive, parts)
 
     def look(self) -> dict[str, Any]:
         """What it has already."""
