@@ -38,9 +38,9 @@ FORMAT = 1
 MANIFEST = "manifest.json"
 DATABASE, STATE, RECORDS = "database.sql.gz", "state.tar.gz", "records"
 PLACE = Path("/var/lib/deploy")
-_DRAINS, _HOSTS = "drains.json", "hosts.json"
+DRAINS, _HOSTS = "drains.json", "hosts.json"
 # Of several controllers: which directory has the ledger of drains, and how that is called within the state.
-_POINTER, LEDGER = "ledger.json", "deploy_ledger"
+POINTER, LEDGER = "ledger.json", "deploy_ledger"
 _LOCK = ".backup.lock"
 _JOBS = "job_state"
 _PIECE = 16 << 20
@@ -394,7 +394,7 @@ def records() -> Iterator[tuple[str, bytes]]:
     with contextlib.suppress(FileNotFoundError):
         yield _HOSTS, (PLACE / _HOSTS).read_bytes()
     try:
-        shared = json.loads((PLACE / _POINTER).read_text(encoding="utf-8"))["directory"]
+        shared = json.loads((PLACE / POINTER).read_text(encoding="utf-8"))["directory"]
     except FileNotFoundError:
         shared = None
     handle = os.open(shared or PLACE, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
@@ -403,7 +403,7 @@ def records() -> Iterator[tuple[str, bytes]]:
         if shared and (about.st_uid != os.geteuid() or about.st_mode & 0o077):
             give_up(f"{shared}, which should have the ledger of drains, is not root's alone")
         with contextlib.suppress(FileNotFoundError):
-            yield _DRAINS, Path(f"/proc/self/fd/{handle}", _DRAINS).read_bytes()
+            yield DRAINS, Path(f"/proc/self/fd/{handle}", DRAINS).read_bytes()
     finally:
         os.close(handle)
 
