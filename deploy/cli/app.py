@@ -38,6 +38,9 @@ VERBS = (
     Verb("failback", "deploy.cli.failover:failback", "Have the first of several controllers lead again."),
     Verb("backup", "deploy.cli.backup:backup", "Keep what the loss of a controller would lose."),
     Verb("restore", "deploy.cli.restore:restore", "Make the cluster of a backup again."),
+    Verb(
+        "drill", "deploy.cli.drill:drill", "Restore the last backup into a lab, and report what came of it."
+    ),
     Verb("update", "deploy.cli.update:update", "Install the distribution's updates, nodes in batches."),
     Verb("bundle", "deploy.cli.bundle:bundle", "Fetch everything a site needs into a directory."),
     Verb("schema", "deploy.cli.schema:schema", "Print the JSON Schema of all variables."),

@@ -17,12 +17,11 @@ def refuse_unwritable(path: Path | None) -> None:
     if path is None or path == Path("-"):
         return
     if path.is_dir() or not os.access(path if path.exists() else path.absolute().parent, os.W_OK):
-        raise _not_writable(
-            path, "is a directory" if path.is_dir() else "it or its directory is not writable"
-        )
+        raise not_writable(path, "is a directory" if path.is_dir() else "it or its directory is not writable")
 
 
-def _not_writable(path: Path, why: str) -> DeployError:
+def not_writable(path: Path, why: str) -> DeployError:
+    """The error ``file-not-writable``."""
     return error("file-not-writable", f"cannot be written: {why}", where=str(path), hint="name another file")
 
 
@@ -34,4 +33,4 @@ def write(path: Path, text: str) -> None:
     try:
         write_private(path, text)
     except OSError as problem:
-        raise _not_writable(path, problem.strerror or str(problem)) from None
+        raise not_writable(path, problem.strerror or str(problem)) from None

@@ -24,8 +24,7 @@ from deploy.run.sent_program import program
 from deploy.run.ssh import NotByPlainSshError, Unanswered
 from deploy.run.transfer import TransferError, transfer
 from deploy.site.hardware import FILE_NAME
-from deploy.site.inventory import SECRETS_FILE, Site, existing_inventory
-from deploy.site.node_lists import fold
+from deploy.site.inventory import SECRETS_FILE, Host, Site, existing_inventory
 from deploy.site.secrets import missing_secrets
 
 STATE, DATABASE, SECRETS = "state", "database", "secrets"
@@ -61,11 +60,25 @@ def restore(
     deploys: Deploys,
 ) -> None:
     """Puts the parts of a backup in place, each before what reads it starts. Raises DeployError."""
-    archive = _opened_archive(inventory, wish)
+    archive = opened_archive(inventory, wish)
+    restore_archive(inventory, archive, wish, options, agrees=agrees, say=say, deploys=deploys)
+
+
+def restore_archive(
+    inventory: Path,
+    archive: Archive,
+    wish: Wish,
+    options: Options,
+    *,
+    agrees: Callable[[], bool],
+    say: Callable[[str], None],
+    deploys: Deploys,
+) -> None:
+    """The same with a backup that was read to its end."""
     with _at_work(inventory, options, say) as run:
-        host = _Controller(run, archive)
-        host.refuse_other(wish.parts)
-        found = host.look() if wish.parts != {SECRETS} else {}
+        hosts = _Hosts(run, archive)
+        refuse_other(hosts.site, archive)
+        found = hosts.look() if wish.parts != {SECRETS} else {}
         lost = _lost(run, archive, say) if STATE in wish.parts else LostSince()
         _tell(archive, lost, say)
         losses = [*_losses(found, lost, wish), *_replaced(run.site, archive, wish)]
@@ -76,45 +89,45 @@ def restore(
         _put_site_files(run, archive, wish, say)
         if wish.parts == {SECRETS}:
             return
-        if found["programs"] and DATABASE in wish.parts:
-            say(host.put_database())
-        if STATE in wish.parts:
-            say(host.put_state(lost.least_job_id))
+        if found["programs"]:
+            hosts.put(wish.parts, lost.least_job_id, say)
+        elif STATE in wish.parts and not hosts.are_apart:
+            say(hosts.put_state(lost.least_job_id))
     if not found["programs"]:
-        deploys(replace(options, limit=run.site.controller.name, tags=_BEFORE))
+        deploys(replace(options, limit=",".join(hosts.names), tags=hosts.tags))
         with _at_work(inventory, options, say) as run:
-            host = _Controller(run, archive)
-            if DATABASE in wish.parts:
-                say(host.put_database())
-            if STATE in wish.parts:
-                host.own_state()
+            hosts = _Hosts(run, archive)
+            if hosts.are_apart:
+                hosts.put(wish.parts, lost.least_job_id, say)
+            else:
+                hosts.complete(wish.parts, say)
     deploys(options)
 
 
 def try_restore(inventory: Path, wish: Wish, options: Options, say: Callable[[str], None]) -> None:
     """Says what ``restore`` would do; loads everything in places that vanish, and changes nothing else."""
-    archive = _opened_archive(inventory, wish)
+    archive = opened_archive(inventory, wish)
     with opened(inventory, options, needs_ansible=False) as run:
-        host = _Controller(run, archive)
-        host.refuse_other(wish.parts)
-        found = host.look()
+        hosts = _Hosts(run, archive)
+        refuse_other(hosts.site, archive)
+        found = hosts.look()
         lost = _lost(run, archive, say) if STATE in wish.parts else LostSince()
         _tell(archive, lost, say)
         for line in [*_losses(found, lost, wish), *_replaced(run.site, archive, wish)]:
             say(line)
         if STATE in wish.parts:
-            answer = host.send("try_state", made_by().STATE, {"least": lost.least_job_id})
+            answer = hosts.send("try_state", made_by().STATE, {"least": lost.least_job_id})
             say(f"the state can be read; it has the scripts of {answer['scripts']} jobs")
-        if DATABASE in wish.parts and found["programs"]:
+        if DATABASE in wish.parts and found["has_database"]:
             arguments = {"name": archive.manifest["database"]["name"], "expected": _counts(archive)}
-            host.send("try_database", made_by().DATABASE, arguments)
+            hosts.send("try_database", made_by().DATABASE, arguments, hosts.database)
             say(f"the database can be loaded; it has {archive.manifest['database']['jobs']} jobs")
         elif DATABASE in wish.parts:
-            say(f"the database was not loaded: {run.site.controller.name} has no MariaDB yet")
+            say(f"the database was not loaded: {hosts.database.name} has no MariaDB yet")
 
 
-def _opened_archive(inventory: Path, wish: Wish) -> Archive:
-    """Raises DeployError ``backup-unreadable``, ``backup-old``."""
+def opened_archive(inventory: Path, wish: Wish) -> Archive:
+    """A backup, read to its end. Raises DeployError ``backup-unreadable``, ``backup-old``."""
     existing_inventory(inventory)
     need_age()
     where = shown_path(wish.archive)
@@ -138,6 +151,18 @@ def _opened_archive(inventory: Path, wish: Wish) -> Archive:
             f"--max-age {int(seconds // _DAY) + 1}",
         )
     return archive
+
+
+def refuse_other(site: Site, archive: Archive) -> None:
+    """Raises DeployError ``backup-of-other-cluster``."""
+    theirs, ours = archive.manifest["cluster"], cluster_name(site)
+    if theirs != ours:
+        raise error(
+            "backup-of-other-cluster",
+            f"it is of the cluster {theirs}, and this site is {ours}",
+            where=shown_path(archive.path),
+            hint=f"take a backup of {ours}; or set slurmctld_cluster_name: {theirs}",
+        )
 
 
 def _of_then(archive: Archive) -> str:
@@ -206,8 +231,11 @@ def _at_work(inventory: Path, options: Options, say: Callable[[str], None]) -> I
 
 
 @dataclass(frozen=True)
-class _Controller:
-    """The controller that a backup is put on. Raises DeployError ``restore-failed``."""
+class _Hosts:
+    """The controllers and the database's host that a backup is put on. Raises DeployError ``restore-failed``.
+
+    Several controllers have one state, in a directory that all mount.
+    """
 
     run: Run
     archive: Archive
@@ -217,37 +245,65 @@ class _Controller:
         return self.run.site.resolved
 
     @property
+    def database(self) -> Host:
+        return self.site.database_host
+
+    @property
+    def all(self) -> tuple[Host, ...]:
+        return tuple({host.name: host for host in (*self.site.controllers, self.database)}.values())
+
+    @property
+    def names(self) -> list[str]:
+        return [host.name for host in self.all]
+
+    @property
+    def are_apart(self) -> bool:
+        """Whether queue and database are on more than one host."""
+        return len(self.all) > 1
+
+    @property
+    def tags(self) -> str:
+        """What they need before anything is put there; that of several, also what they mount."""
+        return f"{_BEFORE},storage" if self.are_apart else _BEFORE
+
+    @property
     def when(self) -> str:
         return time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
 
-    def refuse_other(self, parts: Collection[str]) -> None:
-        """Raises DeployError ``backup-of-other-cluster``, ``restore-apart``."""
-        if {*parts} != {SECRETS}:
-            self._refuse_apart()
-        theirs, ours = self.archive.manifest["cluster"], cluster_name(self.site)
-        if theirs != ours:
-            raise error(
-                "backup-of-other-cluster",
-                f"it is of the cluster {theirs}, and this site is {ours}",
-                where=shown_path(self.archive.path),
-                hint=f"take a backup of {ours}; or set slurmctld_cluster_name: {theirs}",
-            )
-
-    def _refuse_apart(self) -> None:
-        controllers, database = self.site.controllers, self.site.database_host
-        if controllers == (database,):
-            return
-        raise error(
-            "restore-apart",
-            f"nothing was changed: the queue is with {fold(host.name for host in controllers)}, the "
-            f"accounting database on {database.name}; a restore puts both on one host only",
-            where=database.name,
-            hint="secrets.yml and hardware.yml alone: --only secrets; the rest by hand: docs/controllers.md",
-        )
-
     def look(self) -> dict[str, Any]:
-        """What it has already."""
-        return self.send("look", "", parts_of(self.site))
+        """What they have already; all of them are asked before anything is changed."""
+        found = {host.name: self.send("look", "", parts_of(self.site), host) for host in self.all}
+        if not self.are_apart:
+            (answer,) = found.values()
+            return {**answer, "has_database": answer["programs"]}
+        of_controllers = [found[host.name] for host in self.site.controllers]
+        of_database = found[self.database.name]
+        return {
+            "daemons": [f"{daemon} on {name}" for name, said in found.items() for daemon in said["daemons"]],
+            "state": any(said["state"] for said in of_controllers),
+            "jobs": of_database["jobs"],
+            "has_database": of_database["server"],
+            "programs": of_database["server"] and all(said["slurmctld"] for said in of_controllers),
+        }
+
+    def put(self, parts: Collection[str], least: int, say: Callable[[str], None]) -> None:
+        """Puts the database and the state onto hosts that have their programs.
+
+        Of several, every slurmctld is stopped first: one that stands by would take over, and write.
+        """
+        for host in self.all if self.are_apart else ():
+            self.send("stop", "", {}, host)
+        if DATABASE in parts:
+            say(self.put_database())
+        if STATE in parts:
+            say(self.put_state(least))
+
+    def complete(self, parts: Collection[str], say: Callable[[str], None]) -> None:
+        """Loads the database, now that there is a server, and gives the state that was put its owner."""
+        if DATABASE in parts:
+            say(self.put_database())
+        if STATE in parts:
+            self.send("own", "", {"directory": parts_of(self.site)["state"]})
 
     def put_state(self, least: int) -> str:
         made = made_by()
@@ -257,19 +313,22 @@ class _Controller:
         answer = self.send("put_state", made.STATE, {"directory": directory, **arguments})
         return f"state: {directory} is that of the backup{_aside(answer)}"
 
-    def own_state(self) -> None:
-        """Gives the state to the user slurm, who was not there when it was put."""
-        self.send("own", "", {"directory": parts_of(self.site)["state"]})
-
     def put_database(self) -> str:
         arguments = {"name": parts_of(self.site)["database"], "expected": _counts(self.archive)}
-        answer = self.send("put_database", made_by().DATABASE, {**arguments, "when": self.when})
+        answer = self.send(
+            "put_database", made_by().DATABASE, {**arguments, "when": self.when}, self.database
+        )
         jobs = self.archive.manifest["database"]["jobs"]
         return f"database: {arguments['name']} has the {jobs} jobs of the backup{_aside(answer)}"
 
-    def send(self, verb: str, member: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """The answer to a verb of the program restore.py, which gets a member of the archive."""
-        host = self.site.controller
+    def send(
+        self, verb: str, member: str, arguments: Mapping[str, Any], host: Host | None = None
+    ) -> dict[str, Any]:
+        """A host's answer to a verb of the program restore.py, which gets a member of the archive.
+
+        It is the first controller where nobody is named.
+        """
+        host = host or self.site.controller
         try:
             with transfer(host, self.run.options.login, program(sources(), verb, arguments)) as process:
                 assert process.stdin  # noqa: S101 - transfer asked for them
@@ -319,11 +378,11 @@ def _job_ids(steps: Iterable[str]) -> set[int]:
 def _losses(found: Mapping[str, Any], lost: LostSince, wish: Wish) -> Iterator[str]:
     """What is lost, in lines."""
     if found.get("daemons"):
-        yield f"stopped on the controller, and started again at the end: {', '.join(found['daemons'])}"
+        yield f"stopped, and started again at the end: {', '.join(found['daemons'])}"
     if STATE in wish.parts and found.get("state"):
-        yield "the controller has a state, which is put aside: jobs submitted since the backup are lost"
+        yield "there is a state, which is put aside: jobs submitted since the backup are lost"
     if DATABASE in wish.parts and found.get("jobs"):
-        yield f"the controller has a database with {found['jobs']} jobs, which is put aside"
+        yield f"there is a database with {found['jobs']} jobs, which is put aside"
     yield from lost.losses()
 
 

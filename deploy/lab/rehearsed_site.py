@@ -83,19 +83,25 @@ class Rehearsed:
 
 
 def rehearsed(
-    site: Site, shared: Iterable[str], *, most: int, gpus: int, without: Iterable[str] = ()
+    site: Site,
+    shared: Iterable[str],
+    *,
+    most: int,
+    gpus: int,
+    without: Iterable[str] = (),
+    whole: frozenset[str] = frozenset(),
 ) -> Rehearsed:
     """A site scaled down to at most ``most`` hosts of each kind, which are those in the same groups.
 
     ``gpus`` is how many a compute node has that the site declares none of. ``shared`` are directories,
-    ``without`` groups that stay empty.
+    ``without`` groups that stay empty, ``whole`` groups of which no host is left out.
     """
     kinds: dict[frozenset[str], int] = {}
     hosts = []
     for host in site.cluster:
         kind = host.groups | _partitions_naming(site, host)
         kinds[kind] = kinds.get(kind, 0) + 1
-        if kinds[kind] <= most:
+        if kinds[kind] <= most or whole & host.groups:
             hosts.append(host)
     counts = {host.name: _gpus(host, gpus) for host in hosts if NODE in host.groups}
     return Rehearsed(site, tuple(hosts), counts, _outermost([_SHARED, *shared]), frozenset(without))

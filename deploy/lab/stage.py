@@ -44,7 +44,7 @@ def staged(
             signal.signal(number, handler)
 
 
-def default_name(site: Site) -> str:
+def default_name(site: Site, purpose: str = "rehearsal") -> str:
     """A lab's name after the site's directory."""
     words = re.sub(r"[^a-z0-9]+", "-", site.directory.name.lower()).strip("-")
-    return f"rehearsal-{words}"[:_LONGEST_NAME].rstrip("-")
+    return f"{purpose}-{words}"[:_LONGEST_NAME].rstrip("-")

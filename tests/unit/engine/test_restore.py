@@ -14,9 +14,10 @@ from deploy.engine import restore as module
 from deploy.engine.members import Members
 from deploy.engine.options import Options
 from deploy.engine.restore import Wish, restore, try_restore
-from deploy.errors import DeployError, ExitCode
+from deploy.errors import DeployError, ExitCode, error
 from deploy.run.archive import Archive, UnreadableError
 from deploy.run.ssh import Unanswered
+from deploy.site.inventory import Host
 from deploy.site.secrets import secret_names
 from tests.unit.site.sites import write_site
 
@@ -27,8 +28,17 @@ KEPT = {
     "site/secrets.yml": SECRETS,
     "records/drains.json": b"[]",
 }
-BARE = {"daemons": [], "state": False, "jobs": None, "programs": False}
-LIVING = {"daemons": ["slurmctld"], "state": True, "jobs": 7, "programs": True}
+APART = SITE.replace("[slurm-node]", "ctl2\n[slurm-database]\ndb1\n[slurm-node]")
+NOTHING = {"server": False, "slurmctld": False}
+BARE: dict[str, Any] = {"daemons": [], "state": False, "jobs": None, "programs": False, **NOTHING}
+LIVING: dict[str, Any] = {
+    "daemons": ["slurmctld"],
+    "state": True,
+    "jobs": 7,
+    "programs": True,
+    "server": True,
+    "slurmctld": True,
+}
 
 
 @dataclass
@@ -42,6 +52,8 @@ class Cluster:
     done: list[str] = field(default_factory=list)
     sent: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     said: list[str] = field(default_factory=list)
+    of_host: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    """What a host has, where it is not what ``found`` says."""
 
     def archive(self, path: Path, identities: tuple[Path, ...]) -> Archive:
         manifest = {
@@ -53,10 +65,13 @@ class Cluster:
         }
         return Archive(path, identities, {**manifest, **self.manifest}, self.small)
 
-    def send(self, verb: str, _: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    def send(
+        self, verb: str, _: str, arguments: Mapping[str, Any], host: Host | None = None
+    ) -> dict[str, Any]:
         if verb == "look":
-            return dict(self.found)
-        self.done.append(verb)
+            assert host
+            return dict(self.of_host.get(host.name, self.found))
+        self.done.append(f"{verb} {host.name}" if host and host.name != "ctl1" else verb)
         self.sent[verb] = arguments
         return {"aside": "/aside", "scripts": 2}
 
@@ -89,7 +104,11 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     monkeypatch.setattr(module, "need_age", lambda: None)
     monkeypatch.setattr(module, "read_archive", made.archive)
     monkeypatch.setattr(module, "alone", _alone)
-    monkeypatch.setattr(module._Controller, "send", made.send)
+
+    def send(_: object, *asked: Any) -> dict[str, Any]:  # noqa: ANN401
+        return made.send(*asked)
+
+    monkeypatch.setattr(module._Hosts, "send", send)
     monkeypatch.setattr(Members, "ask", made.ask)
     return made
 
@@ -174,14 +193,57 @@ def test_secrets_of_the_site_stay_unless_they_alone_are_asked_for(cluster: Clust
     assert not any("munge_key" in line for line in cluster.said)
 
 
-def test_of_a_queue_and_a_database_on_two_hosts_secrets_alone_are_restored(
-    cluster: Cluster, tmp_path: Path
+@pytest.fixture
+def apart(tmp_path: Path) -> Path:
+    return write_site(
+        tmp_path, APART, {"group_vars/all.yml": "slurmctld_state_save_location: /shared/state\n"}
+    )
+
+
+def test_every_slurmctld_is_stopped_before_state_and_database_are_put_where_they_belong(
+    cluster: Cluster, apart: Path
 ) -> None:
-    apart = write_site(tmp_path, SITE.replace("[slurm-node]", "[slurm-database]\ndb1\n[slurm-node]"))
-    assert refused(cluster, apart) == ("restore-apart", ExitCode.BAD_INPUT)
-    assert refused(cluster, apart, "database") == ("restore-apart", ExitCode.BAD_INPUT)
-    cluster.restore(apart, "secrets")
-    assert (apart.parent / "secrets.yml").read_bytes() == SECRETS
+    cluster.of_host = {
+        "ctl1": {**LIVING, "jobs": None, "server": False, "programs": False},
+        "ctl2": {**LIVING, "jobs": None, "server": False, "programs": False},
+        "db1": {**LIVING, "daemons": ["slurmdbd"], "slurmctld": False, "programs": False},
+    }
+    assert refused(cluster, apart)[0] == "restore-not-agreed"
+    assert any("slurmctld on ctl1, slurmctld on ctl2, slurmdbd on db1" in line for line in cluster.said)
+    assert any("a database with 7 jobs" in line for line in cluster.said)
+    cluster.restore(apart, agrees=True)
+    assert cluster.done == ["stop", "stop ctl2", "stop db1", "put_database db1", "put_state", "deploy"]
+    assert cluster.sent["put_state"]["directory"] == "/shared/state"
+
+
+def test_new_hosts_get_their_packages_and_storage_first(cluster: Cluster, apart: Path) -> None:
+    cluster.of_host = {"ctl2": {**LIVING, "daemons": [], "state": False, "server": False}}
+    cluster.restore(apart)
+    assert cluster.done == [
+        "deploy ctl1,ctl2,db1 base,slurm_packages,munge,mariadb,storage",
+        *("stop", "stop ctl2", "stop db1", "put_database db1", "put_state", "deploy"),
+    ]
+
+
+def test_a_controller_that_does_not_answer_ends_it_before_anything_is_changed(
+    cluster: Cluster, apart: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def send(_: object, verb: str, __: str, arguments: object, host: Host) -> dict[str, Any]:
+        if host.name == "ctl2":
+            raise error("restore-failed", "no route", hint="the same again", exit_code=ExitCode.UNREACHABLE)
+        return cluster.send(verb, "", {"of": arguments}, host)
+
+    monkeypatch.setattr(module._Hosts, "send", send)
+    assert refused(cluster, apart) == ("restore-failed", ExitCode.UNREACHABLE)
+
+
+def test_a_trial_asks_the_host_of_the_database(cluster: Cluster, apart: Path) -> None:
+    cluster.found = LIVING
+    try_restore(apart, Wish(Path("c.age"), ()), Options(), cluster.said.append)
+    assert cluster.done == ["try_state", "try_database db1"]
+    cluster.found = BARE
+    try_restore(apart, Wish(Path("c.age"), ()), Options(), cluster.said.append)
+    assert any("db1 has no MariaDB yet" in line for line in cluster.said)
 
 
 def test_a_node_that_does_not_answer_is_named(cluster: Cluster, inventory: Path) -> None:

@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import pwd
 import struct
 import sys
 import tarfile
@@ -233,6 +234,48 @@ def test_a_state_takes_the_place_of_another_which_stays_beside(
     assert (aside / "job_state").read_bytes() == job_state(18)
     assert (aside / "hash.7" / "job.17" / "script").exists()
     assert (host.PLACE / "drains.json").read_text() == "[]"
+
+
+def test_drains_that_several_controllers_share_are_not_put_beside(
+    host: Any,  # noqa: ANN401
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    host.PLACE.mkdir()
+    (host.PLACE / "ledger.json").write_text("{}")
+    monkeypatch.setattr(host.sys, "stdin", _Input(packed(job_state=job_state(9))))
+    host.put_state(str(tmp_path / "new"), 12, {"drains.json": "[]", "hosts.json": "{}"}, "now")
+    assert sorted(path.name for path in host.PLACE.iterdir()) == ["hosts.json", "ledger.json"]
+
+
+def test_what_deploy_has_in_the_state_stays_as_it_is(
+    host: Any,  # noqa: ANN401
+    state: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ledger = state / "deploy_ledger" / "drains.json"
+    ledger.parent.mkdir()
+    ledger.write_text("[1]")
+    (state / "deploy_shared").write_text("17")
+    monkeypatch.setattr(host.sys, "stdin", _Input(packed(job_state=job_state(9), deploy_shared=b"4")))
+    host.put_state(str(state), 12, {}, "now")
+    assert ledger.read_text() == "[1]"
+    assert (state / "deploy_shared").read_text() == "17"
+
+
+def test_what_is_deploys_in_the_state_is_not_given_away(
+    restore: Any,  # noqa: ANN401
+    state: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (state / "deploy_ledger").mkdir()
+    (state / "deploy_ledger" / "drains.json").touch()
+    given: list[str] = []
+    monkeypatch.setattr(restore.pwd, "getpwnam", lambda _: pwd.struct_passwd(("s", "x", 64, 64, "", "", "")))
+    monkeypatch.setattr(restore.os, "chown", lambda path, *_, **__: given.append(str(path)))
+    restore.own(str(state))
+    assert str(state / "job_state") in given
+    assert not [path for path in given if "deploy_ledger" in path]
 
 
 def test_a_state_on_a_bare_host_gives_no_id_that_a_node_still_runs(

@@ -38,9 +38,9 @@ FORMAT = 1
 MANIFEST = "manifest.json"
 DATABASE, STATE, RECORDS = "database.sql.gz", "state.tar.gz", "records"
 PLACE = Path("/var/lib/deploy")
-_DRAINS, _HOSTS = "drains.json", "hosts.json"
+DRAINS, _HOSTS = "drains.json", "hosts.json"
 # Of several controllers: which directory has the ledger of drains, and how that is called within the state.
-_POINTER, LEDGER = "ledger.json", "deploy_ledger"
+POINTER, LEDGER = "ledger.json", "deploy_ledger"
 _LOCK = ".backup.lock"
 _JOBS = "job_state"
 _PIECE = 16 << 20
@@ -53,6 +53,8 @@ _LAST_LINE = b"-- Dump completed"
 # slurmctld writes a file beside, and gives it its name in steps between which the name is nobody's.
 _UNFINISHED = re.compile(r"\.(new|old)$")
 _PAUSE, _PAUSES = 0.02, 100
+_SHARES = ("sshare", "--all", "--noheader", "--parsable2", "--format", "Account,User,RawShares,RawUsage")
+_OF_SHARES = 4
 _NAME = re.compile(r"(?P<cluster>.+)-(?P<when>\d{8}T\d{6}Z)\.age")
 _DAY = 86400
 _WHEN = "%Y%m%dT%H%M%SZ"
@@ -210,6 +212,23 @@ def _queue() -> dict[str, Any]:
         "running": sorted({int(job) for job, _, state in rows if state != "PENDING"}),
         "waiting": waiting,
         "next_job_id": int(following[1]) if following else None,
+    }
+
+
+def fair_share() -> dict[str, Any]:
+    """Associations, their shares and usage, and how many CPUs there are; empty if slurmctld does not answer.
+
+    A row is account, user (empty for that of an account), shares as sshare has them, usage in CPU seconds.
+    """
+    try:
+        told = must("timeout", "15", *_SHARES)
+        cpus = must("timeout", "15", "sinfo", "--noheader", "--all", "--format", "%C")
+    except (NoBackupError, OSError):
+        return {}
+    fields = [[field.strip() for field in line.split("|")] for line in told.splitlines()]
+    return {
+        "associations": sorted([*row[:3], int(row[3] or 0)] for row in fields if len(row) == _OF_SHARES),
+        "cpus": sum(int(line.rpartition("/")[2]) for line in cpus.split()),
     }
 
 
@@ -375,7 +394,7 @@ def records() -> Iterator[tuple[str, bytes]]:
     with contextlib.suppress(FileNotFoundError):
         yield _HOSTS, (PLACE / _HOSTS).read_bytes()
     try:
-        shared = json.loads((PLACE / _POINTER).read_text(encoding="utf-8"))["directory"]
+        shared = json.loads((PLACE / POINTER).read_text(encoding="utf-8"))["directory"]
     except FileNotFoundError:
         shared = None
     handle = os.open(shared or PLACE, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
@@ -384,7 +403,7 @@ def records() -> Iterator[tuple[str, bytes]]:
         if shared and (about.st_uid != os.geteuid() or about.st_mode & 0o077):
             give_up(f"{shared}, which should have the ledger of drains, is not root's alone")
         with contextlib.suppress(FileNotFoundError):
-            yield _DRAINS, Path(f"/proc/self/fd/{handle}", _DRAINS).read_bytes()
+            yield DRAINS, Path(f"/proc/self/fd/{handle}", DRAINS).read_bytes()
     finally:
         os.close(handle)
 
@@ -401,6 +420,7 @@ def add_parts(members: Members, parts: Mapping[str, Any]) -> dict[str, Any]:
                 members.add(f"{RECORDS}/{name}", content)
             said["slurm"] = must("slurmctld", "-V").strip()
             said["queue"] = state(members, parts["state"])
+            said["fair_share"] = fair_share()
         if "database" in parts:
             said["database"] = database(members, parts["database"])
     return said

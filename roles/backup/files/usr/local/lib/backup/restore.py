@@ -21,9 +21,11 @@ from pathlib import Path, PurePosixPath
 
 from backup import (
     BLOCK,
+    DRAINS,
     ENVIRONMENT,
     LEDGER,
     PLACE,
+    POINTER,
     NoBackupError,
     alone,
     counts,
@@ -44,6 +46,8 @@ if TYPE_CHECKING:
 _HEADER = struct.Struct(">I17sHQI")
 _VERSION = b"PROTOCOL_VERSION\0"
 _DAEMONS = ("slurmctld", "slurmdbd")
+# By its number deploy knows that controllers share the directory; a copy of it has another one.
+_MARK = "deploy_shared"
 _FRESH, _ASIDE = ".restoring", ".before-restore-{}"
 _SECONDS_TO_ANSWER = 120
 _PAUSE = 0.5
@@ -52,9 +56,11 @@ _PAUSE = 0.5
 def look(state: str, database: str) -> dict[str, Any]:
     """What is there already: daemons that run, whether there is a state, how many jobs the database has.
 
-    ``programs`` says whether what restores is installed; ``jobs`` is None where there is no database.
+    ``server`` and ``slurmctld`` say what of them is installed, ``programs`` whether both are. ``jobs`` is
+    None where there is no database.
     """
     has_server = shutil.which("mariadbd", path=ENVIRONMENT["PATH"]) is not None
+    has_slurmctld = shutil.which("slurmctld", path=ENVIRONMENT["PATH"]) is not None
     jobs = None
     if has_server:
         with contextlib.suppress(NoBackupError):
@@ -63,7 +69,9 @@ def look(state: str, database: str) -> dict[str, Any]:
         "daemons": [name for name in _DAEMONS if _runs(name)],
         "state": (Path(state) / "job_state").exists(),
         "jobs": jobs,
-        "programs": has_server and shutil.which("slurmctld", path=ENVIRONMENT["PATH"]) is not None,
+        "server": has_server,
+        "slurmctld": has_slurmctld,
+        "programs": has_server and has_slurmctld,
     }
 
 
@@ -74,10 +82,12 @@ def _runs(daemon: str) -> bool:
     return False
 
 
-def _stop() -> None:
+def stop() -> dict[str, Any]:
+    """Stops the daemons of this host, so that none writes what is about to be replaced, here or elsewhere."""
     for name in _DAEMONS:
         if _runs(name):
             must("systemctl", "stop", name)
+    return {}
 
 
 def put_state(directory: str, least: int, records: Mapping[str, str], when: str) -> dict[str, Any]:
@@ -94,15 +104,16 @@ def put_state(directory: str, least: int, records: Mapping[str, str], when: str)
     fresh.mkdir(mode=0o700)
     with tarfile.open(fileobj=sys.stdin.buffer, mode="r|gz") as tar:
         for entry in tar:
-            _unpack(tar, entry, fresh)
+            if entry.name != _MARK:
+                _unpack(tar, entry, fresh)
     _raise_next_job_id(fresh / "job_state", least)
     own(str(fresh))
-    _stop()
+    stop()
     with contextlib.suppress(FileNotFoundError):
         _raise_next_job_id(fresh / "job_state", next_job_id((root / "job_state").read_bytes()))
     os.sync()
-    # The ledger of drains is none of what slurmctld has there.
-    before = [path for path in root.iterdir() if not path.name.startswith((".", LEDGER))]
+    # What deploy has there, the ledger of drains and its mark, is none of slurmctld's.
+    before = [path for path in root.iterdir() if not path.name.startswith((".", LEDGER, _MARK))]
     if before:
         aside.mkdir(mode=0o700)
         for path in before:
@@ -112,7 +123,9 @@ def put_state(directory: str, least: int, records: Mapping[str, str], when: str)
     fresh.rmdir()
     own(directory)
     for name, text in records.items():
-        if not (PLACE / name).exists():
+        # Several controllers have one ledger of drains, which is elsewhere.
+        is_elsewhere = name == DRAINS and (PLACE / POINTER).exists()
+        if not is_elsewhere and not (PLACE / name).exists():
             PLACE.mkdir(mode=0o755, parents=True, exist_ok=True)
             (PLACE / name).write_text(text, encoding="utf-8")
             (PLACE / name).chmod(0o600)
@@ -152,12 +165,15 @@ def _raise_next_job_id(path: Path, least: int) -> None:
 
 
 def own(directory: str) -> dict[str, Any]:
-    """Gives the state to the user slurm, once there is one."""
+    """Gives the state to the user slurm, once there is one; not what is deploy's in there."""
     try:
         user = pwd.getpwnam("slurm")
     except KeyError:
         return {}
     for place, names, files in os.walk(directory):
+        if place == directory:
+            # The ledger of drains is root's alone.
+            names[:] = [name for name in names if not name.startswith(LEDGER)]
         for path in (place, *(os.path.join(place, name) for name in (*names, *files))):  # noqa: PTH118
             os.chown(path, user.pw_uid, user.pw_gid, follow_symlinks=False)
     return {}
@@ -170,7 +186,7 @@ def put_database(name: str, expected: Mapping[str, int], when: str) -> dict[str,
     _tell(f"DROP DATABASE IF EXISTS `{fresh}`; CREATE DATABASE `{fresh}`")
     _load(fresh)
     _compare(counts(fresh), expected)
-    _stop()
+    stop()
     _tell(f"CREATE DATABASE IF NOT EXISTS `{name}`")
     before = tables(name)
     moves = [f"`{fresh}`.`{table}` TO `{name}`.`{table}`" for table in tables(fresh)]
@@ -254,6 +270,7 @@ def main(verb: str, arguments: dict[str, Any]) -> None:
     verbs = {
         "look": look,
         "own": own,
+        "stop": stop,
         "put_state": put_state,
         "put_database": put_database,
         "try_state": try_state,
