@@ -12,6 +12,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 from tests.cluster.evidence import evidence
 from tests.cluster.lab_cluster import Cluster, booted
+from tests.cluster.portal_lab import deployed
 
 RELEASES = ("trixie", "bookworm")
 NODES = tuple(f"node{number + 1}" for number in range(int(os.environ.get("DEPLOY_CLUSTER_NODES", "2"))))
@@ -34,6 +35,8 @@ LIFE = (
 A dead node is minutes of waiting, best while other clusters have work. With its last test, which had better
 be short, a life's worker gets the next tests.
 """
+PORTAL = ("portal_browser", "portal_break_in", "portal")
+"""Those that share the cluster with the portal, in this order: the last changes how people log in."""
 _MOST_FLAKY = 3
 _NOT_RUN = "no time was left to begin it"
 _FAILED = pytest.StashKey[frozenset[str]]()
@@ -119,12 +122,14 @@ def _is_on_another(item: pytest.Item) -> bool:
 
 
 def _life(item: pytest.Item) -> str:
-    """The release of the cluster that a test shares with others; empty where it has its own."""
+    """The release of the cluster that a test shares with others, or "portal"; empty where it has its own."""
     return _place_in_life(item)[0]
 
 
 def _place_in_life(item: pytest.Item) -> tuple[str, int]:
     name = item.path.stem.removeprefix("test_")
+    if name in PORTAL:
+        return ("portal", PORTAL.index(name))
     release = next((release for release in RELEASES if f"{release}" in item.name), "")
     return (release, LIFE.index(name)) if name in LIFE else ("", 0)
 
@@ -143,7 +148,8 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Adds to the report of a failed test what its cluster says, and leaves a usable one to the next test."""
     report = yield
-    made = getattr(item, "funcargs", {}).get("cluster")
+    used = getattr(item, "funcargs", {})
+    made = used.get("cluster", used.get("portal"))
     if report.failed and isinstance(made, Cluster):
         report.sections.append(("the cluster", "\n".join(evidence(made))))
         made.power_all_on()
@@ -157,6 +163,8 @@ class _ByCluster(LoadScopeScheduling):  # type: ignore[misc]
 
     def _split_scope(self, nodeid: str) -> str:
         file, _, test = nodeid.partition("::")
+        if Path(file).stem.removeprefix("test_") in PORTAL:
+            return "portal"
         return next((release for release in RELEASES if release in test), file)
 
 
@@ -181,6 +189,15 @@ def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         if not any(item.path.stem == begins and _life(item) == release for item in request.session.items):
             made.deploy()
         yield made
+
+
+@pytest.fixture(scope="session")
+def portal(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Cluster:
+    """A cluster with a portal, removed after the last test of it."""
+    with ExitStack() as life:
+        made = life.enter_context(deployed(tmp_path_factory))
+        request.config.stash.setdefault(_LIVING, {})["portal"] = life.pop_all()
+    return made
 
 
 @pytest.fixture(scope="module")

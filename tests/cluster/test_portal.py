@@ -2,61 +2,21 @@
 
 import json
 import re
-import shutil
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from deploy.lab.state import container_name
-from tests.cluster.lab_cluster import Cluster, booted, run, wait_until
+from tests.cluster.lab_cluster import Cluster, wait_until
+from tests.cluster.portal_lab import HOST as _HOST
+from tests.cluster.portal_lab import MANY as _MANY
+from tests.cluster.portal_lab import PYTHON as _PYTHON
+from tests.cluster.portal_lab import ask, jobs, port_of_server
 from tests.cluster.validated import validated
 
 pytestmark = [pytest.mark.one_release, pytest.mark.more]
 
-_CLIENT = (Path(__file__).parents[2] / "molecule/shared/portal_client.py").read_text(encoding="utf-8")
-_PYTHON = "/opt/jupyter-server/environment/bin/python"
-_AUTHORITY = "/etc/slurm-portal/authority.crt"
-_HOST = "login1"
-_MANY = [f"user{number}" for number in range(10)]
-_PARTITIONS = """
-slurmctld_partitions:
-  - {name: batch, default: true, parameters: {OverSubscribe: "FORCE:6"}}
-"""
-_SITE_APP = """\
-import http.server, os, socketserver, sys
-
-class Page(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        body = f"{os.environ['USER']} at {self.path} in job {os.environ['SLURM_JOB_ID']}".encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def address_string(self):
-        return "socket"
-
-os.umask(0o077)
-socketserver.ThreadingUnixStreamServer(sys.argv[1], Page).serve_forever()
-"""
-_APPS = """
-jupyter_server_apps:
-  - name: tensorboard
-    title: TensorBoard
-    command:
-      - /opt/jupyter-server/environment/bin/python
-      - -I
-      - /usr/local/lib/jupyter-server/tensorboard_on_socket.py
-      - "{unix_socket}"
-      - .
-  - name: site
-    title: Our own
-    command: [python3, /opt/site/page.py, "{unix_socket}"]
-"""
 _PROVIDER = """
 import os, uvicorn
 from oidc_provider_mock import User, app
@@ -102,80 +62,12 @@ slurm_portal_oidc:
   {issuer: "https://node1:9400", client_id: portal, allowed_groups: [cluster], title: The site}
 slurm_portal_oidc_secret: a-word-of-the-portal-5518
 """
-_TRUST = "/etc/ssl/certs/ca-certificates.crt"
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """Two nodes with a GPU each; the login node has the portal, and its users have passwords."""
-    with booted("portal", tmp_path_factory, "--nodes", "2", "--gpus", "1", "--monitoring") as made:
-        trust = made.directory / "trusted.crt"
-        shutil.copyfile(_TRUST, trust)
-        for host in ("ctl1", _HOST, "node1", "node2"):
-            container = container_name(made.name, host)
-            run("podman", "cp", str(trust), f"{container}:/etc/ssl/certs/of-the-tests.crt")
-            made.on(
-                host, "sh", "-c", "printf '[global]\ncert = /etc/ssl/certs/of-the-tests.crt\n' >/etc/pip.conf"
-            )
-        inventory = made.inventory.read_text()
-        child = "[slurm-cluster:children]\n"
-        assert child in inventory
-        made.inventory.write_text(
-            inventory.replace(child, f"[slurm-portal]\n{_HOST}\n\n{child}slurm-portal\n")
-        )
-        variables = made.directory / "group_vars/all.yml"
-        site = yaml.safe_load(variables.read_text())
-        site["users_accounts"] += [{"name": name, "uid": 3000 + n} for n, name in enumerate(_MANY)]
-        site["slurm_accounts_users"] += [{"name": name, "accounts": ["research"]} for name in _MANY]
-        variables.write_text(yaml.safe_dump(site))
-        (made.directory / "group_vars/slurm-portal.yml").write_text(
-            "slurm_portal_most: {gpus: 1, cpus: 1, memory_gb: 1, minutes: 30}\n"
-            "slurm_portal_message: Service on <Monday>\n"
-        )
-        nodes = made.directory / "group_vars/slurm-node.yml"
-        text = nodes.read_text()
-        assert "memory_mb: 1024" in text
-        nodes.write_text(text.replace("memory_mb: 1024", "memory_mb: 6144") + _APPS)
-        for host in ("node1", "node2"):
-            made.on(host, "sh", "-c", f"mkdir /opt/site; cat >/opt/site/page.py <<'end'\n{_SITE_APP}end")
-        with (made.directory / "group_vars/slurm-master.yml").open("a") as file:
-            # Ten servers on the few CPUs of this machine.
-            file.write(_PARTITIONS)
-        made.deploy()
-        for name in ("alice", "bob", *_MANY):
-            made.on(_HOST, "sh", "-c", f"echo '{name}:a word of {name} 7391' | chpasswd")
-        yield made
-
-
-def client(cluster: Cluster, name: str, *words: str, host: str = _HOST) -> Any:  # noqa: ANN401 - JSON
-    """What a browser on a host of the cluster meets."""
-    command = (
-        _PYTHON,
-        "-c",
-        _CLIENT,
-        f"https://{_HOST}",
-        "/root/authority.crt",
-        name,
-        f"a word of {name} 7391",
-    )
-    return json.loads(cluster.on(host, *command, *words, seconds=600).splitlines()[-1])
-
-
-@pytest.fixture(scope="module")
-def browsers(cluster: Cluster) -> Cluster:
-    """Nodes have what a browser is made of; they are told the authority."""
-    text = cluster.on(_HOST, "cat", _AUTHORITY)
-    for host in ("node1", "node2"):
-        cluster.on(host, "sh", "-c", f"cat >/root/authority.crt <<'end'\n{text}end")
-    return cluster
-
-
-def ask(cluster: Cluster, name: str, *words: str) -> Any:  # noqa: ANN401 - JSON
-    return client(cluster, name, *words, host="node2")
-
-
-def jobs(cluster: Cluster, user: str, what: str = "%i") -> str:
-    return cluster.on("ctl1", "squeue", "--all", "--noheader", f"--user={user}", f"--format={what}").strip()
+@pytest.fixture
+def browsers(portal: Cluster) -> Cluster:
+    """Its nodes have what a browser is made of."""
+    return portal
 
 
 def test_the_cluster_has_a_portal_and_the_same_run_changes_nothing(browsers: Cluster) -> None:
@@ -220,10 +112,7 @@ def test_alice_waits_for_a_gpu_computes_and_stops(browsers: Cluster) -> None:
         assert "PermissionError" in said or "FileNotFoundError" in said, said
     # From a node, and by its port, bob does not come in.
     assert ask(browsers, "bob", "get", "/user/alice/api/kernels")["status"] in {403, 404}
-    listening = browsers.on(host, "ss", "--listening", "--tcp", "--numeric", "--processes", "--no-header")
-    port = next(
-        line.split()[3].rpartition(":")[2] for line in listening.splitlines() if "jupyterhub-sin" in line
-    )
+    port = port_of_server(browsers, host, "alice")
     attempt = f"import requests; requests.get('https://{host}:{port}/', verify=False, timeout=20)"
     said = browsers.as_user(f'{_PYTHON} -I -W ignore -c "{attempt}"', user="bob", host="node2", expect=1)
     assert "certificate required" in said or "SSLError" in said, said[-500:]

@@ -179,9 +179,9 @@ class SlurmSpawner(Spawner):
         try:
             may = await self._offers()
         except HelperError as problem:
-            return f'<p class="alert alert-danger" role="alert">{html.escape(str(problem))}</p>'
+            return _nothing_to_start("danger", str(problem))
         if not may.partitions:
-            return f'<p class="alert alert-warning" role="alert">{html.escape(NOTHING)}</p>'
+            return _nothing_to_start("warning", NOTHING)
         return form_page(may, self.limits, self.user_options)
 
     async def options_from_form(self, formdata: Mapping[str, list[str]]) -> dict[str, str]:
@@ -240,7 +240,7 @@ class SlurmSpawner(Spawner):
             except HelperError as problem:
                 self.words = str(problem)
             else:
-                self.words = self.seen["words"]
+                self.words = self.user.portal_words = self.seen["words"]
                 if _is_over(self.seen):
                     # The hub's numbers tell trouble from what users end themselves.
                     raise web.HTTPError(409 if self.seen["state"] == "CANCELLED" else 502, self.words)
@@ -273,7 +273,8 @@ class SlurmSpawner(Spawner):
         except HelperError as problem:
             self.log.warning("Job %s of %s: %s", self.job, self.user.name, problem)
             return None
-        self.words = self.seen["words"]
+        # The user's: JupyterHub forgets a server that has ended.
+        self.words = self.user.portal_words = self.seen["words"]
         if not _is_over(self.seen):
             return None
         self.log.info("%s", self.words)
@@ -308,6 +309,12 @@ class SlurmSpawner(Spawner):
 
 def _read(path: str) -> bytes:
     return Path(path).read_bytes()
+
+
+def _nothing_to_start(kind: str, why: str) -> str:
+    """Instead of the form; the button below it would start nothing."""
+    hidden = "<style>#spawn_form [type=submit] { display: none; }</style>"
+    return f'<p class="alert alert-{kind}" role="alert">{html.escape(why)}</p>{hidden}'
 
 
 async def launcher(spawner: SlurmSpawner) -> str:

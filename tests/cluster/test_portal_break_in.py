@@ -1,0 +1,533 @@
+"""Bob tries to come into the server of alice, and to have what he may not: no way leads there."""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from secrets import token_hex
+from typing import Any
+
+import pytest
+
+from tests.cluster.lab_cluster import Cluster, wait_until
+from tests.cluster.portal_attacker import REDIRECTS, Answer, Attacker
+from tests.cluster.portal_lab import HOST, PYTHON, ask, jobs, port_of_server
+
+pytestmark = [pytest.mark.one_release, pytest.mark.more]
+
+_REFUSED = frozenset({400, 401, 403, 404, 405, 409, 421})
+_FORM = {
+    "partition": "batch",
+    "account": "research",
+    "qos": "",
+    "gpus": "0",
+    "gpu_type": "",
+    "cpus": "1",
+    "memory_gb": "1",
+    "minutes": "10",
+    "environment": "plain",
+}
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Alice and bob each have a server; she has a secret in a file."""
+
+    cluster: Cluster
+    alice: Attacker
+    bob: Attacker
+    secret: str
+    job: str
+    node: str
+    port: str
+    bob_token: str
+
+
+@pytest.fixture(scope="module")
+def scene(portal: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    secret = f"s3cret{token_hex(16)}"
+    portal.as_user(f"umask 077; echo {secret} >secret.txt")
+    for name in ("alice", "bob"):
+        ask(portal, name, "start", json.dumps({"gpus": "0"}))
+    alice, bob = (Attacker(portal, tmp_path_factory.mktemp(name)) for name in ("alice", "bob"))
+    alice.log_in("alice")
+    bob.log_in("bob")
+    alice.follow("GET", "/user/alice/lab")
+    bob.follow("GET", "/user/bob/lab")
+    made = bob.ask("POST", "/hub/api/users/bob/tokens", data={"note": "of the test"})
+    job, node = jobs(portal, "alice", "%i %N").split()
+    yield Scene(
+        portal,
+        alice,
+        bob,
+        secret,
+        job,
+        node,
+        port_of_server(portal, node, "alice"),
+        json.loads(made.text)["token"],
+    )
+    for name in ("alice", "bob"):
+        ask(portal, name, "stop")
+
+
+def test_alice_herself_comes_in_the_same_way(scene: Scene) -> None:
+    """What is refused below is no mistake of the attacker's."""
+    answer = scene.alice.follow("GET", "/user/alice/files/secret.txt")
+    assert (answer.status, answer.text.strip()) == (200, scene.secret)
+    assert scene.bob.follow("GET", "/user/bob/api/kernels").status == 200
+    headers = {"Authorization": f"token {scene.bob_token}"}
+    assert scene.bob.ask("GET", "/hub/api/users/bob", headers=headers).status == 200
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A request that bob makes with his own cookies."""
+
+    what: str
+    path: str
+    method: str = "GET"
+    headers: dict[str, str] = field(default_factory=dict)
+    data: Any = None
+
+
+_FILE = "/user/alice/files/secret.txt"
+_AS_BOB = [
+    Attempt("her page", "/user/alice/lab"),
+    Attempt("her file", _FILE),
+    Attempt("her directory", "/user/alice/api/contents/secret.txt"),
+    Attempt("a kernel of hers", "/user/alice/api/kernels", "POST", data={"name": "python3"}),
+    Attempt("a terminal of hers", "/user/alice/api/terminals", "POST", data={}),
+    Attempt("her TensorBoard", "/user/alice/tensorboard/"),
+    Attempt("a port of her node through her server", "/user/alice/proxy/22/"),
+    Attempt("dots in the path", "/user/bob/../alice/files/secret.txt"),
+    Attempt("encoded dots", "/user/bob/%2e%2e/alice/files/secret.txt"),
+    Attempt("encoded slashes", "/user/bob/..%2falice%2ffiles%2fsecret.txt"),
+    Attempt("an encoded slash after her name", "/user/alice%2ffiles%2fsecret.txt"),
+    Attempt("an encoded name", "/user/%61lice/files/secret.txt"),
+    Attempt("double slashes", "/user//alice//files/secret.txt"),
+    Attempt("double slashes at the beginning", "//user/alice/files/secret.txt"),
+    Attempt("backslashes", "/user\\alice\\files\\secret.txt"),
+    Attempt("upper case", "/USER/alice/files/secret.txt"),
+    Attempt("a semicolon", "/user/bob/;/../alice/files/secret.txt"),
+    Attempt("an absolute address", f"https://{HOST}{_FILE}"),
+    Attempt("out of his own files", "/user/bob/files/../../alice/secret.txt"),
+    Attempt("encoded out of his own files", "/user/bob/files/..%2f..%2falice%2fsecret.txt"),
+    *(
+        Attempt(f"the header {name}", _FILE, headers={name: value})
+        for name, value in (
+            ("X-Forwarded-User", "alice"),
+            ("Remote-User", "alice"),
+            ("X-Remote-User", "alice"),
+            ("X-JupyterHub-User", "alice"),
+            ("X-Forwarded-For", "127.0.0.1"),
+            ("X-Forwarded-Host", "node1"),
+            ("Host", "node1"),
+            ("Authorization", "token alice"),
+            ("Authorization", "Basic YWxpY2U6"),
+        )
+    ),
+    *(
+        Attempt(f"the header {name} on a page of his own", "/hub/home", headers={name: _FILE})
+        for name in ("X-Original-URL", "X-Rewrite-URL")
+    ),
+    Attempt("what the hub knows of her", "/hub/api/users/alice"),
+    Attempt("her tokens", "/hub/api/users/alice/tokens"),
+    Attempt("a token of hers", "/hub/api/users/alice/tokens", "POST", data={}),
+    Attempt("the progress of her server", "/hub/api/users/alice/server/progress"),
+    Attempt("the end of her server", "/hub/api/users/alice/server", "DELETE"),
+    Attempt("a server of hers", "/hub/api/users/alice/server", "POST", data=_FORM),
+    Attempt("her form", "/hub/spawn/alice"),
+    Attempt("all users", "/hub/api/users"),
+    Attempt("to be an admin", "/hub/api/users/bob", "PATCH", data={"admin": True}),
+    Attempt("to be in the group of admins", "/hub/api/groups/admins/users", "POST", data={"users": ["bob"]}),
+    Attempt("a new user", "/hub/api/users/eve", "POST", data={}),
+    Attempt("the page of admins", "/hub/admin"),
+    Attempt("the routes of the proxy", "/hub/api/proxy"),
+    Attempt("another proxy", "/hub/api/proxy", "PATCH", data={"api_url": "https://node1:1"}),
+    Attempt("the end of the hub", "/hub/api/shutdown", "POST", data={}),
+    Attempt("the services", "/hub/api/services"),
+    Attempt("a share of her server", "/hub/api/shares/alice/", "POST", data={"user": "bob"}),
+    Attempt("the port of a server that does not wait", "/hub/api/portal/port", "POST", data={"port": 2222}),
+]
+
+
+def came_in(scene: Scene, answer: Answer) -> bool:
+    """Whether an answer has more than a refusal, or what is bob's own."""
+    return scene.secret in answer.text or answer.status not in _REFUSED
+
+
+@pytest.mark.parametrize("attempt", _AS_BOB, ids=lambda attempt: attempt.what)
+def test_bob_is_refused(scene: Scene, attempt: Attempt) -> None:
+    answer = scene.bob.follow(attempt.method, attempt.path, headers=attempt.headers, data=attempt.data)
+    if attempt.path == "/hub/home":
+        # His own page, as without the header.
+        assert scene.secret not in answer.text
+        assert "alice" not in answer.text
+    else:
+        assert not came_in(scene, answer), (answer.status, answer.text[:300])
+    assert jobs(scene.cluster, "alice") == scene.job
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", _FILE),
+        ("POST", "/user/alice/api/kernels"),
+        ("GET", "/hub/api/users/alice"),
+        ("DELETE", "/hub/api/users/alice/server"),
+        ("GET", "/hub/api/users"),
+        ("GET", "/hub/api/proxy"),
+        ("POST", "/hub/api/shutdown"),
+        ("POST", "/hub/api/portal/port"),
+    ],
+)
+def test_a_token_of_bob_opens_what_is_his_alone(scene: Scene, method: str, path: str) -> None:
+    headers = {"Authorization": f"token {scene.bob_token}"}
+    data = {"port": 2222} if method == "POST" else None
+    answer = Attacker(scene.cluster, scene.cluster.directory).ask(method, path, headers=headers, data=data)
+    assert not came_in(scene, answer), (answer.status, answer.text[:300])
+    assert jobs(scene.cluster, "alice") == scene.job
+
+
+@pytest.mark.parametrize(
+    "cookie", ["of his server", "of the hub", "without its signature", "the session alone"]
+)
+def test_a_cookie_of_another_is_worth_nothing(scene: Scene, cookie: str) -> None:
+    """Under her server's name; changed; and of hers the one that says nothing of who she is."""
+    thief = Attacker(scene.cluster, scene.cluster.directory)
+    signed = scene.bob.value("jupyterhub-hub-login")
+    assert signed
+    sent = {
+        "of his server": {"jupyterhub-user-alice": scene.bob.value("jupyterhub-user-bob")},
+        "of the hub": {"jupyterhub-user-alice": signed},
+        "without its signature": {"jupyterhub-hub-login": signed.rpartition("|")[0] + "|" + "0" * 64},
+        "the session alone": {"jupyterhub-session-id": scene.alice.value("jupyterhub-session-id")},
+    }[cookie]
+    assert all(sent.values()), sent
+    words = "; ".join(f"{name}={value}" for name, value in sent.items())
+    answer = thief.ask("GET", _FILE, cookie=words)
+    assert scene.secret not in answer.text
+    assert answer.status in _REFUSED | REDIRECTS
+    assert thief.ask("GET", "/hub/api/user", cookie=words).status == 403
+
+
+_FORGED = [
+    ("DELETE", "/hub/api/users/alice/server", None, None),
+    ("POST", "/hub/api/users/alice/tokens", None, {}),
+    ("POST", "/user/alice/api/kernels", None, {"name": "python3"}),
+    ("POST", "/user/alice/api/terminals", None, {}),
+    ("POST", "/hub/spawn/alice", _FORM, None),
+    ("POST", "/hub/jobs", {"job": "JOB"}, None),
+]
+
+
+@pytest.mark.parametrize("words", ["", "made up", "of bob"])
+@pytest.mark.parametrize("forged", _FORGED, ids=lambda forged: f"{forged[0]} {forged[1]}")
+def test_a_request_that_another_page_makes_alice_send_is_refused(
+    scene: Scene, words: str, forged: tuple[str, str, dict[str, str] | None, object]
+) -> None:
+    """Her browser sends her cookies along, and cannot know the token."""
+    method, path, form, data = forged
+    scene.bob.ask("GET", "/hub/jobs")
+    sent = scene.bob.xsrf("/hub/jobs") if words == "of bob" else words.replace(" ", "")
+    if form is not None:
+        form = {name: value.replace("JOB", scene.job) for name, value in form.items()}
+        form |= {"_xsrf": sent} if sent else {}
+    headers = {"Origin": "https://elsewhere.example", "Sec-Fetch-Site": "cross-site"}
+    answer = scene.alice.ask(method, path, headers=headers, form=form, data=data, token=sent)
+    assert answer.status == 403, answer.text[:300]
+    assert jobs(scene.cluster, "alice", "%T") == "RUNNING"
+
+
+@pytest.mark.parametrize(
+    "path", ["/user/alice/api/kernels/KERNEL/channels", "/user/alice/terminals/websocket/1"]
+)
+def test_another_page_opens_no_websocket_in_the_browser_of_alice(scene: Scene, path: str) -> None:
+    scene.alice.follow("GET", "/user/alice/api/kernels")
+    kernel = scene.alice.ask("POST", "/user/alice/api/kernels", data={"name": "python3"})
+    scene.alice.ask("POST", "/user/alice/api/terminals", data={})
+    assert kernel.status == 201
+    headers = {
+        "Upgrade": "websocket",
+        "Connection": "Upgrade",
+        "Sec-WebSocket-Version": "13",
+        "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+        "Origin": "https://elsewhere.example",
+    }
+    answer = scene.alice.ask("GET", path.replace("KERNEL", json.loads(kernel.text)["id"]), headers=headers)
+    assert answer.status == 403
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        {"partition": "deploy-validate"},
+        {"partition": "theirs"},
+        {"partition": "none"},
+        {"partition": "batch,theirs"},
+        {"partition": "batch --uid=0"},
+        {"partition": "../batch"},
+        {"account": "deploy-validate"},
+        {"account": "root"},
+        {"account": "research\n#SBATCH --uid=0"},
+        {"qos": "none"},
+        {"qos": "normal;id"},
+        {"qos": "$(id)"},
+        {"gpus": "2"},
+        {"gpus": "-1"},
+        {"gpus": "1", "gpu_type": "h100"},
+        {"gpus": "1", "gpu_type": "a100:1,gpu:a100"},
+        {"gpus": "1e1"},
+        {"cpus": "2"},
+        {"cpus": "0"},
+        {"memory_gb": "2"},
+        {"memory_gb": "1G --wrap=id"},
+        {"memory_gb": "0"},
+        {"minutes": "31"},
+        {"minutes": "1-0"},
+        {"minutes": "99999999999"},
+        {"minutes": "\u0661"},
+        {"environment": "other"},
+        {"environment": "plain\nid"},
+        {"environment": "`id`"},
+        {"app": "other"},
+        {"wrap": "id"},
+        {"nodelist": "node1"},
+        {"reservation": "theirs"},
+        {"cmd": "id"},
+    ],
+    ids=json.dumps,
+)
+def test_a_form_that_asks_for_more_starts_nothing(
+    portal: Cluster, asker: Attacker, form: dict[str, str]
+) -> None:
+    """Neither by the page nor by the hub's API, which takes options that no form has seen."""
+    asker.ask("GET", "/hub/spawn/user0")
+    sent = {**_FORM, **form}
+    answer = asker.ask("POST", "/hub/spawn/user0", form={**sent, "_xsrf": asker.xsrf("/hub/spawn")})
+    assert answer.status in {200, 400}
+    assert "Error: " in answer.text
+    answer = asker.ask("POST", "/hub/api/users/user0/server", data=sent)
+    assert answer.status == 400, answer.text
+    assert jobs(portal, "user0") == ""
+
+
+@pytest.fixture(scope="module")
+def asker(portal: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Attacker:
+    """Somebody without a server."""
+    found = Attacker(portal, tmp_path_factory.mktemp("asker"))
+    found.log_in("user0")
+    return found
+
+
+@pytest.mark.parametrize("job", ["JOB", "JOB\n1", "JOB;id", "--user=alice", "-u alice", "JOB 1", ""])
+def test_the_job_of_alice_is_not_to_be_cancelled_by_bob(scene: Scene, job: str) -> None:
+    scene.bob.ask("GET", "/hub/jobs")
+    form = {"job": job.replace("JOB", scene.job), "_xsrf": scene.bob.xsrf("/hub/jobs")}
+    answer = scene.bob.ask("POST", "/hub/jobs", form=form)
+    assert answer.status == 502
+    assert 'role="alert"' in answer.text
+    assert jobs(scene.cluster, "alice", "%T") == "RUNNING"
+
+
+@pytest.mark.parametrize(
+    "next_page",
+    [
+        "https://elsewhere.example/",
+        "//elsewhere.example/",
+        "/\\elsewhere.example/",
+        "https:elsewhere.example",
+        "\\\\elsewhere.example",
+        "/%2f/elsewhere.example",
+        "javascript:alert(1)",
+    ],
+)
+def test_a_login_leads_nowhere_else(
+    portal: Cluster, tmp_path_factory: pytest.TempPathFactory, next_page: str
+) -> None:
+    somebody = Attacker(portal, tmp_path_factory.mktemp("somebody"))
+    answer = somebody.log_in("user1", next_page=next_page)
+    assert answer.status == 302
+    # A path of the portal's; browsers take two slashes, of either kind, for the beginning of a name.
+    assert re.match(rf"(https://{HOST})?/(?![/\\])", answer.headers["Location"]), answer.headers["Location"]
+
+
+@pytest.mark.parametrize(
+    "path", ["/hub/login", "/hub/home", "/hub/jobs", "/hub/spawn/alice", "/user/alice/lab"]
+)
+def test_no_other_page_shows_one_of_the_portal_within_its_own(scene: Scene, path: str) -> None:
+    somebody = Attacker(scene.cluster, scene.cluster.directory) if path == "/hub/login" else scene.alice
+    answer = somebody.follow("GET", path)
+    policy = answer.headers.get("Content-Security-Policy", "")
+    assert "frame-ancestors 'none'" in policy or "frame-ancestors 'self'" in policy
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+
+
+@pytest.mark.parametrize(
+    "name", ["root", "slurm", "slurm-portal", "nobody", "../alice", "alice\n", "Alice", "ALICE"]
+)
+def test_an_account_of_the_system_or_another_spelling_does_not_log_in(
+    portal: Cluster, tmp_path_factory: pytest.TempPathFactory, name: str
+) -> None:
+    """The word is alice's, so that a name which became hers on the way would come in as somebody else."""
+    somebody = Attacker(portal, tmp_path_factory.mktemp("somebody"))
+    answer = somebody.log_in(name, password="a word of alice 7391")  # noqa: S106
+    if answer.status == 302:
+        # Logins are compared in lower case and without blanks around: it is alice, as herself.
+        assert name.strip().lower() == "alice"
+        assert json.loads(somebody.ask("GET", "/hub/api/user").text)["name"] == "alice"
+    else:
+        assert answer.status == 403
+
+
+@pytest.mark.parametrize(
+    ("where", "place"),
+    [
+        ("node", "https://{node}:{port}/user/alice/api/kernels"),
+        ("node", "http://{node}:{port}/user/alice/api/kernels"),
+        ("node", "https://login1:8081/hub/api/users"),
+        ("login", "https://{node}:{port}/user/alice/api/kernels"),
+        ("login", "https://127.0.0.1:8001/api/routes"),
+        ("login", "http://127.0.0.1:8001/api/routes"),
+        ("node", "https://login1:8001/api/routes"),
+    ],
+)
+def test_ports_behind_the_proxy_answer_nobody_without_a_certificate(
+    scene: Scene, where: str, place: str
+) -> None:
+    url = place.format(node=scene.node, port=scene.port)
+    host = HOST if where == "login" else scene.node
+    code = f"curl --silent --insecure --max-time 20 --write-out %{{http_code}} --output /dev/null {url}"
+    if not scene.cluster.on(host, "sh", "-c", "command -v curl || true"):
+        code = (
+            f'{_python_of(host)} -I -c "import ssl, urllib.request as r; '
+            f"r.urlopen('{url}', timeout=20, context=ssl._create_unverified_context())\""
+        )
+        said = scene.cluster.as_user(code, user="bob", host=host, expect=1)
+        assert any(
+            words in said for words in ("SSL", "Remote end closed", "refused", "timed out", "reset")
+        ), said
+        return
+    assert scene.cluster.as_user(code, user="bob", host=host, expect=None).startswith("000")
+
+
+def _python_of(host: str) -> str:
+    return "python3" if host == HOST else PYTHON
+
+
+@pytest.mark.parametrize(
+    "target", ["https://{node}:{port}/user/alice/api/kernels", "https://127.0.0.1:1/none"]
+)
+def test_the_certificate_of_his_own_server_opens_no_other(scene: Scene, target: str) -> None:
+    """From a cell of bob's, with what his server itself has."""
+    url = target.format(node=scene.node, port=scene.port)
+    code = f"""
+import os, requests, glob
+cert = (os.environ["JUPYTERHUB_SSL_CERTFILE"], os.environ["JUPYTERHUB_SSL_KEYFILE"])
+token = {{"Authorization": "token " + os.environ["JUPYTERHUB_API_TOKEN"]}}
+try:
+    print("ANSWER", requests.get({url!r}, cert=cert, headers=token, verify=False, timeout=20).status_code)
+except requests.RequestException as problem:
+    print("ANSWER", type(problem).__name__)
+"""
+    # A warning of an unchecked certificate may come after it.
+    said = re.findall(r"ANSWER (\w+)", ask(scene.cluster, "bob", "run", code))
+    assert said in (["SSLError"], ["ConnectionError"], ["403"]), said
+
+
+@pytest.mark.parametrize(
+    ("path", "data"),
+    [
+        ("users/alice", None),
+        ("users", None),
+        ("proxy", None),
+        ("users/alice/server", "DELETE"),
+        ("shutdown", "POST"),
+    ],
+)
+def test_the_token_of_his_own_server_opens_nothing_of_another_at_the_hub(
+    scene: Scene, path: str, data: str | None
+) -> None:
+    """From a cell of bob's, at the hub's own port."""
+    code = f"""
+import os, requests
+cert = (os.environ["JUPYTERHUB_SSL_CERTFILE"], os.environ["JUPYTERHUB_SSL_KEYFILE"])
+token = {{"Authorization": "token " + os.environ["JUPYTERHUB_API_TOKEN"]}}
+url = os.environ["JUPYTERHUB_API_URL"] + "/{path}"
+done = requests.request({data or "GET"!r}, url, cert=cert, headers=token, timeout=20,
+                        verify=os.environ["JUPYTERHUB_SSL_CLIENT_CA"])
+print("ANSWER", done.status_code)
+"""
+    said = re.findall(r"ANSWER (\w+)", ask(scene.cluster, "bob", "run", code))
+    assert said in (["403"], ["404"]), said
+    assert jobs(scene.cluster, "alice") == scene.job
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/etc/slurm-portal/token",
+        "/etc/slurm-portal/cookie_secret",
+        "/etc/slurm-portal/settings.json",
+        "/etc/slurm-portal/tls.key",
+        "/var/lib/slurm-portal/portal.sqlite",
+    ],
+)
+def test_secrets_of_the_hub_are_read_by_nobody(scene: Scene, path: str) -> None:
+    assert "Permission denied" in scene.cluster.as_user(f"cat {path}", user="bob", host=HOST, expect=1)
+
+
+def test_the_socket_of_the_helper_takes_nobody_but_the_hub(scene: Scene) -> None:
+    code = "import socket; socket.socket(socket.AF_UNIX).connect('/run/slurm-portal-helper.socket')"
+    said = scene.cluster.as_user(f'python3 -c "{code}"', user="bob", host=HOST, expect=1)
+    assert "Permission denied" in said
+
+
+def test_what_her_server_holds_on_the_node_is_hers(scene: Scene) -> None:
+    """Its environment with the token, its certificate, its output, and the sockets of its programs."""
+    cluster, node = scene.cluster, scene.node
+    assert scene.alice.follow("GET", "/user/alice/tensorboard/").status == 200
+    process = cluster.on(node, "pgrep", "--newest", "--uid=alice", "--full", "jupyterhub-singleuser").strip()
+    # A job may have a /tmp of its own.
+    seen = f"find /proc/{process}/root/tmp -maxdepth 1 -name 'portal-*'"
+    place = cluster.on(node, "sh", "-c", seen).strip()
+    sockets = cluster.on(node, "find", place, "-type", "s").split()
+    assert place
+    assert sockets
+    for path in (f"/proc/{process}/environ", f"{place}/keyfile", "/home/alice/.slurm-portal.log"):
+        assert "Permission denied" in cluster.as_user(f"cat {path}", user="bob", host=node, expect=1), path
+    for path in sockets:
+        code = f"import socket; socket.socket(socket.AF_UNIX).connect('{path}')"
+        said = cluster.as_user(f'{PYTHON} -I -c "{code}"', user="bob", host=node, expect=1)
+        assert "Permission denied" in said, path
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "sacct --allusers --noheader --format=user,jobid",
+        "sacct --user=alice --noheader --format=user,jobid",
+        "sacct --jobs=JOB --noheader --format=user,jobid",
+        "squeue --noheader --format='%u %i'",
+        "squeue --user=alice --noheader --format='%u %i'",
+        "scontrol show job JOB",
+        "scontrol show jobs",
+        "sstat --allsteps --jobs=JOB --noheader",
+    ],
+)
+def test_with_private_data_bob_reads_nothing_of_her_jobs(scene: Scene, command: str) -> None:
+    said = scene.cluster.as_user(command.replace("JOB", scene.job), user="bob", expect=None)
+    assert "alice" not in said
+    assert f"JobId={scene.job}" not in said
+
+
+def test_with_private_data_his_page_of_jobs_has_none_of_hers(scene: Scene) -> None:
+    hers, his = (who.follow("GET", "/hub/jobs").text for who in (scene.alice, scene.bob))
+    assert f"Cancel job {scene.job}" in hers
+    assert f"Cancel job {scene.job}" not in his
+    assert "alice" not in his
+
+
+def test_in_the_end_her_server_was_never_touched(scene: Scene) -> None:
+    assert jobs(scene.cluster, "alice", "%i %T") == f"{scene.job} RUNNING"
+    wait_until("she comes in", lambda: scene.alice.follow("GET", _FILE).text.strip() == scene.secret, 60)
