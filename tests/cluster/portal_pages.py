@@ -19,7 +19,7 @@ WAITS = 120_000
 """For as long a job may take to start on a busy machine, in milliseconds."""
 REFRESH = "DEPLOY_PORTAL_PICTURES"
 """The environment variable with which a run replaces the pictures of the documentation."""
-_DOCS = Path(__file__).parents[2] / "docs/pictures"
+_DOCS = Path(__file__).parents[2] / "docs/pictures/portal"
 _KEY = (
     "openssl x509 -in /etc/slurm-portal/tls.crt -noout -pubkey | openssl pkey -pubin -outform der | "
     "openssl dgst -sha256 -binary | base64"
@@ -86,7 +86,7 @@ def stop(page: Page) -> None:
 
 def picture(page: Page, name: str, place: Path) -> None:
     """Keeps what the page shows, in the documentation where REFRESH is set."""
-    path = (_DOCS if os.environ.get(REFRESH) else place) / f"portal-{name}.png"
+    path = (_DOCS if os.environ.get(REFRESH) else place) / f"{name}.png"
     # JupyterLab asks at first whether to fetch news.
     page.screenshot(path=path, animations="disabled", full_page=True, style=".Toastify { display: none; }")
     # A page has few colours.

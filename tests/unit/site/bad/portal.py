@@ -35,12 +35,12 @@ SITES = (
         "a provider of logins without TLS",
         expected=(
             (
-                "group_vars/all.yml:1: the portal would take from http://login.site.example, without TLS, "
-                "who somebody is [portal-oidc-issuer]"
-            ),
-            (
                 "group_vars/all.yml:1: the portal has no name at the provider of slurm_portal_oidc "
                 "[portal-oidc-client]"
+            ),
+            (
+                "group_vars/all.yml:1: the portal would take from http://login.site.example, without TLS, "
+                "who somebody is [portal-oidc-issuer]"
             ),
         ),
         edits=(("[slurm-node]", "[slurm-portal]\nctl1\n\n[slurm-node]"),),
