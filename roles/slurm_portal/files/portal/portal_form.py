@@ -95,7 +95,9 @@ def _select(name: str, title: str, values: Iterable[tuple[str, str]], chosen: Ma
 
 
 def _number(name: str, title: str, least: int, most: int, chosen: Mapping[str, str]) -> str:
-    value = escape(chosen.get(name) or str(least))
+    wanted = chosen.get(name) or ""
+    # A browser sends no form with more than the most, not even what stands there by itself.
+    value = min(int(wanted), most) if wanted.isascii() and wanted.isdigit() else least
     field = f'<input class="form-control" type="number" id="portal-{name}" name="{name}" '
     return _row(name, title, field + f'min="{least}" max="{most}" value="{value}" required>')
 
