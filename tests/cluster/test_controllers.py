@@ -52,7 +52,7 @@ def test_the_database_goes_to_a_host_of_its_own(controlled: Cluster, jobs: tuple
     _edit(controlled, "inventory.ini", ("[slurm-node]", _DATABASE + "[slurm-node]"))
     said = controlled.deploy(expect=1).stdout
     assert "the accounting database is on ctl1, and on login1 it would begin anew" in said
-    controlled.on("ctl1", "systemctl", "stop", "slurmdbd")
+    controlled.on("ctl1", "systemctl", "disable", "--now", "slurmdbd")
     dump = controlled.on("ctl1", "mariadb-dump", "--single-transaction", "slurm_acct_db")
     load = "systemctl stop slurmdbd && mariadb slurm_acct_db && systemctl start slurmdbd"
     command = ["podman", "exec", "-i", container_name(controlled.name, "login1"), "sh", "-c", load]
