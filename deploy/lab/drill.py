@@ -17,6 +17,7 @@ from deploy.lab.apart import cut_off
 from deploy.lab.podman import podman, succeeds
 from deploy.lab.rehearsed_site import Rehearsed, rehearsed
 from deploy.lab.state import Lab, container_name
+from deploy.run.archive import made_by
 from deploy.site.inventory import DATABASE, MASTER, SECRETS_FILE, Site
 from deploy.site.user_commands import default_file, read_user_commands
 
@@ -26,8 +27,6 @@ _PAUSE = 1.0
 _AT_ONCE = 200
 _COUNT = "SELECT COUNT(*) FROM `{}`.`{}`"
 _TABLES = "SELECT table_name FROM information_schema.tables WHERE table_schema = '{}'"
-_SHARES = ("sshare", "--all", "--noheader", "--parsable2", "--format", "Account,User,RawShares,RawUsage")
-_OF_SHARES = 4
 _ACTIVE = "PENDING,RUNNING,SUSPENDED,CONFIGURING,REQUEUED"
 _OUT_OF_SERVICE = re.compile(r"drain|down|fail", re.IGNORECASE)
 _TIME = re.compile(r"(?:(\d+)-)?(\d+):(\d+):(\d+)")
@@ -165,14 +164,14 @@ class Drill:
             self._database,
             {int(job): state for job, _, state in (line.partition("|") for line in listed)},
             int(following[1]) if following else None,
-            associations(self._asked(*_SHARES)),
+            associations(self._asked(*made_by().SHARES)),
             half_life(config),
         )
 
     def _wait_for_slurm(self) -> None:
         """Raises DeployError ``drill-no-slurm``."""
         deadline = time.monotonic() + _SECONDS_TO_ANSWER
-        while not succeeds(*self._words("timeout", "15", *_SHARES)):
+        while not succeeds(*self._words("timeout", "15", *made_by().SHARES)):
             if time.monotonic() > deadline:
                 raise error(
                     "drill-no-slurm",
@@ -197,9 +196,8 @@ class Drill:
 
 
 def associations(lines: Sequence[str]) -> tuple[Association, ...]:
-    """What sshare printed."""
-    rows = ([field.strip() for field in line.split("|")] for line in lines)
-    return tuple((row[0], row[1], row[2], int(row[3] or 0)) for row in rows if len(row) == _OF_SHARES)
+    """What sshare printed, as backups have it."""
+    return tuple((row[0], row[1], row[2], row[3]) for row in made_by().associations(lines))
 
 
 def half_life(config: str) -> float | None:

@@ -31,7 +31,7 @@ from pathlib import Path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any, BinaryIO, NoReturn
 
 FORMAT = 1
@@ -53,7 +53,7 @@ _LAST_LINE = b"-- Dump completed"
 # slurmctld writes a file beside, and gives it its name in steps between which the name is nobody's.
 _UNFINISHED = re.compile(r"\.(new|old)$")
 _PAUSE, _PAUSES = 0.02, 100
-_SHARES = ("sshare", "--all", "--noheader", "--parsable2", "--format", "Account,User,RawShares,RawUsage")
+SHARES = ("sshare", "--all", "--noheader", "--parsable2", "--format", "Account,User,RawShares,RawUsage")
 _OF_SHARES = 4
 _NAME = re.compile(r"(?P<cluster>.+)-(?P<when>\d{8}T\d{6}Z)\.age")
 _DAY = 86400
@@ -215,19 +215,24 @@ def _queue() -> dict[str, Any]:
     }
 
 
+def associations(lines: Sequence[str]) -> list[list[Any]]:
+    """What ``SHARES`` printed, row by row."""
+    rows = [[field.strip() for field in line.split("|")] for line in lines]
+    return [[*row[:3], int(row[3] or 0)] for row in rows if len(row) == _OF_SHARES]
+
+
 def fair_share() -> dict[str, Any]:
     """Associations, their shares and usage, and how many CPUs there are; empty if slurmctld does not answer.
 
     A row is account, user (empty for that of an account), shares as sshare has them, usage in CPU seconds.
     """
     try:
-        told = must("timeout", "15", *_SHARES)
+        told = must("timeout", "15", *SHARES)
         cpus = must("timeout", "15", "sinfo", "--noheader", "--all", "--format", "%C")
     except (NoBackupError, OSError):
         return {}
-    fields = [[field.strip() for field in line.split("|")] for line in told.splitlines()]
     return {
-        "associations": sorted([*row[:3], int(row[3] or 0)] for row in fields if len(row) == _OF_SHARES),
+        "associations": sorted(associations(told.splitlines())),
         "cpus": sum(int(line.rpartition("/")[2]) for line in cpus.split()),
     }
 
