@@ -48,7 +48,7 @@ class Containers:
         return [*entries]
 
     def start(self, container: str) -> None:
-        """On the CPU that jobs with a private /tmp need."""
+        """Such that jobs can have a private /tmp."""
         boot(container, "start", container)
         keep_address(container)
 

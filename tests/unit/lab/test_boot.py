@@ -1,66 +1,56 @@
+"""The namespaces here are real; numbers per CPU are those of Linux 6.18 and newer."""
+
 import os
 import subprocess
 import sys
-from pathlib import Path
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
 from deploy.lab import boot
 
-
-def test_what_is_started_meanwhile_runs_on_one_cpu_alone() -> None:
-    before = os.sched_getaffinity(0)
-    cpu = min(before)
-    with boot._on_one_cpu(cpu):
-        ask = "import os; print(*os.sched_getaffinity(0))"
-        said = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True)
-    assert said.stdout.split() == [str(cpu)]
-    assert os.sched_getaffinity(0) == before
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root makes namespaces")
 
 
-def test_nothing_is_bound_where_it_makes_no_difference() -> None:
-    before = os.sched_getaffinity(0)
-    with boot._on_one_cpu(None):
-        assert os.sched_getaffinity(0) == before
+@contextmanager
+def in_namespace_made_on(cpu: int) -> Iterator[int]:
+    """The id of a process in a mount namespace of its own."""
+    command = ["taskset", "--cpu-list", str(cpu), "unshare", "--mount"]
+    command += [sys.executable, "-c", "print(flush=True); input()"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        yield process.pid
+        process.kill()
 
 
-def test_a_caller_that_is_bound_binds_no_machine() -> None:
-    everything = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {max(everything)})
-    boot._all_cpus.cache_clear()
-    try:
-        assert boot._all_cpus() == everything
-        with boot._on_one_cpu(None):
-            assert os.sched_getaffinity(0) == everything
-    finally:
-        os.sched_setaffinity(0, everything)
+def number_of_next(cpu: int) -> int:
+    with in_namespace_made_on(cpu) as process:
+        number = boot._number_of_namespace(process)
+    if number is None:
+        pytest.skip("this kernel does not tell the numbers of namespaces")
+    return number
 
 
-def test_the_threads_of_everything_in_a_container_are_found() -> None:
-    with subprocess.Popen(["sleep", "60"]) as one:
-        assert {os.getpid(), one.pid} <= set(boot._tasks(one.pid))
-        one.kill()
-    assert list(boot._tasks(one.pid)) == []
+@as_root
+def test_later_namespaces_have_higher_numbers_on_every_cpu() -> None:
+    cpus = os.sched_getaffinity(0)
+    number = max(number_of_next(cpu) for cpu in cpus)
+    boot._use_up_numbers_below(number)
+    assert all(number_of_next(cpu) > number for cpu in cpus)
 
 
-def test_a_process_that_ends_while_it_is_looked_at_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    def ended(_: object) -> list[Path]:
-        raise FileNotFoundError
-
-    namespace = boot._namespace(Path(f"/proc/{os.getpid()}"))
-    monkeypatch.setattr(boot, "_namespace", lambda _: namespace)
-    monkeypatch.setattr(Path, "iterdir", ended)
-    assert list(boot._tasks(os.getpid())) == []
+def test_a_container_that_ended_at_once_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(boot, "podman", lambda *_: "0")
+    monkeypatch.setattr(boot, "_use_up_numbers_below", pytest.fail)
+    boot.boot("machine", "start", "machine")
 
 
-@pytest.mark.parametrize(
-    ("numbers", "expected"), [({0: 900, 1: 100}, 1), ({0: None, 1: None}, None), ({0: 5}, None)]
-)
-def test_the_cpu_with_the_lowest_numbers(
-    numbers: dict[int, int | None], expected: int | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(boot, "_all_cpus", lambda: frozenset(numbers))
-    monkeypatch.setattr(boot, "_next_number", lambda cpu: numbers[cpu])
-    boot._cpu_with_lowest_numbers.cache_clear()
-    assert boot._cpu_with_lowest_numbers() == expected
-    boot._cpu_with_lowest_numbers.cache_clear()
+@as_root
+def test_what_is_started_uses_up_the_numbers_below_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    used: list[int] = []
+    monkeypatch.setattr(boot, "_use_up_numbers_below", used.append)
+    monkeypatch.setattr(boot, "podman", lambda *_: str(os.getpid()))
+    boot.boot("machine", "start", "machine")
+    assert used == [number for number in [boot._number_of_namespace(os.getpid())] if number is not None]
