@@ -29,7 +29,7 @@ for pid in $(pgrep --full '^sleep 4714'); do
     echo $pid > $file
   done
 done 2> /dev/null
-! grep job_ /proc/$pid/cgroup
+test -n "$pid" && ! grep job_ /proc/$pid/cgroup
 """
 
 
@@ -125,10 +125,6 @@ def test_what_an_ssh_session_left_goes_with_the_last_job(programmed: Cluster) ->
     wait_until("each has a GPU", lambda: with_gpus() == sorted(jobs), 120)
     for job in jobs:
         wait_for_job(programmed, job, "RUNNING")
-    programmed.as_user("ssh node1 'nohup sleep 4714 > /dev/null 2>&1 & echo $!'")
-    # Neither the session's job nor its user could do that.
-    programmed.on("node1", "sh", "-c", OUT_OF_THE_JOB)
-    programmed.on("node1", "su", "alice", "--shell", "/bin/sh", "--command", "touch /tmp/left /dev/shm/left")
 
     def has_process() -> bool:
         return bool(programmed.on("node1", "pgrep", "--full", "^sleep 4714", expect=None))
@@ -136,7 +132,12 @@ def test_what_an_ssh_session_left_goes_with_the_last_job(programmed: Cluster) ->
     def left() -> list[str]:
         return programmed.on("node1", "sh", "-c", "ls -d /tmp/left /dev/shm/left; true").split()
 
-    assert has_process()
+    programmed.as_user("ssh node1 'nohup sleep 4714 > /dev/null 2>&1 & echo $!'")
+    # The session may end before its program has begun.
+    wait_until("it sleeps", has_process, 120)
+    # Neither the session's job nor its user could do that.
+    programmed.on("node1", "sh", "-c", OUT_OF_THE_JOB)
+    programmed.on("node1", "su", "alice", "--shell", "/bin/sh", "--command", "touch /tmp/left /dev/shm/left")
     programmed.as_user(f"scancel {jobs[0]}")
     wait_until("the first is over", lambda: with_gpus() == [jobs[1]], 120)
     # Completing until its epilog is done.
