@@ -18,6 +18,15 @@ def test_who_is_in_a_group_comes_in_and_others_do_not(on: On, machine: str) -> N
     assert ssh(on, machine, "bob").returncode == 255
 
 
+def test_it_is_started_as_before(on: On) -> None:
+    started_by = {
+        name: on(name, "systemctl", "is-active", "ssh.socket", check=False).stdout for name in MACHINES
+    }
+    assert [name for name, state in started_by.items() if state == "active\n"] == [
+        name for name in MACHINES if name.endswith("trixie")
+    ]
+
+
 def test_passwords_are_not_offered(on: On, machine: str) -> None:
     answer = ssh(on, machine, "alice", "-o", "PubkeyAuthentication=no")
     assert "Permission denied (publickey)" in answer.stderr

@@ -142,12 +142,15 @@ class Server:
         return written <= time.time() - time.monotonic() + since or not self.runs()
 
     def runs(self) -> bool:
-        """Whether it does; started by a socket, it reads its files for each connection."""
+        """Whether it does; where a socket starts it, it begins with the first connection."""
         return bool(self._module.run_command(["systemctl", "is-active", "--quiet", "ssh"])[0] == 0)
 
     def reload(self) -> None:
         """Has the listening process read its files again; connections have processes of their own."""
-        self._module.run_command(["systemctl", "reload", "ssh"], check_rc=True)
+        by_socket = self._module.run_command(["systemctl", "is-active", "--quiet", "ssh.socket"])[0] == 0
+        # Reloaded, sshd opens its port itself, which is systemd's then, and ends.
+        verb = "restart" if by_socket else "reload"
+        self._module.run_command(["systemctl", verb, "ssh"], check_rc=True)
 
 
 def _others_lines(setting: str) -> str:
