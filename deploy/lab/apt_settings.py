@@ -3,9 +3,11 @@
 import platform
 import subprocess
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+from deploy.errors import error
+
 _SUITES = ("", "-updates", "-security")
 _TARGET_FIELDS = "$(CREATED_BY)\t$(ORIGIN)\t$(REPO_URI)\t$(CODENAME)\t$(COMPONENT)"
 _KEPT_OPTIONS = (
@@ -17,31 +19,62 @@ _KEPT_OPTIONS = (
 )
 
 
+@dataclass(frozen=True)
+class Archive:
+    """Where releases of a distribution come from. ``mirrors``: by suite, for machines of another one."""
+
+    distribution: str
+    origin: str
+    keyring: Path
+    mirrors: tuple[tuple[str, str], ...] = ()
+    components: str = ""
+
+    @property
+    def signed(self) -> str:
+        """The option of apt that names who has to have signed it."""
+        return f" [signed-by={self.keyring}]" if self.keyring.exists() else ""
+
+
+DEBIAN = Archive("debian", "Debian", Path("/usr/share/keyrings/debian-archive-keyring.gpg"))
+UBUNTU = Archive(
+    "ubuntu",
+    "Ubuntu",
+    Path("/usr/share/keyrings/ubuntu-archive-keyring.gpg"),
+    mirrors=(
+        ("", "http://archive.ubuntu.com/ubuntu"),
+        ("-updates", "http://archive.ubuntu.com/ubuntu"),
+        ("-security", "http://security.ubuntu.com/ubuntu"),
+    ),
+    components="main restricted universe multiverse",
+)
+
+
 def source_lines(
     targets: str,
     host_release: str,
     wanted_release: str,
-    keyring: Path = KEYRING,
+    archive: Archive = DEBIAN,
     suites: Sequence[str] = _SUITES,
 ) -> list[str]:
     """Apt sources of ``wanted_release`` at the mirrors from which this machine gets its own release.
 
     ``targets`` is what ``apt-get indextargets`` prints with the fields of this module; ``[]`` when
-    nothing in it is Debian's, then mmdebstrap's own default is the best choice.
+    nothing in it is of the archive.
     """
-    signed = f" [signed-by={keyring}]" if keyring.exists() else ""
     wanted = {host_release + suffix: wanted_release + suffix for suffix in suites}
     components: dict[tuple[str, str], list[str]] = {}
     for line in targets.splitlines():
         created_by, origin, uri, codename, component = line.split("\t")
-        if created_by != "Packages" or origin != "Debian" or codename not in wanted:
+        if created_by != "Packages" or origin != archive.origin or codename not in wanted:
             continue
         if not uri.startswith(("http://", "https://")):
             continue  # a disc or directory of this machine is not there inside a container
         listed = components.setdefault((uri, wanted[codename]), [])
         if component not in listed:
             listed.append(component)
-    return [f"deb{signed} {uri} {suite} {' '.join(names)}" for (uri, suite), names in components.items()]
+    return [
+        f"deb{archive.signed} {uri} {suite} {' '.join(names)}" for (uri, suite), names in components.items()
+    ]
 
 
 def kept_options(dump: str) -> list[str]:
@@ -56,19 +89,27 @@ def _is_kept(line: str) -> bool:
     )
 
 
-def read_sources(release: str, suites: Sequence[str] = _SUITES) -> list[str]:
-    """Apt sources for a Debian release; ``[]`` on a machine that is not Debian.
+def read_sources(release: str, archive: Archive = DEBIAN, suites: Sequence[str] = _SUITES) -> list[str]:
+    """Apt sources for a release of an archive; ``[]`` where mmdebstrap's own default is the best choice.
 
-    One that is not stable yet has the suite ``""`` alone.
+    One that is not stable yet has the suite ``""`` alone. Raises DeployError ``lab-keyring-missing``.
     """
     try:
         system = platform.freedesktop_os_release()
     except OSError:
-        return []
-    if system.get("ID") != "debian":
-        return []
-    targets = _printed(["apt-get", "indextargets", "--format", _TARGET_FIELDS])
-    return source_lines(targets, system.get("VERSION_CODENAME", ""), release, suites=suites)
+        system = {}
+    if system.get("ID") == archive.distribution:
+        targets = _printed(["apt-get", "indextargets", "--format", _TARGET_FIELDS])
+        return source_lines(targets, system.get("VERSION_CODENAME", ""), release, archive, suites)
+    if archive.mirrors and not archive.keyring.exists():
+        raise error(
+            "lab-keyring-missing",
+            f"{release} is {archive.origin}'s, and its keys are not on this machine: {archive.keyring}",
+            hint=f"apt-get install {archive.distribution}-keyring",
+        )
+    return [
+        f"deb{archive.signed} {uri} {release}{suite} {archive.components}" for suite, uri in archive.mirrors
+    ]
 
 
 def read_options() -> list[str]:

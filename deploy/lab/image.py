@@ -10,7 +10,7 @@ from deploy.lab.apt_settings import read_options, read_sources
 from deploy.lab.locks import exclusive
 from deploy.lab.machine import Machine, require_tools
 from deploy.lab.podman import podman, query, succeeds
-from deploy.lab.recipe import IMPORT_CHANGES, RELEASES, Recipe
+from deploy.lab.recipe import IMPORT_CHANGES, RELEASES, Recipe, overlay_entries
 from deploy.place import place_on_disk, private_place
 
 RECIPE_LABEL = "deploy.recipe"
@@ -46,17 +46,18 @@ def start_command(machine: Machine) -> list[str]:
 def ensure_image(release: str) -> str:
     """Build the node image unless the one that exists was made from the same recipe; returns its name.
 
-    A release that is not a known Debian one is taken as a container image of the Debian family, to
-    which the missing packages are added. That way is not exercised by the project's own tests.
+    A release that is not known is taken as a container image of the Debian family, to which the missing
+    packages are added.
     """
-    known = release in RELEASES
+    archive = RELEASES.get(release)
     recipe = Recipe(
         release=release,
-        sources=tuple(read_sources(release)) if known else (),
-        apt_options=tuple(read_options()) if known else (),
+        sources=tuple(read_sources(release, archive)) if archive else (),
+        apt_options=tuple(read_options()) if archive else (),
+        files=tuple(overlay_entries(release)),
     )
     name = image_name(release)
-    _ensure(recipe, name, _import if known else _extend)
+    _ensure(recipe, name, _import if archive else _extend)
     return name
 
 

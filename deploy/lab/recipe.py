@@ -4,9 +4,11 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from deploy.lab.apt_settings import DEBIAN, UBUNTU
 from deploy.lab.tarball import Entry, pack
 
-RELEASES = ("bookworm", "trixie")
+RELEASES = {"bookworm": DEBIAN, "trixie": DEBIAN, "jammy": UBUNTU, "noble": UBUNTU}
+"""The archive of each."""
 UNITS = "/etc/systemd/system"
 # Packages give their users numbers from 999 down and from 100 up.
 ADMIN, ADMIN_UID, ADMIN_HOME = "admin", 500, "/var/lib/admin"
@@ -55,6 +57,21 @@ _SILENCED_SYSCTL_FILES = (
     "50-default.conf",
     "50-pid-max.conf",
     "99-protect-links.conf",
+)
+# Of procps in Ubuntu 22.04 and 24.04.
+_SILENCED_ON_UBUNTU = tuple(
+    f"10-{name}.conf"
+    for name in (
+        "bufferbloat",
+        "console-messages",
+        "ipv6-privacy",
+        "kernel-hardening",
+        "magic-sysrq",
+        "map-count",
+        "network-security",
+        "ptrace",
+        "zeropage",
+    )
 )
 
 _SSHD = """\
@@ -108,13 +125,14 @@ def quiet_entries() -> list[Entry]:
     return [_masked(unit) for unit in _TIMERS]
 
 
-def overlay_entries() -> list[Entry]:
+def overlay_entries(release: str = "") -> list[Entry]:
     """The lab's own files in the image of containers; nothing in them belongs to one machine."""
+    silenced = (*_SILENCED_SYSCTL_FILES, *(_SILENCED_ON_UBUNTU if RELEASES.get(release) is UBUNTU else ()))
     return [
         *host_entries(),
         *(_masked(unit) for unit in _MASKED_UNITS),
         *quiet_entries(),
-        *(Entry(f"/etc/sysctl.d/{name}", link="/dev/null") for name in _SILENCED_SYSCTL_FILES),
+        *(Entry(f"/etc/sysctl.d/{name}", link="/dev/null") for name in silenced),
     ]
 
 
