@@ -31,7 +31,7 @@ class Ubuntu:
 
     def lay_out(self, place: Path) -> None:
         """Writes what podman builds the image from."""
-        base = run(*DEPLOY, "lab", "image", "--release", self.debian).stdout.strip()
+        base = run(*DEPLOY, "lab", "image", "--release", self.debian).stdout.split()[0]
         files = {
             "usr/lib/os-release": f"""\
 NAME="Ubuntu"

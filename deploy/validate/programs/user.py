@@ -171,7 +171,8 @@ class Validation:
         """By kind of job, what came of it; the one that takes long goes on in the background."""
         plan = self.plan
         answer: dict[str, Any] = {}
-        limit = background.submit(self.time_limit) if self.has("limit") else None
+        beside = self.has("limit") and self.have_room()
+        limit = background.submit(self.time_limit) if beside else None
         if self.has("array"):
             answer["array"], why = self.sbatch("--array=0-3", script="true")
             self.trouble += [f"sbatch: {why}"] * bool(why)
@@ -188,8 +189,8 @@ class Validation:
             answer["all_gpus"] = self.each(gpus, self.all_gpus)
         if self.has("containers"):
             answer["container"] = self.containers([n for n in plan["container_nodes"] if n in fit])
-        if limit:
-            answer["limit"] = limit.result()
+        if limit or self.has("limit"):
+            answer["limit"] = limit.result() if limit else self.time_limit()
         # Its ranks may take all CPUs of small nodes, so the one in the background has to be over.
         if self.has("mpi") and plan["has_mpi"] and fit:
             answer["mpi"] = self.mpi(fit)
@@ -200,6 +201,12 @@ class Validation:
         answer["accounting"] = self.accounting()
         answer["trouble"] = self.trouble
         return answer
+
+    def have_room(self) -> bool:
+        """Whether each of the nodes can run another job beside one of a task."""
+        partition = f"--partition={self.plan['partition']}"
+        said = self.run(["sinfo", "--all", "--noheader", "--Node", "--format=%c", partition], seconds=20)
+        return all(cpus.isdigit() and int(cpus) > 1 for cpus in said["said"].split())
 
     def measurements(self, nodes: list[str]) -> dict[str, Any]:
         """What programs/performance.py measures, where it is asked for."""

@@ -36,7 +36,10 @@ SLURMD_NODENAME=$node SLURM_JOB_ID=7 exec "$@"
 """,
     "sbatch": 'cat > /dev/null\necho "sbatch $*" >> "$STUB_LOG"\necho "41;cluster"\n',
     "scancel": 'echo "scancel $*" >> "$STUB_LOG"\n',
-    "sinfo": '[ -e "$STUB_PLACE/sinfo-fails" ] && { echo "sinfo: no controller" >&2; exit 1; }\necho batch\n',
+    "sinfo": """\
+[ -e "$STUB_PLACE/sinfo-fails" ] && { echo "sinfo: no controller" >&2; exit 1; }
+case "$*" in *format=%c*) [ -e "$STUB_PLACE/one-cpu" ] && echo 1 || echo 2 ;; *) echo batch ;; esac
+""",
     "squeue": 'case "$*" in *format=%T*) echo RUNNING ;; esac\n',
     "sacct": 'echo "7|x|u|a|p|q|COMPLETED|0:0|node1|cpu=1|1|s|e"\n',
     "ssh": 'cp "$HOME/.ssh/authorized_keys" "$STUB_PLACE/seen"\necho 0::/job_41/\n',
@@ -120,6 +123,10 @@ class Login:
         """Which commands ran, by name."""
         return [line.split()[0] for line in self.log.read_text().splitlines()]
 
+    def jobs(self) -> list[str]:
+        """The commands that started jobs, by name."""
+        return [name for name in self.did() if name in {"srun", "sbatch"}]
+
     def wait_for(self, command: str) -> None:
         """Until a command was started."""
         for _ in range(300):
@@ -160,6 +167,24 @@ def test_jobs_carry_the_name_and_the_partition(login: Login) -> None:
     (line,) = [line for line in login.log.read_text().splitlines() if line.startswith("srun")]
     for option in (f"--partition={USER}", f"--account={USER}", f"--job-name={MARKER}", "--immediate=20"):
         assert option in line.split()
+
+
+def test_the_job_that_stays_runs_beside_the_others(login: Login) -> None:
+    (login.place / "srun-hangs").touch()
+    login.plan["kinds"] = ["probes", "limit"]
+    process = login.start()
+    login.wait_for("srun")
+    login.wait_for("sbatch")
+    assert process.stdin
+    process.stdin.close()
+    assert login.finish(process)[0] == 0
+
+
+def test_it_takes_no_nodes_only_cpu(login: Login) -> None:
+    (login.place / "one-cpu").touch()
+    login.plan["kinds"] = ["probes", "limit"]
+    assert login.answer()["limit"]["job"] == "41"
+    assert login.jobs() == ["srun", "sbatch"]
 
 
 def test_a_fault_of_the_program_leaves_nothing_either(login: Login) -> None:
