@@ -15,6 +15,7 @@ from deploy.errors import MEANINGS, DeployError, ExitCode, internal_error
 
 VERBS = (
     Verb("init", "deploy.cli.init:init", "Make a new site."),
+    Verb("bootstrap", "deploy.cli.bootstrap:bootstrap", "Let your ssh key in on new machines."),
     Verb("check", "deploy.cli.check:check", "Say what is wrong with a site and its machines."),
     Verb("plan", "deploy.cli.plan:plan", "Show what a run would do, and which jobs it touches."),
     Verb("replay", "deploy.cli.replay:replay", "Show which jobs of last month a run would have refused."),

@@ -18,6 +18,13 @@ def confirm_host_key(node: str, fingerprint: str) -> bool:
     return _is_yes(f"{node} has a new host key, {fingerprint}. Compare it with its console's")
 
 
+def confirm_host_keys(count: int) -> bool:
+    """Whether the admin knows the host keys that were shown."""
+    return _is_yes(
+        f"{count} host key{'s' * (count != 1)} are new here. Compare them with the machines' consoles"
+    )
+
+
 def _is_yes(question: str) -> bool:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return False

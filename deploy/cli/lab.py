@@ -41,7 +41,8 @@ def up(
     controllers: Annotated[int | None, typer.Option(help="Controllers, up to 3.", show_default="1")] = None,
     gpus: Annotated[int | None, typer.Option(help="Simulated GPUs per node.", show_default="2")] = None,
     release: Annotated[
-        str | None, typer.Option(help="trixie, bookworm, noble, jammy or a container image.", show_default="trixie")
+        str | None,
+        typer.Option(help="trixie, bookworm, noble, jammy or a container image.", show_default="trixie"),
     ] = None,
     machines: Annotated[
         str | None,
@@ -187,7 +188,9 @@ def start(host: Host, name: Name = "lab") -> None:
 
 @lab_app.command()
 def image(
-    release: Annotated[str, typer.Option(help="trixie, bookworm, noble, jammy or a container image.")] = "trixie",
+    release: Annotated[
+        str, typer.Option(help="trixie, bookworm, noble, jammy or a container image.")
+    ] = "trixie",
 ) -> None:
     """Build the machines' image if needed; print its name and the command that boots it.
 

@@ -69,16 +69,22 @@ def offered(command: Sequence[str]) -> tuple[HostKey, ...] | Unanswered:
 
 def known(command: Sequence[str]) -> Known:
     """What ssh here knows of the machine that ``ssh.command`` reaches."""
-    settings: dict[str, str] = {}
+    said = settings(command)
+    port = said.get("port", [_SSH_PORT])[0]
+    host = said.get("hostkeyalias", said["hostname"])[0]
+    name = host if port == _SSH_PORT or "hostkeyalias" in said else f"[{host}]:{port}"
+    file = _first_file(said["userknownhostsfile"][0])
+    found, _ = _run(["ssh-keygen", "-F", name, "-f", str(file)])
+    return Known(name, file, frozenset(_keys(found)))
+
+
+def settings(command: Sequence[str]) -> dict[str, list[str]]:
+    """What ssh here would go by, as ``ssh -G`` prints it: setting in small letters -> its values."""
+    said: dict[str, list[str]] = {}
     for line in _run(_with(command, "-G"))[0].splitlines():
         key, _, value = line.partition(" ")
-        settings.setdefault(key, value)
-    host, port = settings.get("hostkeyalias") or settings["hostname"], settings.get("port", _SSH_PORT)
-    has_alias = "hostkeyalias" in settings
-    name = host if port == _SSH_PORT or has_alias else f"[{host}]:{port}"
-    file = _first_file(settings["userknownhostsfile"])
-    said, _ = _run(["ssh-keygen", "-F", name, "-f", str(file)])
-    return Known(name, file, frozenset(_keys(said)))
+        said.setdefault(key, []).append(value)
+    return said
 
 
 def accept(entry: Known, key: HostKey) -> None:
