@@ -110,4 +110,4 @@ def test_a_second_time_nothing_changes(machines: Cluster) -> None:
 
 def test_they_are_fit_for_a_cluster(machines: Cluster) -> None:
     assert machines.check()["findings"] == []
-    machines.deploy("--limit", "node1")
+    machines.deploy()
