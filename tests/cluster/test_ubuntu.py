@@ -93,7 +93,7 @@ def test_a_first_deployment_and_a_rerun(cluster: Cluster) -> None:
 
 
 def test_what_is_otherwise_there(cluster: Cluster, ubuntu: Ubuntu) -> None:
-    assert "pool ntp.ubuntu.com iburst" in cluster.on("node1", "cat", "/etc/chrony/chrony.conf")
+    assert "pool ntp.ubuntu.com iburst" in cluster.on("ctl1", "cat", "/etc/chrony/chrony.conf")
     assert cluster.on("node1", "systemctl", "is-active", ubuntu.ssh_unit) == "active\n"
     said = cluster.on("node1", "apt-config", "dump", "Unattended-Upgrade::Package-Blacklist")
     assert "slurmd" in said
