@@ -14,7 +14,8 @@ from tests.cluster.evidence import evidence
 from tests.cluster.lab_cluster import Cluster, booted
 from tests.cluster.portal_lab import deployed
 
-RELEASES = ("trixie", "bookworm")
+_RELEASE = os.environ.get("DEPLOY_RELEASE")
+RELEASES = (_RELEASE,) if _RELEASE else ("trixie", "bookworm")
 NODES = tuple(f"node{number + 1}" for number in range(int(os.environ.get("DEPLOY_CLUSTER_NODES", "2"))))
 """Of the clusters that files of tests share; most of those need two."""
 LIFE = (
@@ -118,7 +119,7 @@ def _is_on_another(item: pytest.Item) -> bool:
     """Whether a test for one release, by default the first, is on another."""
     marker = item.get_closest_marker("one_release")
     chosen = next(iter(marker.args), RELEASES[0]) if marker else None
-    return marker is not None and any(name in item.name for name in RELEASES if name != chosen)
+    return chosen in RELEASES and any(name in item.name for name in RELEASES if name != chosen)
 
 
 def _life(item: pytest.Item) -> str:
