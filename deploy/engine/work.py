@@ -1,5 +1,6 @@
 """Step: what is to be done: everything, but for what hosts were found to be converged to."""
 
+import shlex
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
@@ -10,6 +11,7 @@ from typing import Any
 from deploy.engine.discover import Machines
 from deploy.engine.run import Run
 from deploy.engine.verify import Looked, goes_by_records
+from deploy.errors import error
 from deploy.judge.drift import HostState
 from deploy.judge.upgrade_route import kept_releases
 from deploy.plan.build import Plan, build_plan
@@ -62,7 +64,10 @@ class Work:
 
 
 def work_of(run: Run, machines: Machines, asked: Future[Looked], tell: Callable[[Event], None]) -> Work:
-    """Compares what hosts said with the site, and writes the inventory source of what is left to do."""
+    """Compares what hosts said with the site, and writes the inventory source of what is left to do.
+
+    Raises DeployError ``limit-before-controller``.
+    """
     contract = machines.contract
     states: Mapping[str, HostState] = {}
     if goes_by_records(run) and not run.cancellation.is_asked:
@@ -73,11 +78,29 @@ def work_of(run: Run, machines: Machines, asked: Future[Looked], tell: Callable[
     changed = [name for name, state in states.items() if state.drift]
     plan = build_plan(run.site, contract, limit=run.limit, converged=done, changed=changed)
     looked = asked.result()
+    _refuse_before_controller(run, looked)
     kept = _kept(run, looked, tell)
     repairs = {name: {**said, **kept.get(name, {})} for name, said in _repairs(run, contract, states).items()}
     generated = run.place / "generated.json"
     write_inventory(generated, run.site, plan, contract, repairs)
     return Work(plan, contract, generated, repairs, states, looked, _fresh(run.site, states, looked))
+
+
+def _refuse_before_controller(run: Run, looked: Looked) -> None:
+    """Where nothing is on the controller yet, others have nothing to belong to."""
+    name = run.site.controller.name
+    said = looked.said.get(name)
+    if run.limit is None or name in run.limit or name not in run.hosts or not run.options.is_whole:
+        return
+    if said is None or isinstance(said, Unanswered) or said["slurm"]:
+        return
+    raise error(
+        "limit-before-controller",
+        f"there is no Slurm on {name}, the controller, so {', '.join(sorted(run.limit)[:5])} cannot join it",
+        where="--limit",
+        hint=f"{run.command('cluster')}   (all hosts), or name {name}, too: "
+        f"--limit {shlex.quote(','.join([name, *sorted(run.limit)[:5]]))}",
+    )
 
 
 def _fresh(site: Site, states: Mapping[str, HostState], looked: Looked) -> frozenset[str]:

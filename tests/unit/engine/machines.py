@@ -136,7 +136,8 @@ class Machines:
 def run_on(site: Site, options: Options | None = None, *, place: Path) -> Run:
     """A run that nothing was started for."""
     options = options or Options()
-    return Run(site, options, options.settings, place, None, EarlyStart({}, site.inventory))
+    limit = frozenset(options.limit.split(",")) if options.limit else None
+    return Run(site, options, options.settings, place, limit, EarlyStart({}, site.inventory))
 
 
 class _Quiet(PlainDisplay):

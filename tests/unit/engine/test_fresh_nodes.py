@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from deploy.engine.options import Options
+from deploy.errors import DeployError
 from tests.unit.engine.machines import Machines, machines
 from tests.unit.engine.test_first_run import never
 from tests.unit.site.sites import write_site
@@ -51,3 +53,19 @@ def test_what_may_have_something_to_lose_is_previewed(
     machines.run(inventory, never)
     assert [preview.fresh for preview in machines.previewed] == [frozenset()]
     assert not (inventory.parent / "place/settled.json").exists()
+
+
+def test_no_host_joins_a_controller_without_slurm(machines: Machines, inventory: Path) -> None:
+    machines.said["ctl1"] = machines.said["node2"] = _NOTHING
+    with pytest.raises(DeployError, match="there is no Slurm on ctl1") as told:
+        machines.run(inventory, never, Options(limit="node2"))
+    (finding,) = told.value.findings
+    assert finding.hint.endswith("--limit ctl1,node2")
+    assert machines.ran == []
+
+
+@pytest.mark.parametrize("limit", ["ctl1", "ctl1,node2"])
+def test_the_controller_may_come_first(machines: Machines, inventory: Path, limit: str) -> None:
+    machines.said["ctl1"] = machines.said["node2"] = _NOTHING
+    machines.run(inventory, never, Options(limit=limit))
+    assert machines.ran[-1] == "cluster"
