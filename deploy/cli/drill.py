@@ -37,7 +37,6 @@ from deploy.site.variables import read_extra_variables
 from deploy.validate.record import as_data
 
 _NOT_OF_CONTAINERS = ("speed",)
-_DIRECTORY = "drills"
 _NOT_DEPLOYED = "deploy cluster failed on the machines of the lab; what it said is above"
 _NEVER_TRIED = (
     "real machines: their disks, drivers and networks; and a controller that has no packages yet",
@@ -108,7 +107,7 @@ def drill(
         say(str(warning))
     path = archive or chosen.last_backup(site.resolved, directory)
     opened = chosen.archive_of(site.resolved, path, tuple(identity), max_age)
-    place = _writable(reports or site.directory / _DIRECTORY)
+    place = _writable(reports or site.directory / chosen.REPORTS)
     what, lab = in_shape(site, most), name or default_name(site, "drill")
     say(f"drill of {shown_path(path)} as lab {lab}: {len(what.hosts)} machines")
     work = _Work(site, what, opened, release, Options(vault_password_file=vault_password_file))
@@ -245,7 +244,7 @@ def _writable(place: Path) -> Path:
 
 def _kept(place: Path, text: str, report: Mapping[str, Any]) -> str:
     """The name of the text; the file for programs lies beside it."""
-    name = time.strftime("drill-%Y%m%dT%H%M%SZ", time.gmtime(report["at"]))
+    name = time.strftime(chosen.REPORT, time.gmtime(report["at"]))
     replace_file(place / f"{name}.json", json.dumps(report, indent=1) + "\n")
     replace_file(place / f"{name}.txt", text)
     return shown_path(place / f"{name}.txt")

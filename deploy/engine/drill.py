@@ -19,11 +19,12 @@ from deploy.engine.restore import (
     restore_archive,
 )
 from deploy.errors import error, shown_path
+from deploy.judge.last_drill import REPORT, REPORTS
 from deploy.run.archive import SITE, Archive, made_by
 from deploy.run.archive_places import Local
 from deploy.site.inventory import SECRETS_FILE, Site
 
-__all__ = ["Archive", "about", "archive_of", "last_backup", "put_back", "restorable"]
+__all__ = ["REPORT", "REPORTS", "Archive", "about", "archive_of", "last_backup", "put_back", "restorable"]
 
 _PARTS = frozenset({DATABASE, STATE})
 

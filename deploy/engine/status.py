@@ -2,11 +2,13 @@
 
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 from deploy.engine.options import Options
 from deploy.engine.run import Run, opened
 from deploy.judge.convergence import last_convergences
+from deploy.judge.last_drill import REPORTS, last_drill
 from deploy.judge.leading import Leading, leading
 from deploy.judge.site_status import SiteStatus, site_status
 from deploy.plan.questions import asked_hosts, write_questions
@@ -31,7 +33,7 @@ def status_of(inventory: Path, options: Options) -> SiteStatus:
             departed = meanwhile.submit(lambda: members.departed(members.known(looks.result())))
             leads = meanwhile.submit(_leading, run)
             results = run.answers(run.request("status", questions), asked)
-        return site_status(
+        status = site_status(
             site,
             results,
             last_convergences(recorded_runs(site.directory)),
@@ -43,6 +45,7 @@ def status_of(inventory: Path, options: Options) -> SiteStatus:
             inventory=run.inventory,
             at=time.time(),
         )
+        return replace(status, drill=last_drill(site.directory / REPORTS))
 
 
 def _leading(run: Run) -> Leading | None:

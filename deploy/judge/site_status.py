@@ -8,6 +8,7 @@ from deploy.judge.convergence import Convergence
 from deploy.judge.departed import Departed
 from deploy.judge.drift import HostState
 from deploy.judge.host import Judge, Promise
+from deploy.judge.last_drill import LastDrill
 from deploy.judge.leading import Leading
 from deploy.judge.node_status import NodeStatus, Reach, Service, SlurmNode, answer_of, slurm_nodes
 from deploy.plan.declarations import optional_units
@@ -34,12 +35,13 @@ class JudgedHost:
 class SiteStatus:
     """The hosts as they were ``at`` that time, in seconds since the epoch.
 
-    ``leading``: who leads, where there are several controllers.
+    ``leading``: who leads, where there are several controllers; ``drill``: the last one that left a report.
     """
 
     at: float
     hosts: tuple[JudgedHost, ...]
     leading: Leading | None = None
+    drill: LastDrill | None = None
 
     @property
     def unreachable(self) -> tuple[JudgedHost, ...]:

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from deploy.judge.age import age
+from deploy.judge.last_drill import LastDrill
 from deploy.judge.leading import Leading
 from deploy.judge.node_status import NodeStatus, Reach
 from deploy.judge.site_status import JudgedHost, SiteStatus
@@ -47,7 +48,7 @@ def lines(status: SiteStatus) -> Iterator[str]:
         for finding in host.findings:
             yield from str(finding).splitlines()
     yield ""
-    yield from leading_line(status)
+    yield from site_lines(status)
     yield verdict(status)
 
 
@@ -60,7 +61,15 @@ def verdict(status: SiteStatus) -> str:
     return f"{hosts}: {', '.join([*wrong, f'{count - bad - unreachable} well'])}"
 
 
-def leading_line(status: SiteStatus) -> Iterator[str]:
+def site_lines(status: SiteStatus) -> Iterator[str]:
+    """What is so of the site as a whole, where there is something to say."""
+    yield from _leading_line(status)
+    if status.drill:
+        ago, before = age(status.at - status.drill.at), age(status.drill.at - status.drill.made_at)
+        yield f"last drill: {status.drill.outcome} {ago} ago, with a backup that was {before} old"
+
+
+def _leading_line(status: SiteStatus) -> Iterator[str]:
     """Who leads of several controllers, and how the others stand; nothing where there is one."""
     if status.leading is None:
         return
@@ -78,7 +87,18 @@ def as_json(status: SiteStatus) -> dict[str, Any]:
         "at": _timestamp(status.at),
         "exit_code": int(status.exit_code),
         **several,
+        "last_drill": _drill_as_json(status.drill),
         "hosts": {host.status.name: _host_as_json(host) for host in status.hosts},
+    }
+
+
+def _drill_as_json(drill: LastDrill | None) -> dict[str, Any] | None:
+    if drill is None:
+        return None
+    return {
+        "at": _timestamp(drill.at),
+        "backup_made_at": _timestamp(drill.made_at),
+        "outcome": drill.outcome,
     }
 
 

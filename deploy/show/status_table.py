@@ -6,7 +6,7 @@ from rich.text import Text
 
 from deploy.errors import Severity
 from deploy.judge.site_status import SiteStatus
-from deploy.show.status import HEADER, Mood, leading_line, rows, verdict
+from deploy.show.status import HEADER, Mood, rows, site_lines, verdict
 
 _STYLES = {Mood.QUIET: "dim", Mood.WARNING: "yellow", Mood.BAD: "bold red"}
 _SEVERITIES = {Severity.ERROR: "red", Severity.WARNING: "yellow"}
@@ -32,7 +32,7 @@ def print_status(console: Console, status: SiteStatus) -> None:
             console.print(Text(what, style=_SEVERITIES[finding.severity]), soft_wrap=True)
             console.print(Text(hint), soft_wrap=True)
     console.print()
-    for line in leading_line(status):
+    for line in site_lines(status):
         console.print(Text(line), soft_wrap=True)
     is_well = not (status.bad or status.unreachable)
     console.print(Text(verdict(status), style="bold green" if is_well else "bold red"), soft_wrap=True)

@@ -1,5 +1,6 @@
 import io
 import json
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -7,6 +8,7 @@ from rich.console import Console
 from deploy.errors import ExitCode, Finding, Severity
 from deploy.judge.convergence import Convergence
 from deploy.judge.drift import Drift, HostState, PhaseState
+from deploy.judge.last_drill import LastDrill
 from deploy.judge.leading import LEADS, SILENT, STANDS_BY, Leading
 from deploy.judge.node_status import Clock, NodeStatus, Reach, SlurmNode
 from deploy.judge.site_status import JudgedHost, SiteStatus
@@ -192,3 +194,10 @@ def test_what_a_run_could_not_end_is_no_change_of_the_site() -> None:
     host = JudgedHost(NodeStatus("login1", Reach.ANSWERED, convergence=END, record=undone), ())
     told = as_json(SiteStatus(NOW, (host,)))["hosts"]["login1"]
     assert told["record"]["pending"] == ["account bob: processes of it run"]
+
+
+def test_the_last_drill_is_told() -> None:
+    drilled = replace(SITE, drill=LastDrill(NOW - 3 * 86400, NOW - 3 * 86400 - 7200, "failed"))
+    assert "last drill: failed 3 days ago, with a backup that was 2 h old" in [*lines(drilled)]
+    assert as_json(drilled)["last_drill"]["outcome"] == "failed"
+    assert as_json(SITE)["last_drill"] is None
