@@ -71,7 +71,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def may_be_chance(failed: Collection[str]) -> bool:
-    """Whether one cause may be behind it: a few tests failed, or those of one file that has its own cluster."""
+    """Whether one cause may be behind it: few tests failed, or those of one file with its own cluster."""
     files = {name.partition("::")[0] for name in failed}
     alone = files - {f"tests/cluster/test_{name}.py" for name in (*LIFE, *PORTAL)}
     return 0 < len(failed) <= _MOST_FLAKY or len(files) == len(alone) == 1
