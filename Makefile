@@ -116,8 +116,8 @@ CLUSTERS = workers=3; limit=fs.inotify.max_user_instances; \
 	clusters() { $(BIN)/pytest tests/cluster --numprocesses $$workers --durations 20 -m "$(1)" "$$@" $(OPTIONS); }; \
 	clusters || { [ -n "$${ONCE_MORE:-}" ] && clusters --once-more; }
 
-# One release of the lab for the lives of clusters, as noble; both of Debian's where nothing is said.
-export DEPLOY_RELEASE := $(RELEASE)
+# One release of the lab for the lives of clusters, where it is said; else both of Debian's.
+export DEPLOY_RELEASE := $(if $(filter file,$(origin RELEASE)),,$(RELEASE))
 
 cluster: venv system ## Two clusters' lives, both Debian releases; OPTIONS=--every-release for every test on both, RELEASE=noble for another
 	@$(call CLUSTERS,not more)
