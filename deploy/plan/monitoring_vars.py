@@ -63,6 +63,13 @@ def _page(host: Host, role: str) -> str:
     return f"{_LOOPBACK}:{port}" if _page_address(host, role, "") == _LOOPBACK else host.place(port)
 
 
+def prometheus_from(site: Site, asking: Host) -> str:
+    """Where the host that watches asks Prometheus itself; others would need a way for all of their users."""
+    if asking not in site.metrics[:1] or asking.variables.get("prometheus_web"):
+        return ""
+    return f"http://{_page(asking, 'prometheus')}"
+
+
 def _ports(host: Host, listening: Iterable[str]) -> list[str]:
     return [str(host.value(f"{role}_port")) for role in listening]
 

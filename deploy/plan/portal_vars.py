@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from deploy.plan.monitoring_vars import prometheus_from
 from deploy.plan.validation_vars import validation_user
 from deploy.site.addresses import is_ip
 from deploy.site.inventory import PORTAL, Host, Site
@@ -13,12 +14,15 @@ def portal_variables(site: Site, host: Host) -> Variables:
     """The variables of one host; none where the portal is not."""
     if host not in site.group(PORTAL)[:1]:
         return {}
+    url = prometheus_from(site, host)
     return {
         "slurm_portal_host": host.name,
         "slurm_portal_address": host.cluster_address if is_ip(host.cluster_address) else "",
         "slurm_portal_validation_user": validation_user(site) or "",
         "slurm_portal_environments": [_environment(each) for each in _ml_stack(site)],
-    }
+    } | (
+        {"slurm_portal_prometheus_url": url} if url and not host.value("slurm_portal_prometheus_url") else {}
+    )
 
 
 def _ml_stack(site: Site) -> list[Variables]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from deploy.errors import Finding, Severity
-from deploy.site.inventory import PORTAL, Host, Site
+from deploy.site.inventory import CONTAINER, NODE, PORTAL, Host, Site
 
 _SOCKET = "{unix_socket}"
 
@@ -41,6 +41,7 @@ def check_portal(site: Site) -> Iterator[Finding]:
             f"write where it is on {host.name}: {missing}: /etc/ssl/…",
         )
     yield from _provider(host)
+    yield from _images(site, host)
     yield from dict.fromkeys(_open_to_all(site))
 
 
@@ -60,6 +61,27 @@ def _provider(host: Host) -> Iterator[Finding]:
             "portal-oidc-client",
             "the portal has no name at the provider of slurm_portal_oidc",
             "register the portal there, and write the name: client_id: portal",
+        )
+
+
+def _images(site: Site, host: Host) -> Iterator[Finding]:
+    name = next(
+        (name for name in ("slurm_portal_images", "slurm_portal_own_images") if host.value(name)), None
+    )
+    if name and not site.containers:
+        yield Finding(
+            host.where(name),
+            "portal-images-without-containers",
+            "the portal offers container images, and no node can start one",
+            f"name [{NODE}] below [{CONTAINER}:children], or remove {name}",
+        )
+    names = [str(each.get("name")) for each in host.value("slurm_portal_images")]
+    if twice := next((one for one in names if names.count(one) > 1), None):
+        yield Finding(
+            host.where("slurm_portal_images"),
+            "portal-image-twice",
+            f"two images of the portal are called {twice}, of which users get the first",
+            "give each a name of its own",
         )
 
 

@@ -29,6 +29,7 @@ _TIMES = 2
 """So often in a row the hub has to say that it does not know a server."""
 _UNKNOWN = (401, 403)
 _KERNEL = "environment"
+IN_IMAGE = "in-image"
 
 
 def place_certificates(place: Path) -> None:
@@ -111,28 +112,41 @@ def kernel_of_environment(place: Path) -> None:
     os.environ["JUPYTER_PATH"] = ":".join(filter(None, [str(place), os.environ.get("JUPYTER_PATH", "")]))
 
 
-def main(configuration: str) -> int:
+def without_apps(configuration: str, place: Path) -> str:
+    """The settings for a server inside of an image, which has the site's programs only by chance."""
+    said = json.loads(Path(configuration).read_text(encoding="utf-8"))
+    said.pop("ServerProxy", None)
+    path = place / "jupyter_server_config.json"
+    path.write_text(json.dumps(said), encoding="utf-8")
+    return str(path)
+
+
+def main(configuration: str, where: str = "") -> int:
     """Runs the server, and leaves nothing of it in the node's directory for temporary files."""
     os.umask(0o077)
     place = Path(tempfile.mkdtemp(prefix="portal-"))
     try:
-        return serve(place, configuration)
+        return serve(place, configuration, is_image=where == IN_IMAGE)
     finally:
         shutil.rmtree(place, ignore_errors=True)
 
 
-def serve(place: Path, configuration: str) -> int:
+def serve(place: Path, configuration: str, *, is_image: bool = False) -> int:
     """The exit code of the server."""
     place_certificates(place)
     os.environ["JUPYTER_RUNTIME_DIR"] = os.environ["TMPDIR"] = str(place)
-    kernel_of_environment(place)
+    program = Path(sys.executable).with_name("jupyterhub-singleuser")
+    if is_image:
+        program = Path(shutil.which(program.name) or program)
+        configuration = without_apps(configuration, place)
+    else:
+        kernel_of_environment(place)
     port = free_port()
     try:
         ask_hub("portal/port", {"port": port})
     except (OSError, urllib.error.URLError) as problem:
         sys.exit(f"The portal expects no server: {problem}")
     os.environ["JUPYTERHUB_SERVICE_URL"] = f"https://0.0.0.0:{port}{os.environ['JUPYTERHUB_SERVICE_PREFIX']}"
-    program = Path(sys.executable).with_name("jupyterhub-singleuser")
     os.environ["PATH"] = f"{os.environ['PATH']}:{program.parent}"
     server = subprocess.Popen([program, f"--config={configuration}"])
     # Slurm tells all of a job's processes; this one waits for the server's end.
@@ -141,4 +155,4 @@ def serve(place: Path, configuration: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main(*sys.argv[1:]))

@@ -41,6 +41,23 @@ def test_it_knows_its_names_and_the_environments_of_nodes(site: Site) -> None:
     ]
 
 
+def test_it_asks_prometheus_on_its_own_host_alone(site: Site, tmp_path: Path) -> None:
+    assert "slurm_portal_prometheus_url" not in wired_variables(site, {}).by_host["login1"]
+    inventory = INVENTORY.replace("[slurm-node]", "[slurm-portal]\nctl1\n\n[slurm-node]")
+
+    def asked(text: str) -> object:
+        place = tmp_path / str(len(text))
+        place.mkdir()
+        found = read_site(write_site(place, inventory, {"group_vars/all.yml": text}))
+        return wired_variables(found, {}).by_host["ctl1"].get("slurm_portal_prometheus_url")
+
+    assert asked("{}\n") == "http://127.0.0.1:9090"
+    assert asked("firewall_admin_networks: [192.0.2.0/24]\n") == "http://10.0.0.1:9090"
+    # What the site says stays; with accounts it asks for a password that the portal has not.
+    assert asked("slurm_portal_prometheus_url: http://other:9090\n") is None
+    assert asked("prometheus_web: {basic_auth_users: {a: b}}\n") is None
+
+
 def test_its_host_says_what_projects_may_use(tmp_path: Path) -> None:
     inventory = INVENTORY.replace("[slurm-node]", "[slurm-portal]\nctl1\n\n[slurm-node]")
     budget = "slurm_accounts_accounts: [{name: laser, budget: {hours: gres/gpu=100}}]\n"

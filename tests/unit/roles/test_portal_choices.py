@@ -61,6 +61,48 @@ def test_what_slurm_says_is_on_offer() -> None:
     assert may.nodes == ("node1", "node2", "node3")
 
 
+@pytest.mark.parametrize(
+    "image",
+    [
+        "",
+        "x",
+        "../x.sqsh",
+        "/home/her/../../etc/shadow",
+        "/images//x.sqsh",
+        "docker://registry#x",
+        "./x.sqsh",
+        "-x",
+        "/x y",
+        "/x;id",
+        "/x$(id)",
+        "/x\n#SBATCH --uid=0",
+        "/x,/etc:/etc",
+        "/x\x00",
+        "/" + "x" * 600,
+        7,
+        None,
+    ],
+)
+def test_an_image_of_ones_own_is_a_whole_path_or_an_address(image: object) -> None:
+    own = LIMITS | {"own_images": True}
+    form = FORM | {"environment": "own:image", "image": image}
+    with pytest.raises(choices.NotAllowedError, match="Name the image as srun"):
+        choices.chosen(form, offers(), own)
+    with pytest.raises(choices.NotAllowedError, match="no environment"):
+        choices.chosen(FORM | {"environment": "own:image", "image": "/images/x.sqsh"}, offers(), LIMITS)
+    with pytest.raises(choices.NotAllowedError, match="for images of your own alone"):
+        choices.chosen(FORM | {"image": "/images/x.sqsh"}, offers(), own)
+
+
+@pytest.mark.parametrize(
+    "image", ["/images/x.sqsh", "ubuntu:24.04", "nvcr.io#nvidia/pytorch:25.01-py3", "a@b/c"]
+)
+def test_other_images_are_taken_where_the_site_allows_them(image: str) -> None:
+    form = FORM | {"environment": "own:image", "image": image}
+    found = choices.chosen(form, offers(), LIMITS | {"own_images": True})
+    assert (found.environment, found.image) == ("own:image", image)
+
+
 def test_the_site_may_offer_fewer_partitions() -> None:
     assert list(offers(partitions=["short", "theirs"]).partitions) == ["short"]
 

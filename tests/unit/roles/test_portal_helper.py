@@ -4,6 +4,7 @@ import io
 import json
 import os
 import pwd
+import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -67,6 +68,13 @@ SETTINGS: dict[str, Any] = {
     "environments": [
         {"name": "plain", "title": "Plain", "modules": []},
         {"name": "torch", "title": "Torch", "modules": ["torch/2.9"]},
+        {"name": "image:base", "title": "Base", "modules": [], "image": "/images/base.sqsh"},
+    ],
+    "own_images": True,
+    "defaults": {"gpus": 1, "cpus": 2, "memory_gb": 4, "minutes": 60},
+    "templates": [
+        {"name": "gpu", "title": "With GPUs", "script": "nvidia-smi\n"},
+        {"name": "other", "title": "Elsewhere", "script": "true\n", "partitions": ["elsewhere"]},
     ],
     "max_gpus": 2,
     "max_cpus": 8,
@@ -135,8 +143,79 @@ def test_a_job_is_submitted_with_what_was_chosen_and_nothing_of_the_hub(cluster:
     assert "module load torch/2.9 || exit 1\nexec /opt/jupyter-server" in script
 
 
+@pytest.mark.parametrize(
+    ("environment", "named", "image"),
+    [
+        ("image:base", "", "/images/base.sqsh"),
+        ("own:image", "/home/her/mine.sqsh", "/home/her/mine.sqsh"),
+        ("own:image", "registry.site.example#team/torch:2.9", "registry.site.example#team/torch:2.9"),
+    ],
+)
+def test_a_server_in_an_image_is_a_step_of_pyxis(
+    cluster: Cluster, environment: str, named: str, image: str
+) -> None:
+    form = FORM | {"environment": environment, "image": named}
+    assert cluster.ask("submit", choices=form, environment={})["ok"]
+    script = (cluster.place / "script").read_text()
+    (line,) = [line for line in script.splitlines() if line.startswith("exec ")]
+    words = shlex.split(line)
+    assert words[1] == "srun"
+    assert f"--container-image={image}" in words
+    assert "--cpus-per-task=1" in words
+    assert "--no-container-remap-root" in words
+    place = "/usr/local/lib/jupyter-server"
+    assert f"--container-mounts={place}:{place}:ro" in words
+    assert words[-4:-2] == ["sh", f"{place}/start_in_image.sh"]
+    assert "slurm_portal" not in script
+
+
+def test_an_image_without_jupyter_is_named_as_the_reason(cluster: Cluster) -> None:
+    (cluster.place / "queue").write_text(
+        "41|jupyter|gpu|physics|FAILED|None|N/A|0:00|node1|41|slurm-portal\n"
+    )
+    (cluster.place / "shown").write_text("JobId=41 JobName=jupyter\n   ExitCode=78:0\n")
+    assert "its image has no JupyterLab" in cluster.ask("job", job="41")["job"]["words"]
+    (cluster.place / "shown").write_text("JobId=41 JobName=jupyter\n   ExitCode=1:0\n")
+    assert "ended with an error" in cluster.ask("job", job="41")["job"]["words"]
+
+
+def test_a_template_is_submitted_with_what_its_user_may_have(cluster: Cluster) -> None:
+    (shown,) = cluster.ask("cluster")["templates"]
+    assert (shown["name"], shown["partition"]) == ("gpu", "gpu")
+    assert cluster.ask("template", name="gpu", partition="gpu") == {"ok": True, "job": "41"}
+    script = (cluster.place / "script").read_text()
+    assert script == shown["script"]
+    lines = script.splitlines()
+    assert lines[0] == "#!/bin/bash -l"
+    for words in ("--partition=gpu", "--account=physics", "--gres=gpu:a100:1", "--mem=4G", "--time=60"):
+        assert f"#SBATCH {words}" in lines
+    assert lines[-1] == "nvidia-smi"
+
+
+@pytest.mark.parametrize(
+    ("name", "partition"),
+    [
+        ("gpu", "theirs"),
+        ("other", "gpu"),
+        ("other", "elsewhere"),
+        ("../gpu", "gpu"),
+        ("gpu/../gpu", "gpu"),
+        ("/etc/passwd", "gpu"),
+        ("gpu\n#SBATCH --uid=0", "gpu"),
+        ("gpu", "gpu --uid=0"),
+        ("", ""),
+        (None, None),
+        (["gpu"], "gpu"),
+    ],
+)
+def test_no_other_template_is_submitted(cluster: Cluster, name: object, partition: object) -> None:
+    answer = cluster.ask("template", name=name, partition=partition)
+    assert answer["refused"]
+    assert "sbatch" not in cluster.log.read_text()
+
+
 def test_an_earlier_server_is_cancelled_and_no_other_job(cluster: Cluster) -> None:
-    line = "|jupyter|gpu|physics|PENDING|Priority|N/A|1:00:00|n/a|"
+    line = "|jupyter|gpu|physics|PENDING|Priority|N/A|1:00:00|n/a|5|"
     (cluster.place / "queue").write_text(f"5{line}slurm-portal\n6{line}(null)\n")
     assert cluster.ask("submit", choices=FORM, environment={})["ok"]
     assert [line for line in cluster.log.read_text().splitlines() if "scancel" in line] == ["scancel|5"]
@@ -262,7 +341,9 @@ def test_of_a_job_that_slurm_forgot_she_reads_what_to_do(cluster: Cluster) -> No
 def test_the_cluster_as_she_may_see_it(cluster: Cluster) -> None:
     (cluster.place / "show-budget").write_text('#!/bin/sh\necho \'{"budgets": [{"project": "laser"}]}\'\n')
     (cluster.place / "show-budget").chmod(0o755)
-    assert cluster.ask("cluster") == {
+    answer = cluster.ask("cluster")
+    assert [each["name"] for each in answer.pop("templates")] == ["gpu"]
+    assert answer == {
         "ok": True,
         "partitions": [
             {
@@ -291,7 +372,7 @@ def test_the_cluster_as_she_may_see_it(cluster: Cluster) -> None:
 
 def test_what_became_of_a_job(cluster: Cluster) -> None:
     (cluster.place / "queue").write_text(
-        "41|jupyter|gpu|physics|PENDING|(Resources)|2026-11-26T12:00:00|10:00|n/a|slurm-portal\n"
+        "41|jupyter|gpu|physics|PENDING|(Resources)|2026-11-26T12:00:00|10:00|n/a|41|slurm-portal\n"
     )
     job = cluster.ask("job", job="41")["job"]
     assert job["words"] == (

@@ -36,7 +36,11 @@ c.JupyterHub.template_paths = ["/usr/local/lib/slurm-portal/templates"]
 # JupyterHub shows it on every page, as HTML.
 c.JupyterHub.template_vars = {"announcement": html.escape(settings["message"])}
 c.JupyterHub.extra_handlers = HANDLERS
-c.JupyterHub.tornado_settings = {"portal_helper": settings["socket"], "headers": settings["headers"]}
+c.JupyterHub.tornado_settings = {
+    "portal_helper": settings["socket"],
+    "portal_prometheus": settings["prometheus"],
+    "headers": settings["headers"],
+}
 c.JupyterHub.admin_access = False
 c.JupyterHub.concurrent_spawn_limit = 100
 c.JupyterHub.last_activity_interval = 60

@@ -15,7 +15,13 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@+:-]{0,127}")
 _NUMBER = re.compile(r"[0-9]{1,6}")
 _GPU = re.compile(r"gpu(?::([A-Za-z0-9_.-]+))?:([0-9]+)")
 _DAYS = re.compile(r"(?:([0-9]+)-)?([0-9]+):([0-9]+)(?::([0-9]+))?")
-FIELDS = ("partition", "account", "qos", "gpu_type", "gpus", "cpus", "memory_gb", "minutes", "environment")
+_IMAGE = re.compile(r"[A-Za-z0-9/](?:[A-Za-z0-9._/:#@+-]{0,510}[A-Za-z0-9])")
+FIELDS = (
+    *("partition", "account", "qos", "gpu_type", "gpus", "cpus", "memory_gb", "minutes", "environment"),
+    "image",
+)
+OWN_IMAGE = "own:image"
+"""The environment in which users name an image; no name of a site's has a colon."""
 _COLUMNS = 3
 
 
@@ -63,6 +69,8 @@ class Choices:
     memory_gb: int
     minutes: int
     environment: str
+    image: str = ""
+    """One that the user named; empty with an environment of the site."""
 
     def arguments(self) -> list[str]:
         """As options of sbatch, each one word."""
@@ -178,7 +186,7 @@ def chosen(form: Mapping[str, object], may: Offers, limits: Mapping[str, Any]) -
     """The choices of a form; raises NotAllowedError with a text for the user."""
     if unknown := sorted(set(form) - set(FIELDS)):
         raise NotAllowedError(f"The form has no field {unknown[0][:40]!r}.")
-    text = {name: _text(name, form.get(name, "")) for name in FIELDS}
+    text = {name: _text(name, form.get(name, "")) for name in FIELDS if name != "image"}
     if not may.partitions:
         raise NotAllowedError(NOTHING)
     partition = may.partitions.get(text["partition"])
@@ -188,9 +196,7 @@ def chosen(form: Mapping[str, object], may: Offers, limits: Mapping[str, Any]) -
         raise NotAllowedError(f"You may not charge {text['account']!r} in partition {partition.name}.")
     if text["qos"] and text["qos"] not in qos_of(partition, may.accounts[text["account"]]):
         raise NotAllowedError(f"You may not use the QOS {text['qos']!r} with account {text['account']}.")
-    environments = {each["name"] for each in limits["environments"]}
-    if text["environment"] not in environments:
-        raise NotAllowedError(f"There is no environment {text['environment']!r}.")
+    image = _own_image(text["environment"], form.get("image", ""), limits)
     gpus = _number(
         "GPUs", text["gpus"] or "0", 0, min(int(limits["max_gpus"]), max(partition.gpus.values(), default=0))
     )
@@ -212,7 +218,30 @@ def chosen(form: Mapping[str, object], may: Offers, limits: Mapping[str, Any]) -
         _number("GB of memory", text["memory_gb"], 1, int(limits["max_memory_gb"])),
         _number("minutes", text["minutes"], 1, longest),
         text["environment"],
+        image,
     )
+
+
+def _own_image(environment: str, value: object, limits: Mapping[str, Any]) -> str:
+    """The image that a user named, empty where the environment is the site's."""
+    is_own = environment == OWN_IMAGE and bool(limits.get("own_images"))
+    if not is_own and environment not in {each["name"] for each in limits["environments"]}:
+        raise NotAllowedError(f"There is no environment {environment!r}.")
+    if not is_own:
+        if value != "":
+            raise NotAllowedError("An image is named with the environment for images of your own alone.")
+        return ""
+    if not isinstance(value, str) or not is_image(value):
+        raise NotAllowedError(
+            "Name the image as srun --container-image takes it: the whole path of a file, "
+            "as in /home/you/image.sqsh, or an address as in registry.site.example#team/image:1.0."
+        )
+    return value
+
+
+def is_image(text: str) -> bool:
+    """Whether a text is the whole path of a file without detours, or the address of an image."""
+    return bool(_IMAGE.fullmatch(text)) and "//" not in text and ".." not in text.split("/")
 
 
 NOTHING = (

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from html import escape
 from typing import Any
 
-from portal_choices import Offers, accounts_of, qos_of
+from portal_choices import OWN_IMAGE, Offers, accounts_of, qos_of
 
 _SCRIPT = """\
 <script>
@@ -29,6 +29,16 @@ _SCRIPT = """\
     by("minutes").max = here.minutes;
     if (+by("minutes").value > here.minutes) { by("minutes").value = here.minutes; }
   }
+  function own() {
+    if (!by("image")) { return; }
+    const isOwn = by("environment").value === offers_own;
+    by("image").closest("div").hidden = !isOwn;
+    by("image").required = isOwn;
+    if (!isOwn) { by("image").value = ""; }
+  }
+  const offers_own = "own:image";
+  by("environment").addEventListener("change", own);
+  own();
   for (const name of ["partition", "account", "gpu_type"]) { by(name).addEventListener("change", narrow); }
   narrow();
 })();
@@ -61,9 +71,11 @@ def form_page(may: Offers, limits: Mapping[str, Any], before: Mapping[str, str] 
         _select(
             "environment",
             "Environment",
-            [(each["name"], each["title"]) for each in limits["environments"]],
+            [(each["name"], each["title"]) for each in limits["environments"]]
+            + ([(OWN_IMAGE, "An image of my own")] if limits.get("own_images") else []),
             chosen,
         ),
+        *([_image(chosen)] if limits.get("own_images") else []),
     ]
     # "<" would end the element.
     data = json.dumps(_by_partition(may, limits)).replace("<", "\\u003c")
@@ -100,6 +112,13 @@ def _number(name: str, title: str, least: int, most: int, chosen: Mapping[str, s
     value = min(int(wanted), most) if wanted.isascii() and wanted.isdigit() else least
     field = f'<input class="form-control" type="number" id="portal-{name}" name="{name}" '
     return _row(name, title, field + f'min="{least}" max="{most}" value="{value}" required>')
+
+
+def _image(chosen: Mapping[str, str]) -> str:
+    words = "Image, with JupyterLab and JupyterHub in it"
+    field = '<input class="form-control" type="text" id="portal-image" name="image" maxlength="512" '
+    field += 'placeholder="/home/me/image.sqsh or registry#team/image:tag" '
+    return _row("image", words, f'{field}value="{escape(chosen.get("image") or "")}">')
 
 
 def _row(name: str, title: str, field: str) -> str:

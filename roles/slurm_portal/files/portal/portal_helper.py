@@ -13,17 +13,19 @@ import json
 import os
 import pwd
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from portal_again import arguments, fields
-from portal_choices import NotAllowedError, Offers, chosen, offers
+from portal_choices import OWN_IMAGE, Choices, NotAllowedError, Offers, chosen, is_image, offers
 from portal_cluster import NODES, partitions, reservations
-from portal_jobs import ENDED, LINE, Job, ended, queued
+from portal_jobs import ENDED, LINE, Job, ended, exit_code, queued
+from portal_templates import one_of, templates
 
 SETTINGS = Path("/etc/slurm-portal/settings.json")
 PAM_SERVICE = "slurm-portal"
@@ -41,6 +43,11 @@ _SCRIPT = """\
 #!/bin/bash -l
 # Made by the portal of this cluster.
 {modules}exec {python} -I {program} {apps}
+"""
+_IN_IMAGE = """\
+#!/bin/bash -l
+# Made by the portal of this cluster.
+exec {srun} sh {place}/start_in_image.sh {program} {apps}
 """
 
 
@@ -115,6 +122,7 @@ class Helper:
             "jobs": self.jobs,
             "cancel": self.cancel,
             "again": self.again,
+            "template": self.template,
             "cluster": self.cluster,
         }
         try:
@@ -190,13 +198,7 @@ class Helper:
         for job in queued(self._slurm(who, ["squeue", "--noheader", "--me", f"--format={LINE}"])):
             if job.comment == COMMENT:
                 self._slurm(who, ["scancel", job.number])
-        wanted = next(each for each in self._settings["environments"] if each["name"] == choices.environment)
-        script = _SCRIPT.format(
-            modules="".join(f"module load {_module(name)} || exit 1\n" for name in wanted["modules"]),
-            python=self._settings["python"],
-            program=self._settings["program"],
-            apps=self._settings["apps"],
-        )
+        script = self._script(who, choices)
         argv = [
             *("sbatch", "--parsable", "--nodes=1", "--ntasks=1", "--no-requeue", "--export=ALL"),
             *("--job-name=jupyter", f"--comment={COMMENT}", f"--chdir={who.home}", "--open-mode=truncate"),
@@ -209,6 +211,16 @@ class Helper:
             raise SlurmError(f"sbatch said: {said.strip()[:200]}")
         return {"job": number}
 
+    def _script(self, who: Person, choices: Choices) -> str:
+        names = {name: self._settings[name] for name in ("program", "apps")}
+        found = [each for each in self._settings["environments"] if each["name"] == choices.environment]
+        image = choices.image if choices.environment == OWN_IMAGE else found[0].get("image", "")
+        if image:
+            srun = shlex.join(_srun(who, choices, image, str(Path(names["program"]).parent)))
+            return _IN_IMAGE.format(srun=srun, place=Path(names["program"]).parent, **names)
+        modules = "".join(f"module load {_module(name)} || exit 1\n" for name in found[0]["modules"])
+        return _SCRIPT.format(modules=modules, python=self._settings["python"], **names)
+
     def job(self, who: Person, request: Mapping[str, Any]) -> dict[str, Any]:
         """What Slurm says of a job of this person."""
         number = _number(request)
@@ -219,6 +231,9 @@ class Helper:
             if "Invalid job id" not in str(problem):
                 raise
             found = []
+        if found and found[0].state == "FAILED":
+            said = fields(self._slurm(who, ["scontrol", "show", "job", number]))
+            found[0] = replace(found[0], code=exit_code(said.get("ExitCode", "")))
         return {
             "job": (found or self._ended(who, [f"--jobs={number}"]) or [Job(number, state="UNKNOWN")])[
                 0
@@ -266,6 +281,7 @@ class Helper:
             "reservations": reservations(planned),
             "budgets": budgets["budgets"] if budgets else [],
             "quotas": self._said(who, ["show-quotas", "--json"]) or [],
+            "templates": [each.shown() for each in templates(self._offers(who), self._settings)],
         }
 
     def _said(self, who: Person, argv: list[str]) -> Any:  # noqa: ANN401 - JSON
@@ -301,6 +317,16 @@ class Helper:
             said = self._slurm(who, argv, text=script)
         except SlurmError as problem:
             raise RefusedError(f"Slurm does not take job {number} again: {problem}") from None
+        return {"job": said.strip().split(";")[0]}
+
+    def template(self, who: Person, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Submits a script of the site's, for a partition of theirs."""
+        found = one_of(self._offers(who), self._settings, request.get("name"), request.get("partition"))
+        argv = ["sbatch", "--parsable", "--get-user-env", f"--chdir={who.home}"]
+        try:
+            said = self._slurm(who, argv, text=found.script)
+        except SlurmError as problem:
+            raise RefusedError(f"Slurm does not take this job: {problem}") from None
         return {"job": said.strip().split(";")[0]}
 
     def _ended(self, who: Person, which: list[str]) -> list[Job]:
@@ -368,6 +394,17 @@ def _number(request: Mapping[str, Any], kind: re.Pattern[str] = _JOB) -> str:
     if not isinstance(number, str) or not kind.fullmatch(number):
         raise RefusedError("This is no number of a job.")
     return number
+
+
+def _srun(who: Person, choices: Choices, image: str, place: str) -> list[str]:
+    """The server in a container: as its user, with home, and what starts it."""
+    if not is_image(image):
+        raise RefusedError(f"The portal's settings name an image that is none: {image[:60]!r}")
+    return [
+        *("srun", "--quiet", "--nodes=1", "--ntasks=1", f"--cpus-per-task={choices.cpus}", "--export=ALL"),
+        *(f"--container-image={image}", "--container-mount-home", f"--container-workdir={who.home}"),
+        *("--no-container-remap-root", "--no-container-entrypoint", f"--container-mounts={place}:{place}:ro"),
+    ]
 
 
 def _module(name: str) -> str:

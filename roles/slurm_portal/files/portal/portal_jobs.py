@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from typing import Any
 
-LINE = "%i|%j|%P|%a|%T|%r|%S|%L|%B|%k"
+LINE = "%i|%j|%P|%a|%T|%r|%S|%L|%B|%A|%k"
 """The format of squeue that is read here."""
 ENDED = "JobID,JobName,Partition,Account,State,Elapsed,ExitCode"
 """That of sacct."""
@@ -43,7 +44,12 @@ _ENDS = {
     "COMPLETED": "it ended by itself",
     "UNKNOWN": "Slurm does not know it any more",
 }
-_COLUMNS = 10
+_COLUMNS = 11
+NO_JUPYTER = 78
+"""The exit code of a server whose image has not what it needs, as start_in_image.sh says it."""
+_NO_JUPYTER = (
+    "its image has no JupyterLab; it needs python3, jupyterhub-singleuser and jupyter-lab on its PATH"
+)
 
 
 @dataclass(frozen=True)
@@ -61,6 +67,9 @@ class Job:
     node: str = ""
     comment: str = ""
     elapsed: str = ""
+    code: int = 0
+    raw: str = ""
+    """The number without its task of an array."""
 
     @property
     def is_over(self) -> bool:
@@ -82,9 +91,11 @@ class Job:
         if self.state in ACTIVE:
             where = f" on {self.node}" if self.node else ""
             return f"Job {self.number} runs{where}; time left: {self.left or 'unknown'}."
+        if self.state == "FAILED" and self.code == NO_JUPYTER:
+            return f"Job {self.number} has ended: {_NO_JUPYTER}."
         return f"Job {self.number} has ended: {_ENDS.get(self.state, self.state)}."
 
-    def shown(self) -> dict[str, str]:
+    def shown(self) -> dict[str, Any]:
         """For a page: everything, with the sentence."""
         return {**asdict(self), "words": self.words()}
 
@@ -95,9 +106,11 @@ def queued(text: str) -> list[Job]:
     for line in text.splitlines():
         words = line.split("|", _COLUMNS - 1)
         if len(words) == _COLUMNS:
-            number, name, partition, account, state, reason, start, left, node, comment = words
+            number, name, partition, account, state, reason, start, left, node, raw, comment = words
             where = "" if node in {"n/a", "(null)", "None"} else node
-            found.append(Job(number, name, partition, account, state, reason, start, left, where, comment))
+            found.append(
+                Job(number, name, partition, account, state, reason, start, left, where, comment, raw=raw)
+            )
     return found
 
 
@@ -107,8 +120,14 @@ def ended(text: str) -> list[Job]:
     for line in text.splitlines():
         words = line.split("|")
         if len(words) == len(ENDED.split(",")):
-            number, name, partition, account, state, elapsed, _ = words
+            number, name, partition, account, state, elapsed, code = words
             # "CANCELLED by 1000"
             state = state.split()[0] if state else ""
-            found.append(Job(number, name, partition, account, state, elapsed=elapsed))
+            found.append(Job(number, name, partition, account, state, elapsed=elapsed, code=exit_code(code)))
     return found
+
+
+def exit_code(text: str) -> int:
+    """Of Slurm's ``CODE:SIGNAL``."""
+    code = text.partition(":")[0]
+    return int(code) if code.isdigit() else 0

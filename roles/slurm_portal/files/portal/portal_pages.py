@@ -9,6 +9,7 @@ from typing import Any
 
 from jupyterhub.apihandlers.base import APIHandler
 from jupyterhub.handlers.base import BaseHandler
+from portal_gpus import add_gpu_use
 from portal_spawner import HelperError, SlurmSpawner, ask
 from tornado import web
 
@@ -49,21 +50,25 @@ class JobsHandler(BaseHandler):
         """The page."""
         new, old = self.get_query_argument("new", ""), self.get_query_argument("of", "")
         is_told = _JOB.fullmatch(new) and _JOB.fullmatch(old)
-        await self._show(done=f"Job {new} has the script of job {old}." if is_told else "")
+        words = f"Job {new} has the script of job {old}." if is_told else ""
+        if not old and _JOB.fullmatch(new):
+            words = f"Job {new} is submitted."
+        await self._show(done=words)
 
     @web.authenticated
     async def post(self) -> None:
         """End one of them, or submit its script again; Slurm refuses those of others."""
-        job, do = self.get_body_argument("job", ""), self.get_body_argument("do", "cancel")
-        if do not in {"cancel", "again"}:
+        said = {name: self.get_body_argument(name, "") for name in ("job", "name", "partition")}
+        job, do = said["job"], self.get_body_argument("do", "cancel")
+        if do not in {"cancel", "again", "template"}:
             raise web.HTTPError(400)
         try:
-            answer = await self._ask(do, job=job)
+            answer = await self._ask(do, **said)
         except HelperError as problem:
             await self._show(trouble=str(problem))
         else:
             # Another page: what is loaded again is not done again.
-            new = f"?new={answer['job']}&of={job}" if "job" in answer else ""
+            new = f"?new={answer['job']}&of={job if do == 'again' else ''}" if "job" in answer else ""
             self.redirect(f"{self.hub.base_url}jobs{new}")
 
     async def _ask(self, do: str, **more: object) -> dict[str, Any]:
@@ -78,6 +83,8 @@ class JobsHandler(BaseHandler):
                 raise answer
         if trouble:
             self.set_status(502)
+        if isinstance(jobs, dict):
+            await add_gpu_use(self.settings["portal_prometheus"], jobs["jobs"])
         self.finish(
             await self.render_template(
                 "jobs.html",
@@ -91,4 +98,21 @@ class JobsHandler(BaseHandler):
         )
 
 
-HANDLERS = [(r"/api/portal/port", PortHandler), (r"/jobs", JobsHandler)]
+class ServerHandler(BaseHandler):
+    """What is known of the server of whoever asks, for the page that says that it does not answer."""
+
+    @web.authenticated
+    async def get(self) -> None:
+        """A sentence."""
+        user = self.current_user
+        if user.running:
+            await user.spawner.poll_and_notify()
+        self.set_header("Content-Type", "application/json")
+        self.finish(json.dumps({"words": getattr(user, "portal_words", "")}))
+
+
+HANDLERS = [
+    (r"/api/portal/port", PortHandler),
+    (r"/jobs", JobsHandler),
+    (r"/portal/server", ServerHandler),
+]

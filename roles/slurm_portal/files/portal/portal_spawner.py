@@ -28,6 +28,7 @@ _SECONDS_TO_ASK = 90
 _PEOPLE_OF_AN_ADDRESS = 10
 _SECONDS_TO_END = 120
 _SECONDS_TO_REPORT = 180
+_SECONDS_TO_CONNECT = 3
 
 
 class HelperError(Exception):
@@ -276,9 +277,27 @@ class SlurmSpawner(Spawner):
         # The user's: JupyterHub forgets a server that has ended.
         self.words = self.user.portal_words = self.seen["words"]
         if not _is_over(self.seen):
+            await self._notice_silence()
             return None
         self.log.info("%s", self.words)
         return 0 if self.seen["state"] == "COMPLETED" else 1
+
+    async def _notice_silence(self) -> None:
+        """Slurm takes minutes to give up a node; whether the server's port answers shows at once."""
+        if self.seen["state"] != "RUNNING" or not self.server or not self.server.port:
+            return
+        try:
+            opened = asyncio.open_connection(self.server.ip, self.server.port)
+            _, writer = await asyncio.wait_for(opened, _SECONDS_TO_CONNECT)
+        except (OSError, asyncio.TimeoutError):  # noqa: UP041 - differ in Python 3.10
+            node = self.seen["node"] or "its node"
+            self.words = self.user.portal_words = (
+                f"{self.words} Its server on {node} does not answer: the node may have failed. "
+                "Slurm says so when it gives the node up; until then you can wait, or stop the server "
+                "and start another one."
+            )
+        else:
+            writer.close()
 
     async def stop(self, now: bool = False) -> None:  # noqa: FBT001, FBT002 - as JupyterHub calls it
         """Ends the job, and comes back when it holds nothing any more."""

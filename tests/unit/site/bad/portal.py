@@ -51,6 +51,26 @@ SITES = (
         },
     ),
     BadSite(
+        "images without containers, of one name",
+        expected=(
+            (
+                "group_vars/all.yml:1: two images of the portal are called a, of which users get the first "
+                "[portal-image-twice]"
+            ),
+            (
+                "group_vars/all.yml:1: the portal offers container images, and no node can start one "
+                "[portal-images-without-containers]"
+            ),
+        ),
+        edits=(("[slurm-node]", "[slurm-portal]\nctl1\n\n[slurm-node]"),),
+        files={
+            "group_vars/all.yml": (
+                "slurm_portal_images: [{name: a, title: A, image: /a.sqsh}, "
+                "{name: a, title: B, image: /b.sqsh}]\n"
+            )
+        },
+    ),
+    BadSite(
         "half a certificate, and a program on a port",
         expected=(
             (
