@@ -174,12 +174,20 @@ def again(browser: Browser, _: str, job: str) -> Any:  # noqa: ANN401 - JSON
     return said(browser.session.post(f"{browser.url}/hub/jobs", data=data, timeout=60))
 
 
+def template(browser: Browser, _: str, name: str, partition: str) -> Any:  # noqa: ANN401 - JSON
+    """Submits a script of the site's on the page of jobs."""
+    browser.ask("GET", "/hub/jobs")
+    data = {"do": "template", "name": name, "partition": partition, "_xsrf": browser.xsrf("/hub/jobs")}
+    return said(browser.session.post(f"{browser.url}/hub/jobs", data=data, timeout=60))
+
+
 VERBS: dict[str, Callable[..., Any]] = {
     "start": start,
     "post": post,
     "many": many,
     "cancel": cancel,
     "again": again,
+    "template": template,
     "server": lambda browser, name: browser.server(name),
     "progress": lambda browser, name: browser.progress(name),
     "run": lambda browser, name, code: browser.run(name, code),

@@ -12,12 +12,16 @@ import pytest
 import yaml
 
 from deploy.lab.state import container_name
+from tests.cluster import standin_containers
 from tests.cluster.lab_cluster import Cluster, booted, run
 
 HOST = "login1"
 AUTHORITY = "/etc/slurm-portal/authority.crt"
 PYTHON = "/opt/jupyter-server/environment/bin/python"
 MANY = [f"user{number}" for number in range(10)]
+MEMBER = "user9"
+"""One of them, who has a project with a budget besides."""
+PROJECT = "laser"
 STRANGER = "carol"
 """Has an account on the hosts, and none in Slurm."""
 _CLIENT = (Path(__file__).parents[2] / "molecule/shared/portal_client.py").read_text(encoding="utf-8")
@@ -63,6 +67,9 @@ slurmctld_private_data: [jobs, usage, users]
 _PORTAL = """
 slurm_portal_most: {gpus: 1, cpus: 1, memory_gb: 1, minutes: 30}
 slurm_portal_message: Service on <Monday>
+slurm_portal_images:
+  - {name: base, title: An image, image: /home/base.sqsh}
+slurm_portal_prometheus_url: http://ctl1:9090
 """
 
 
@@ -91,8 +98,13 @@ def prepare(made: Cluster) -> None:
     variables = made.directory / "group_vars/all.yml"
     site = yaml.safe_load(variables.read_text())
     site["users_accounts"] += [{"name": name, "uid": 3000 + n} for n, name in enumerate([*MANY, STRANGER])]
-    site["slurm_accounts_users"] += [{"name": name, "accounts": ["research"]} for name in MANY]
-    site["slurm_accounts_accounts"].append({"name": "others", "description": "Not hers"})
+    site["slurm_accounts_users"] += [
+        {"name": name, "accounts": ["research", *([PROJECT] if name == MEMBER else [])]} for name in MANY
+    ]
+    site["slurm_accounts_accounts"] += [
+        {"name": "others", "description": "Not hers"},
+        {"name": PROJECT, "description": "Has hours", "budget": {"hours": "cpu=50", "period": "month"}},
+    ]
     variables.write_text(yaml.safe_dump(site))
     (made.directory / "group_vars/slurm-portal.yml").write_text(_PORTAL)
     nodes = made.directory / "group_vars/slurm-node.yml"
@@ -103,6 +115,7 @@ def prepare(made: Cluster) -> None:
         made.on(host, "sh", "-c", f"mkdir /opt/site; cat >/opt/site/page.py <<'end'\n{_SITE_APP}end")
     with (made.directory / "group_vars/slurm-master.yml").open("a") as file:
         file.write(_MASTER)
+    standin_containers.declare(made)
     made.deploy()
     for name in ("alice", "bob", STRANGER, *MANY):
         made.on(HOST, "sh", "-c", f"echo '{name}:{password_of(name)}' | chpasswd")

@@ -1,64 +1,15 @@
 """Containers: the plugin that stands in reaches jobs on every node, submitted from everywhere."""
 
-import base64
-import hashlib
-import io
-import json
-import tarfile
-
 import pytest
 
 from tests.cluster.faults import CONTAINERS
 from tests.cluster.lab_cluster import Cluster
+from tests.cluster.standin_containers import declare
 from tests.cluster.validated import expect_found, validated
-from tests.contract.content import ROOT
 
 pytestmark = pytest.mark.one_release
 
-STANDIN = ROOT / "molecule/pyxis/standin"
 IN_FORCE = "grep -c spank_pyxis /etc/slurm/plugstack.conf"
-PACKAGE = """
-set -e
-cd /home && rm -rf enroot && mkdir -p enroot/DEBIAN enroot/usr/bin enroot/etc/enroot/hooks.d
-mkdir -p enroot/usr/share/enroot/hooks.d
-echo '#!/bin/sh' > enroot/usr/bin/enroot
-printf '%s\\n' 'Package: enroot' 'Version: 1' 'Architecture: all' 'Maintainer: x <x@y>' 'Description: x' \
-  'Depends: squashfs-tools' > enroot/DEBIAN/control
-dpkg-deb --root-owner-group --build enroot enroot.deb > /dev/null
-sha256sum enroot.deb
-"""
-
-
-def archive() -> bytes:
-    """The plugin's sources, packed."""
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w:gz") as tar:
-        tar.add(STANDIN, arcname="standin")
-    return packed.getvalue()
-
-
-def declare(cluster: Cluster) -> None:
-    """Puts what is fetched where all machines see it, and containers into the inventory."""
-    content = archive()
-    cluster.on(
-        "ctl1", "sh", "-c", f"echo {base64.b64encode(content).decode()} | base64 -d > /home/plugin.tar.gz"
-    )
-    checksum = cluster.on("ctl1", "sh", "-c", PACKAGE).split()[0]
-    text = cluster.inventory.read_text()
-    cluster.inventory.write_text(f"{text}\n[slurm-container:children]\nslurm-node\n")
-    source = {
-        "version": "1.0",
-        "url": "file:///home/plugin.tar.gz",
-        "sha256": hashlib.sha256(content).hexdigest(),
-    }
-    variables = {
-        "pyxis_source": source,
-        "enroot_package_files": [{"url": "file:///home/enroot.deb", "sha256": checksum}],
-        "enroot_hooks": [],
-        # One that each machine has by itself.
-        "enroot_sysctls": {"net.ipv4.ip_default_ttl": "65"},
-    }
-    (cluster.directory / "group_vars/slurm-cluster.yml").write_text(json.dumps(variables))
 
 
 def test_a_limited_run_does_not_bring_the_plugin_into_force(cluster: Cluster) -> None:

@@ -11,8 +11,9 @@ import yaml
 from tests.cluster.lab_cluster import Cluster, wait_until
 from tests.cluster.portal_lab import HOST as _HOST
 from tests.cluster.portal_lab import MANY as _MANY
+from tests.cluster.portal_lab import MEMBER, PROJECT, ask, jobs, port_of_server
 from tests.cluster.portal_lab import PYTHON as _PYTHON
-from tests.cluster.portal_lab import ask, jobs, port_of_server
+from tests.cluster.standin_containers import make_image
 from tests.cluster.validated import validated
 
 pytestmark = [pytest.mark.one_release, pytest.mark.more]
@@ -181,6 +182,94 @@ def test_her_page_shows_the_cluster_and_what_is_planned(browsers: Cluster) -> No
     assert f"Cancel job {array}_[1-3%1]" in ask(browsers, "alice", "get", "/hub/jobs")["said"]
     assert ask(browsers, "alice", "cancel", f"{array}_[1-3]")["status"] == 200
     assert jobs(browsers, "alice") == ""
+
+
+def test_a_page_shows_the_budget_of_a_project_and_quotas(browsers: Cluster) -> None:
+    """A lab's file systems have no quotas, so a program says some in the words of show-quotas."""
+    said = {"file_system": "/home", "owner": f"user {MEMBER}", "used": "9.0 GiB", "limit": "10.0 GiB"}
+    said |= {
+        "used_share": "90 %",
+        "files": "5",
+        "files_limit": "none",
+        "files_share": "",
+        "warning": "<soon>",
+    }
+    program = "/usr/local/bin/show-quotas"
+    browsers.on(_HOST, "sh", "-c", f"printf '#!/bin/sh\\necho %s\\n' \"'{json.dumps([said])}'\" >{program}")
+    browsers.on(_HOST, "chmod", "755", program)
+    try:
+        page = ask(browsers, MEMBER, "get", "/hub/jobs")["said"]
+    finally:
+        browsers.on(_HOST, "rm", program)
+    assert re.search(rf'<th scope="row">{PROJECT}</th><td>cpu</td><td>50(\.0)?</td>', page), page
+    assert "<td>9.0 GiB 90 %</td><td>10.0 GiB</td>" in page
+    assert "&lt;soon&gt;" in page
+    # Nobody else is of that project.
+    assert PROJECT not in ask(browsers, "bob", "get", "/hub/jobs")["said"]
+
+
+def test_her_page_says_what_a_job_uses_of_its_gpus(browsers: Cluster) -> None:
+    """Prometheus asks a node, where the numbers of the exporter for DCGM stand that no lab has."""
+    job = browsers.as_user(
+        "sbatch --parsable --gpus=1 --time=10 --output=/dev/null --wrap 'sleep 600'"
+    ).strip()
+    wait_until("her job runs", lambda: jobs(browsers, "alice", "%T") == "RUNNING", 120)
+    metric = "DCGM_FI_DEV_GPU_UTIL"
+    rows = [f'{metric}{{gpu="0",hpc_job="{job}"}} 83', f'{metric}{{gpu="1",hpc_job="{job}0"}} 7']
+    text = "\n".join([f"# TYPE {metric} gauge", *rows, ""])
+    place = "/var/lib/prometheus/node-exporter/standin.prom"
+    browsers.on("node1", "sh", "-c", f"cat >{place} <<'end'\n{text}end")
+
+    def page(user: str) -> str:
+        shown: str = ask(browsers, user, "get", "/hub/jobs")["said"]
+        return shown
+
+    try:
+        words = "In the last five minutes it used 83 % of its GPUs."
+        wait_until("the page has it", lambda: words in page("alice"), 120)
+        assert words not in page("bob")
+        # While Prometheus is away the page is as it was.
+        browsers.on("ctl1", "systemctl", "stop", "prometheus")
+        assert f"Cancel job {job}" in page("alice")
+        assert words not in page("alice")
+    finally:
+        browsers.on("ctl1", "systemctl", "start", "prometheus")
+        browsers.on("node1", "rm", place)
+        browsers.on("ctl1", "scancel", job)
+
+
+def test_a_template_of_the_page_becomes_a_job_of_hers(browsers: Cluster) -> None:
+    page = ask(browsers, "alice", "get", "/hub/jobs")["said"]
+    assert "#SBATCH --partition=batch\n#SBATCH --account=research\n#SBATCH --gres=gpu:a100:1\n" in page
+    answer = ask(browsers, "alice", "template", "gpu", "batch")
+    new = re.search(r"Job (\d+) is submitted", answer["said"])
+    assert new, answer
+    row = ("sacct", "-nXP", f"--jobs={new[1]}", "--format=User,Account,JobName,AllocTRES")
+    wait_until("sacct has it", lambda: "gres/gpu=1" in browsers.on("ctl1", *row), 120)
+    assert browsers.on("ctl1", *row).startswith("alice|research|gpu|")
+    wait_until("it has ended", lambda: not jobs(browsers, "alice"), 120)
+    assert "NVIDIA-SMI" in browsers.as_user(f"cat gpu-{new[1]}.out")
+
+
+def test_a_server_runs_in_an_image_and_one_without_jupyter_is_named(browsers: Cluster) -> None:
+    make_image(browsers, "node1", "/home/base.sqsh", "NAME=ImageOfTheTest")
+    form = json.dumps({"environment": "image:base"})
+    # The plugin that stands in leaves the node's programs in place, where none of these is on the PATH.
+    assert ask(browsers, "alice", "post", form)["server"].get("ready") is not True
+    needs = "its image has no JupyterLab; it needs python3, jupyterhub-singleuser and jupyter-lab"
+    wait_until("she reads why", lambda: needs in ask(browsers, "alice", "get", "/hub/home")["said"], 120)
+    assert "This image has no jupyterhub-singleuser" in browsers.as_user("cat .slurm-portal.log")
+    for host in ("node1", "node2"):
+        for program in ("jupyterhub-singleuser", "jupyter-lab"):
+            browsers.on(host, "ln", "-s", f"/opt/jupyter-server/environment/bin/{program}", "/usr/local/bin")
+    assert ask(browsers, "alice", "start", form)["server"]["ready"]
+    code = "import os; print(open('/etc/os-release').read(), os.environ['SLURM_STEP_ID'], os.getcwd())"
+    assert ask(browsers, "alice", "run", code).split() == ["NAME=ImageOfTheTest", "0", "/home/alice"]
+    assert "start_in_image.sh" in browsers.on(
+        "ctl1", "scontrol", "write", "batch_script", jobs(browsers, "alice"), "-"
+    )
+    assert ask(browsers, "alice", "stop")["server"] == {}
+    wait_until("her job is gone", lambda: not jobs(browsers, "alice"), 60)
 
 
 def test_what_a_user_may_not_have_starts_nothing(browsers: Cluster) -> None:

@@ -290,6 +290,14 @@ def test_another_page_opens_no_websocket_in_the_browser_of_alice(scene: Scene, p
         {"environment": "other"},
         {"environment": "plain\nid"},
         {"environment": "`id`"},
+        {"environment": "image:none"},
+        {"environment": "image:../base"},
+        {"environment": "own:image", "image": "/home/base.sqsh"},
+        {"environment": "own:image", "image": "/etc/../home/bob/own.sqsh"},
+        {"environment": "image:base", "image": "/home/bob/own.sqsh"},
+        {"environment": "plain", "image": "/home/bob/own.sqsh"},
+        {"environment": "image:base", "image": "/home/base.sqsh --container-mounts=/etc:/host"},
+        {"environment": "image:base", "container-mounts": "/etc:/host"},
         {"app": "other"},
         {"wrap": "id"},
         {"nodelist": "node1"},
@@ -328,6 +336,43 @@ def test_the_job_of_alice_is_not_to_be_cancelled_by_bob(scene: Scene, job: str) 
     assert answer.status == 502
     assert 'role="alert"' in answer.text
     assert jobs(scene.cluster, "alice", "%T") == "RUNNING"
+
+
+@pytest.mark.parametrize(
+    ("name", "partition"),
+    [
+        ("none", "batch"),
+        ("gpu", "theirs"),
+        ("gpu", "deploy-validate"),
+        ("gpu", "batch,theirs"),
+        ("../gpu", "batch"),
+        ("..%2fgpu", "batch"),
+        ("/etc/passwd", "batch"),
+        ("gpu\n#SBATCH --uid=0", "batch"),
+        ("gpu", "batch\n#SBATCH --uid=0"),
+        ("gpu", "batch --wrap=id"),
+        ("$(id)", "batch"),
+        ("", ""),
+    ],
+)
+def test_a_template_that_is_not_on_offer_is_no_job(
+    portal: Cluster, asker: Attacker, name: str, partition: str
+) -> None:
+    """Nor does a script that a browser sends along become one."""
+    asker.ask("GET", "/hub/jobs")
+    form = {"do": "template", "name": name, "partition": partition, "script": "#!/bin/sh\nid\n"}
+    answer = asker.ask("POST", "/hub/jobs", form={**form, "_xsrf": asker.xsrf("/hub/jobs")})
+    assert answer.status == 502
+    assert "There is no such template" in answer.text
+    assert jobs(portal, "user0") == ""
+
+
+def test_what_is_known_of_her_server_is_said_to_nobody_else(scene: Scene) -> None:
+    hers, his = (who.ask("GET", "/hub/portal/server") for who in (scene.alice, scene.bob))
+    assert scene.job in hers.text
+    assert (his.status, scene.job in his.text) == (200, False)
+    stranger = Attacker(scene.cluster, scene.cluster.directory).ask("GET", "/hub/portal/server")
+    assert stranger.status in REDIRECTS
 
 
 @pytest.mark.parametrize(

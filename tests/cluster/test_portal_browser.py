@@ -240,6 +240,10 @@ def test_a_node_that_dies_is_named_as_the_reason(portal: Cluster, browser: Brows
         run(*lab, "stop", "--name", portal.name, host)
         try:
             assert portal.is_off(host)
+            # Within seconds, while Slurm takes the node for running.
+            page.goto(f"{URL}/user/alice/lab", timeout=20_000)
+            expect(page.get_by_role("heading")).to_have_text("No answer yet")
+            expect(page.get_by_role("status")).to_contain_text(f"Its server on {host} does not answer")
             wait_until("Slurm gives the job up", lambda: not jobs(portal, "alice"), 120)
             wait_until(
                 "she reads why", lambda: reads_at_home(page, f"Job {job} has ended: its node failed."), 120

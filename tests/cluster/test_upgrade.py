@@ -20,7 +20,7 @@ import pytest
 from deploy.site.node_lists import fold
 from tests.cluster.jobs import UNTIL_TOLD, submit, wait_for_job
 from tests.cluster.lab_cluster import DEPLOY, Cluster, booted, run, wait_until
-from tests.cluster.test_containers import declare
+from tests.cluster.standin_containers import declare
 
 pytestmark = pytest.mark.more
 

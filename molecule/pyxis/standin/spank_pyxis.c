@@ -1,4 +1,4 @@
-/* Stands in for the real plugin in tests: takes its first option, says in the job where that arrived, and shows
+/* Stands in for the real plugin in tests: takes its options, heeds the first, says in the job where that arrived, and shows
  * the job the image's os-release where there is such an image; all else in the job is the host's. */
 #define _GNU_SOURCE
 #include <sched.h>
@@ -22,8 +22,24 @@ static int take_image(int value, const char *argument, int is_remote)
 
 static struct spank_option option = {"container-image", "IMAGE", "the image of the container", 1, 0, take_image};
 
+static int take_any(int value, const char *argument, int is_remote)
+{
+	return 0;
+}
+
+static struct spank_option others[] = {
+	{"container-mounts", "MOUNTS", "what the container sees", 1, 1, take_any},
+	{"container-workdir", "DIRECTORY", "where it begins", 1, 2, take_any},
+	{"container-mount-home", NULL, "it sees the home directory", 0, 3, take_any},
+	{"no-container-remap-root", NULL, "its user stays who he is", 0, 4, take_any},
+	{"no-container-entrypoint", NULL, "nothing else is run", 0, 5, take_any},
+};
+
 int slurm_spank_init(spank_t spank, int count, char **arguments)
 {
+	for (size_t number = 0; number < sizeof(others) / sizeof(others[0]); number++)
+		if (spank_option_register(spank, &others[number]) != ESPANK_SUCCESS)
+			return -1;
 	return spank_option_register(spank, &option) == ESPANK_SUCCESS ? 0 : -1;
 }
 
