@@ -2,6 +2,7 @@
 """A portal on a machine that is controller and node: people have servers, and nobody has another's."""
 
 import json
+import re
 import time
 from pathlib import Path
 
@@ -91,6 +92,27 @@ def test_the_hub_is_not_root_and_only_it_reaches_the_helper(portal: Portal) -> N
         path = f"/etc/slurm-portal/{name}"
         read = on(machine, "setpriv", "--reuid=alice", "--clear-groups", "cat", path, check=False)
         assert "Permission denied" in read.stderr
+
+
+def test_everybody_may_read_the_authority_and_nobody_else_its_key(portal: Portal) -> None:
+    on, machine = portal.on, portal.machine
+    shown = "/usr/local/lib/slurm-portal/authority.crt"
+    as_alice = ("setpriv", "--reuid=alice", "--clear-groups", "cat")
+    assert on(machine, *as_alice, shown).stdout == on(machine, "cat", _AUTHORITY).stdout
+    refused = on(machine, *as_alice, "/etc/slurm-portal/authority.key", check=False)
+    assert "Permission denied" in refused.stderr
+
+
+def test_a_template_is_submitted_and_no_other(portal: Portal) -> None:
+    answer = portal.client("alice", "template", "gpu", "none")
+    assert isinstance(answer, dict)
+    assert answer["status"] == 502
+    page = portal.client("alice", "get", "/hub/jobs")
+    assert isinstance(page, dict)
+    (partition,) = set(re.findall(r"#SBATCH --partition=(\S+)", page["said"]))
+    answer = portal.client("alice", "template", "gpu", partition)
+    assert isinstance(answer, dict)
+    assert re.search(r"Job \d+ is submitted", answer["said"])
 
 
 def test_a_server_is_a_job_of_its_user_and_computes(server: Portal) -> None:
