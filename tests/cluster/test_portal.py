@@ -195,7 +195,8 @@ def test_a_page_shows_the_budget_of_a_project_and_quotas(browsers: Cluster) -> N
         "warning": "<soon>",
     }
     program = "/usr/local/bin/show-quotas"
-    browsers.on(_HOST, "sh", "-c", f"printf '#!/bin/sh\\necho %s\\n' \"'{json.dumps([said])}'\" >{program}")
+    script = f"#!/bin/sh\ncat <<'said'\n{json.dumps([said])}\nsaid\n"
+    browsers.on(_HOST, "sh", "-c", f"cat >{program} <<'end'\n{script}end")
     browsers.on(_HOST, "chmod", "755", program)
     try:
         page = ask(browsers, MEMBER, "get", "/hub/jobs")["said"]

@@ -28,6 +28,7 @@ _SECONDS_TO_ASK = 90
 _PEOPLE_OF_AN_ADDRESS = 10
 _SECONDS_TO_END = 120
 _SECONDS_TO_REPORT = 180
+_SECONDS_TO_FETCH = 1800
 _SECONDS_TO_CONNECT = 3
 
 
@@ -235,6 +236,8 @@ class SlurmSpawner(Spawner):
 
     async def _wait(self) -> str:
         running_since = 0.0
+        is_image = ":" in self.user_options["environment"]
+        longest = _SECONDS_TO_FETCH if is_image else _SECONDS_TO_REPORT
         while True:
             try:
                 self.seen = (await self._ask("job", job=self.job))["job"]
@@ -250,7 +253,9 @@ class SlurmSpawner(Spawner):
                     running_since = running_since or time.monotonic()
                     if self.port:
                         return f"https://{node}:{self.port}"
-                    if time.monotonic() - running_since > _SECONDS_TO_REPORT:
+                    if is_image:
+                        self.words += " Its image is fetched and unpacked before the server starts."
+                    if time.monotonic() - running_since > longest:
                         raise web.HTTPError(
                             504, f"{self.words} Its server did not start: see ~/.slurm-portal.log."
                         )
