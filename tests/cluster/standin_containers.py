@@ -1,4 +1,4 @@
-"""What stands in for Enroot and Pyxis, which no registry has: declared for a lab, from sources on its /home."""
+"""What stands in for Enroot and Pyxis, which no registry has: declared for a lab, from files in its /home."""
 
 import base64
 import hashlib
