@@ -69,6 +69,7 @@ slurm_portal_most: {gpus: 1, cpus: 1, memory_gb: 1, minutes: 30}
 slurm_portal_message: Service on <Monday>
 slurm_portal_images:
   - {name: base, title: An image, image: /home/base.sqsh}
+slurm_portal_own_images: true
 slurm_portal_prometheus_url: http://ctl1:9090
 """
 

@@ -197,6 +197,35 @@ def test_a_partition_that_is_not_hers_is_not_offered_and_named_when_asked_for(
     assert jobs(portal, "alice") == ""
 
 
+def test_an_image_is_named_where_it_is_wanted_and_a_wrong_one_is_refused(
+    portal: Cluster, browser: Browser
+) -> None:
+    with logged_in(browser, "bob", width=PHONE) as page:
+        page.goto(f"{URL}/hub/spawn/bob")
+        image = page.get_by_label("Image, with JupyterLab and JupyterHub in it")
+        expect(image).to_be_hidden()
+        fill(page, "Environment", "own:image")
+        expect(image).to_be_visible()
+        assert too_wide(page) == []
+        image.fill("../own.sqsh")
+        page.get_by_role("button", name="Start", exact=True).click()
+        expect(page.locator(".spawn-error-msg")).to_contain_text("the whole path of a file")
+    assert jobs(portal, "bob") == ""
+
+
+def test_a_template_is_read_and_submitted(portal: Cluster, browser: Browser) -> None:
+    with logged_in(browser, "bob", width=PHONE) as page:
+        page.goto(f"{URL}/hub/jobs")
+        page.get_by_text("A program with GPUs, in partition batch").click()
+        script = page.get_by_role("region", name="A program with GPUs, in partition batch")
+        expect(script).to_contain_text("#SBATCH --account=research")
+        assert too_wide(page) == []
+        assert unusable(page) == []
+        page.get_by_role("button", name="Submit gpu in batch").click()
+        expect(page.get_by_role("status")).to_contain_text("is submitted")
+    wait_until("his job has run", lambda: not jobs(portal, "bob"), 120)
+
+
 def test_a_wait_is_cancelled_by_the_button(portal: Cluster, browser: Browser) -> None:
     with logged_in(browser, "alice") as page, held(portal):
         start(page, "alice", _GPU)
