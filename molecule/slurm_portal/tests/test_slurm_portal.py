@@ -112,7 +112,13 @@ def test_a_template_is_submitted_and_no_other(portal: Portal) -> None:
     (partition,) = set(re.findall(r"#SBATCH --partition=(\S+)", page["said"]))
     answer = portal.client("alice", "template", "gpu", partition)
     assert isinstance(answer, dict)
-    assert re.search(r"Job \d+ is submitted", answer["said"])
+    submitted = re.search(r"Job (\d+) is submitted", answer["said"])
+    assert submitted
+    waiting = ("squeue", "--noheader", "--states=PD,R,CF,CG", f"--jobs={submitted[1]}")
+    deadline = time.monotonic() + _SECONDS
+    while portal.on(portal.machine, *waiting, check=False).stdout:
+        assert time.monotonic() < deadline
+        time.sleep(1)
 
 
 def test_a_server_is_a_job_of_its_user_and_computes(server: Portal) -> None:
