@@ -37,8 +37,11 @@ _TO_END_JOBS = 40
 _ON_A_NODE = "running,suspended,completing,configuring,stopped"
 # Whoever gave these reasons takes them back by himself: a reboot of deploy's, and node_health.
 _BY_ITSELF = re.compile(r"deploy: maintenance(?= : |$)|node_health: .*")
-# Slurm's own, for which nobody else answers; those of nodes that are down go when they register.
-_BY_SLURM = re.compile(r"(Kill task failed|Prolog error|Epilog error|batch job complete failure)(?= : |$)")
+# Slurm's own, for which nobody else answers; those of nodes that are down go when they register. A jobid is
+# there twice where slurmctld died with what it had not yet saved, and gave the number of a lost job again.
+_BY_SLURM = re.compile(
+    r"(Kill task failed|Prolog error|Epilog error|batch job complete failure|Duplicate jobid)(?= : |$)"
+)
 _FIELDS = re.compile(r" Reason=(?P<reason>.*?) \[(?P<by>[^\]@]+)@(?P<since>\S+)\]\s*(?= Comment=| Extra=|$)")
 _run = runner(15)
 

@@ -272,7 +272,8 @@ def test_nothing_is_lent_that_is_not_drained_for_that(slurm: Slurm) -> None:
 
 
 @pytest.mark.parametrize(
-    ("reason", "is_lent"), [("node_health: x", True), ("Kill task failed", True), ("x", False)]
+    ("reason", "is_lent"),
+    [("node_health: x", True), ("Kill task failed", True), ("Duplicate jobid", True), ("x", False)],
 )
 def test_what_drained_a_node_for_a_fault_lets_go_of_one_that_is_well(
     slurm: Slurm,
