@@ -1,0 +1,29 @@
+"""docs/reliability.md: the table of what `make reliability` saw, from reliability.json, which it wrote."""
+
+import json
+import runpy
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from generators.tables import with_table
+
+
+def outputs(root: Path) -> Iterator[tuple[Path, str]]:
+    """The document with its tables as they should be."""
+    figures = runpy.run_path(str(root / "tests" / "reliability" / "figures.py"))
+    parts = json.loads((root / "docs" / "reliability.json").read_text(encoding="utf-8"))
+    path = root / "docs" / "reliability.md"
+    text = with_table(path.read_text(encoding="utf-8"), "faults", figures["HEAD"], figures["table"](parts))
+    yield path, with_table(text, "machines", ("measured", "faults", "on"), _machines(parts))
+
+
+def _machines(parts: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, ...]]:
+    """What was the same for several faults is said once."""
+    faults: dict[tuple[str, str], list[str]] = {}
+    for name, part in parts.items():
+        where = "; ".join(part[key] for key in ("machine", "system", "software", "labs"))
+        faults.setdefault((part["measured"][:10], where), []).append(name)
+    for (when, where), names in faults.items():
+        loads = ", ".join(parts[name]["load"].split()[0] for name in names)
+        yield when, ", ".join(names), f"{where}; load at the start of each: {loads}"

@@ -1,0 +1,267 @@
+"""One round: a cluster under load, a fault at a random moment, and everything counted when it is over."""
+
+import random
+import struct
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from deploy.lab.state import SHARED_STATE, container_name
+from tests.cluster.lab_cluster import Cluster, run, wait_until
+from tests.reliability.faults import FAULTS, Fault, Place
+from tests.reliability.figures import Asked, Fates, fates, longest_without, unsaved
+from tests.reliability.lab import CONTROLLERS, DATABASE, HOSTS, NODES, STATE, state_on_this_machine
+from tests.reliability.load import PLACE, Load
+from tests.reliability.writers import Write, returned, terms, watched
+
+RUNNING = 8
+"""Jobs that run on from before the fault until after it."""
+SLURM_HELD = ("a node resumed that Slurm had drained", "a job released that Slurm held")
+_UNTIL_TAKEN = 300
+_UNTIL_WELL = 400
+_UNTIL_TOLD = 600
+"""In labs Slurm asks nodes what runs there after 200 s; what is started again waits for 120 s."""
+_BEFORE = (5, 15)
+_WELL = ("idle", "mix", "alloc", "comp")
+_OLD = 20
+"""Seconds; a heartbeat comes every two and a half with the SlurmctldTimeout of labs."""
+_HEARTBEAT = struct.Struct(">QQ")
+
+
+@dataclass
+class Round:
+    """A fault on a cluster; ``chance`` decides when, for how long, and in which order."""
+
+    cluster: Cluster
+    key: str
+    chance: random.Random
+    number: int
+    say: Callable[[str], None]
+    writes: list[Write] = field(default_factory=list)
+    by_hand: list[str] = field(default_factory=list)
+    span: tuple[float, float] = (0, 0)
+    """When the fault was caused, and when all was well again."""
+    saved: float = 0
+    """When slurmctld had last saved the queue before that."""
+    caused: float = 0
+    """When it was there: causing it takes a moment."""
+    at_once: list[str] | None = None
+    """The files that a slurmctld wrote to when another one had begun to; None where nobody watched."""
+    load: Load = field(init=False)
+
+    def __post_init__(self) -> None:
+        name = f"{self.key}-{self.number}-{int(time.time())}"
+        self.load = Load(self.cluster, self.fault.users_on, name)
+
+    @property
+    def fault(self) -> Fault:
+        """What happens."""
+        return FAULTS[self.key]
+
+    def play(self) -> dict[str, Any]:
+        """Causes it and says what came of it."""
+        self.disturb()
+        return self.count()
+
+    def disturb(self) -> None:
+        """Causes the fault under load, until all is well again."""
+        load = self.load
+        self.cluster.on("ctl1", "install", "-d", "-m", "0755", "-o", "alice", "-g", "alice", PLACE)
+        for number in range(RUNNING):
+            load.submit(number, f"until test -e {load.stop}; do sleep 2; done")
+        wait_until("jobs run", lambda: self._begun(load) >= RUNNING, _UNTIL_WELL)
+        if self.fault.hurts_nodes:  # the watch would keep the file system from being unmounted
+            self.span = self._under_load(load)
+            return
+        with watched(state_on_this_machine(self.cluster.name), self._host_of, self.writes):
+            self.span = self._under_load(load)
+        self.at_once = returned(self.writes)
+
+    def _under_load(self, load: Load) -> tuple[float, float]:
+        """When the fault began, and when everything was well again."""
+        place = Place(self.cluster, self.chance)
+        with load.going(RUNNING):
+            time.sleep(self.chance.uniform(*_BEFORE))
+            began = time.time()
+            self.say(f"  caused: {self.fault.what}")
+            self.saved = (self._state() / "job_state").stat().st_mtime
+            self.fault.cause(place)
+            self.caused = time.time()
+            try:
+                self._hold(load)
+            finally:
+                self.fault.end(place)
+            self.say(f"  ended after {time.time() - began:.0f} s")
+            self._get_well(load, time.time())
+            over = time.time()
+        self.say(f"  well again {over - began:.0f} s after it was caused")
+        self.cluster.on("ctl1", "touch", load.stop)
+        return began, over
+
+    def _hold(self, load: Load) -> None:
+        """Until the fault is to end."""
+        if self.fault.lasts:
+            time.sleep(self.chance.uniform(*self.fault.lasts))
+        elif self.fault.is_until_led:
+            self._wait("the other one leads", lambda: self._leads(1), _UNTIL_TAKEN)
+            time.sleep(self.chance.uniform(5, 15))
+        else:
+            caused = time.time()
+            self._wait("jobs are taken", lambda: _succeeds(load.submissions, caused), _UNTIL_TAKEN)
+            time.sleep(self.chance.uniform(0, 5))
+
+    def _get_well(self, load: Load, since: float) -> None:
+        """Waits until all is as it was, and does something itself only where that never comes."""
+
+        def is_well() -> bool:
+            self._release()
+            return (
+                _succeeds(load.submissions, since)
+                and _succeeds(load.questions, since)
+                and self._stands()
+                and self._leads()
+            )
+
+        if self._wait("all is well", is_well, _UNTIL_WELL):
+            return
+        self.by_hand.append("deploy cluster")
+        self.cluster.deploy("--yes")
+        wait_until("all is well after deploy cluster", is_well, _UNTIL_WELL)
+
+    def _wait(self, what: str, condition: Callable[[], bool], seconds: float) -> bool:
+        deadline = time.monotonic() + seconds
+        while not condition():
+            if time.monotonic() > deadline:
+                self.say(f"  after {seconds:.0f} s still not: {what}")
+                return False
+            time.sleep(1)
+        return True
+
+    def _stands(self) -> bool:
+        """Whether both controllers answer, and all nodes take jobs."""
+        answer = self._asked("scontrol", "ping")
+        shown = self._asked("sinfo", "--noheader", "--partition=main", "--Node", "--format=%t").split()
+        good = [state for state in shown if state in _WELL]
+        return answer.count(" is UP") == len(CONTROLLERS) and len(shown) == len(good) == len(NODES)
+
+    def _leads(self, place: int = 0) -> bool:
+        """Whether the first controller leads, or another one, by a heartbeat that is not old."""
+        try:
+            when, who = _HEARTBEAT.unpack((self._state() / "heartbeat").read_bytes()[: _HEARTBEAT.size])
+        except (OSError, struct.error):
+            return False
+        return bool(who == place and time.time() - when < _OLD)
+
+    def _state(self) -> Path:
+        """The directory of the state, as this machine sees it."""
+        return state_on_this_machine(self.cluster.name) / Path(STATE).relative_to(SHARED_STATE)
+
+    def _asked(self, *words: str) -> str:
+        return self.cluster.on(self.fault.users_on, "timeout", "15", *words, expect=None)
+
+    def _begun(self, load: Load) -> int:
+        return sum(name.startswith(load.name) for name in self._lines("begun"))
+
+    def _lines(self, file: str) -> list[str]:
+        return self.cluster.on("ctl1", "cat", f"{PLACE}/{file}", expect=None).split()
+
+    def count(self) -> dict[str, Any]:
+        """What became of every job, when no more comes."""
+        load, span = self.load, self.span
+        self.say(f"  {self.key}: waiting for the last jobs")
+        self._wait("all jobs and their rows are there", lambda: self._is_told(load), _UNTIL_TOLD)
+        came = self._fates(load)
+        taken = load.taken()
+        return {
+            "submission": round(longest_without(load.submissions, *span), 1),
+            "accounting": round(longest_without(load.questions, *span), 1),
+            "well": round(span[1] - span[0], 1),
+            "taken": len(taken),
+            "saved": round(self.saved - span[0], 1),
+            "unsaved": unsaved(taken, self.saved, self.caused),
+            "lost": {name: round(taken[name] - span[0], 1) for name in came.lost},
+            "again": came.again,
+            "twice": came.twice,
+            "missing": came.missing,
+            "at_once": self.at_once,
+            "led": [
+                [host, round(first - span[0], 1), round(last - span[0], 1)]
+                for host, first, last in terms(self.writes)
+            ],
+            "by_hand": self.by_hand,
+        }
+
+    def _is_told(self, load: Load) -> bool:
+        """Whether nothing waits or runs any more, and slurmctld owes slurmdbd nothing."""
+        self._release()
+        queue = self._asked("squeue", "--noheader", "--format", "%j")
+        owed = self._asked("sdiag")
+        return load.name not in queue and "DBD Agent queue size: 0" in owed and not self._fates(load).missing
+
+    def _release(self) -> None:
+        """What Slurm does not give back by itself: nodes that it drained, jobs that it holds."""
+        for line in self._asked("sinfo", "--noheader", "--list-reasons", "--format=%n|%E|%t").splitlines():
+            node, why, state = line.split("|")
+            if state.startswith(("drain", "drng")):
+                self._on_leader("scontrol", "update", f"nodename={node}", "state=resume")
+                self._note(f"{SLURM_HELD[0]} ({why})")
+        for line in self._asked("squeue", "--noheader", "--states=PENDING", "--format=%A|%r").splitlines():
+            job, _, why = line.partition("|")
+            if "held" in why:
+                self._on_leader("scontrol", "release", job)
+                self._note(f"{SLURM_HELD[1]} ({why})")
+
+    def _on_leader(self, *words: str) -> None:
+        self.cluster.on(CONTROLLERS[0], "timeout", "15", *words, expect=None)
+
+    def _note(self, what: str) -> None:
+        if what not in self.by_hand:
+            self.by_hand.append(what)
+
+    def _fates(self, load: Load) -> Fates:
+        rows = [
+            tuple(line.split("|"))
+            for line in self.cluster.on(
+                DATABASE,
+                *("sacct", "--allusers", "--allocations", "--duplicates", "--noheader", "--parsable2"),
+                *("--starttime=now-2hours", "--format=JobName%60,State"),
+                expect=None,
+            ).splitlines()
+        ]
+        return fates(
+            list(load.taken()),
+            [name for name in self._lines("begun") if name.startswith(load.name)],
+            [name for name in self._lines("ended") if name.startswith(load.name)],
+            [(row[0], row[1]) for row in rows if len(row) == 2 and row[0].startswith(load.name)],
+        )
+
+    def _host_of(self, process: int) -> str:
+        """The machine of a process, by its control group."""
+        try:
+            group = Path(f"/proc/{process}/cgroup").read_text(encoding="ascii")
+        except OSError:
+            return ""
+        return next((host for key, host in _containers(self.cluster.name).items() if key in group), "")
+
+
+def chance_of(seed: int, key: str, number: int) -> random.Random:
+    """What decides over a round, to be had again by the seed."""
+    return random.Random(f"{seed} {key} {number}")  # noqa: S311 - no secret
+
+
+def _succeeds(asked: list[Asked], since: float) -> bool:
+    """Whether something that was asked since then succeeded."""
+    return any(one.came and one.began > since for one in [*asked])
+
+
+@cache
+def _containers(lab: str) -> dict[str, str]:
+    """The machines of a lab, by the ids of their containers."""
+    form = "{{.Id}}"
+    return {
+        run("podman", "inspect", "--format", form, container_name(lab, host)).stdout.strip(): host
+        for host in HOSTS
+    }
