@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from deploy import __version__
+from deploy.engine.database import with_rows
 from deploy.engine.options import Options
 from deploy.engine.run import opened
 from deploy.errors import DeployError, ExitCode, error
@@ -139,7 +140,7 @@ def need_age() -> None:
 
 def _sources(site: Site, options: Options) -> list[tuple[Host, dict[str, str]]]:
     """The hosts that have parts of a backup, and which, in order. Raises DeployError ``backup-not-made``."""
-    parts, database = parts_of(site), site.database_host
+    parts, database = parts_of(site), with_rows(site, options)
     controller = _with_state(site, options, parts)
     if controller == database:
         return [(controller, parts)]

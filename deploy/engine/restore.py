@@ -154,7 +154,16 @@ def opened_archive(inventory: Path, wish: Wish) -> Archive:
 
 
 def refuse_other(site: Site, archive: Archive) -> None:
-    """Raises DeployError ``backup-of-other-cluster``."""
+    """Raises DeployError ``backup-of-other-cluster``, ``restore-to-members``."""
+    if site.database_arbiter:
+        raise error(
+            "restore-to-members",
+            f"{' and '.join(host.name for host in site.database_hosts)} keep each other's rows of the "
+            "accounting database; a backup is put on a database of one host",
+            where=shown_path(archive.path),
+            hint=f"leave {site.database_host.name} alone in [slurm-database], deploy cluster, deploy "
+            "restore; then name the others again",
+        )
     theirs, ours = archive.manifest["cluster"], cluster_name(site)
     if theirs != ours:
         raise error(

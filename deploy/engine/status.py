@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
+from deploy.engine.database import looks as members_looks
 from deploy.engine.options import Options
 from deploy.engine.run import Run, opened
 from deploy.judge.convergence import last_convergences
@@ -27,11 +28,12 @@ def status_of(inventory: Path, options: Options) -> SiteStatus:
         questions = run.place / "questions.json"
         contract = read_contract(site)
         write_questions(questions, site, asked, contract)
-        with ThreadPoolExecutor(4) as meanwhile:
+        with ThreadPoolExecutor(5) as meanwhile:
             looks = meanwhile.submit(records.verify, asked)
             states = meanwhile.submit(records.states, contract, looks.result)
             departed = meanwhile.submit(lambda: members.departed(members.known(looks.result())))
             leads = meanwhile.submit(_leading, run)
+            database = meanwhile.submit(members_looks, site, run.options) if site.database_arbiter else None
             results = run.answers(run.request("status", questions), asked)
         status = site_status(
             site,
@@ -40,6 +42,7 @@ def status_of(inventory: Path, options: Options) -> SiteStatus:
             states.result()[0],
             departed.result(),
             leading=leads.result(),
+            database=database.result() if database else {},
             asked=asked,
             limit=run.limit,
             inventory=run.inventory,

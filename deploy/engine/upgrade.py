@@ -109,10 +109,10 @@ class Walk:
     def refuse(self) -> None:
         """Raises DeployError where one hop does not lead to what is wanted, or deploy knows no way."""
         site = self.run.site
-        if len(site.controllers) > 1 or site.database_host != site.controller:
+        if len(site.controllers) > 1 or site.database_hosts != site.controllers:
             raise error(
                 "upgrade-apart",
-                f"slurmdbd is on {site.database_host.name} and slurmctld on "
+                f"slurmdbd is on {fold(host.name for host in site.database_hosts)} and slurmctld on "
                 f"{fold(host.name for host in site.controllers)}; an upgrade brings both on one host only",
                 where=site.controller.name,
                 hint="by hand, as Slurm's upgrade guide says: slurmdbd, slurmctld on all, slurmd, clients",

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from deploy.engine.database import begins
 from deploy.engine.discover import Machines
 from deploy.engine.run import Run
 from deploy.engine.verify import Looked, goes_by_records
@@ -80,7 +81,11 @@ def work_of(run: Run, machines: Machines, asked: Future[Looked], tell: Callable[
     looked = asked.result()
     _refuse_before_controller(run, looked)
     kept = _kept(run, looked, tell)
-    repairs = {name: {**said, **kept.get(name, {})} for name, said in _repairs(run, contract, states).items()}
+    begun = begins(run.site, run.options)
+    repairs = {
+        name: {**said, **kept.get(name, {}), **begun.get(name, {})}
+        for name, said in _repairs(run, contract, states).items()
+    }
     generated = run.place / "generated.json"
     write_inventory(generated, run.site, plan, contract, repairs)
     return Work(plan, contract, generated, repairs, states, looked, _fresh(run.site, states, looked))

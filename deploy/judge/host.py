@@ -95,7 +95,9 @@ class Judge:
     def _among(self) -> Iterator[Finding]:
         """What is wrong with one of several controllers, and does not follow from what is said already."""
         is_said = self.status.reach is not Reach.ANSWERED
-        is_said = is_said or bool({"slurmctld", "munge"} & {service.name for service in self.down()})
+        is_said = is_said or bool(
+            {"slurmctld", "munge", "mariadb"} & {service.name for service in self.down()}
+        )
         for reference, message, hint in () if is_said else self.promise.among:
             yield self._error(reference, message, hint)
 

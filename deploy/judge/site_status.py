@@ -1,10 +1,13 @@
 """All hosts of a site with what is wrong with each, the most important first."""
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any
 
 from deploy.errors import ExitCode, Finding, Severity
 from deploy.judge.convergence import Convergence
+from deploy.judge.database_lead import member_troubles
 from deploy.judge.departed import Departed
 from deploy.judge.drift import HostState
 from deploy.judge.host import Judge, Promise
@@ -35,13 +38,15 @@ class JudgedHost:
 class SiteStatus:
     """The hosts as they were ``at`` that time, in seconds since the epoch.
 
-    ``leading``: who leads, where there are several controllers; ``drill``: the last one that left a report.
+    ``leading``: who leads, where there are several controllers; ``drill``: the last one that left a report;
+    ``database``: what its members say, where there are several.
     """
 
     at: float
     hosts: tuple[JudgedHost, ...]
     leading: Leading | None = None
     drill: LastDrill | None = None
+    database: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def unreachable(self) -> tuple[JudgedHost, ...]:
@@ -69,6 +74,7 @@ def site_status(
     departed: Iterable[Departed] = (),
     *,
     leading: Leading | None = None,
+    database: Mapping[str, Any] = MappingProxyType({}),
     asked: Collection[str],
     limit: Collection[str] | None,
     inventory: str,
@@ -91,6 +97,8 @@ def site_status(
             record=records.get(name),
         )
         promise = _promise(site, name, inventory, leading, is_node=name in compute)
+        if name in database:
+            promise = replace(promise, among=(*promise.among, *member_troubles(name, database)))
         judge = Judge(status, promise, at, is_slurm_known=bool(told))
         host = JudgedHost(status, tuple(judge.findings()), judge.down(), promise.is_node)
         if limit is None or name in limit or host.is_bad:
@@ -98,7 +106,8 @@ def site_status(
     if limit is None:
         judged += _strangers(site, nodes, departed, inventory)
     controllers = {host.name for host in site.controllers}
-    return SiteStatus(at, tuple(sorted(judged, key=lambda host: _rank(host, controllers))), leading)
+    judged.sort(key=lambda host: _rank(host, controllers))
+    return SiteStatus(at, tuple(judged), leading, database=database)
 
 
 def _promise(site: Site, name: str, inventory: str, leading: Leading | None, *, is_node: bool) -> Promise:

@@ -23,6 +23,7 @@ ORDER: tuple[str, ...] = (
     "network_mounts",
     "scratch",
     "quotas",
+    "database_arbiter",
     "database",
     "slurm_build",
     "packages",

@@ -19,6 +19,7 @@ from deploy.plan.build import Plan
 from deploy.plan.cache_vars import cache_of, caches
 from deploy.plan.catalog import PHASES, Phase
 from deploy.plan.container_vars import exchange, plugin_lines, task_prolog
+from deploy.plan.database_vars import arbiter_variables, database_backup, member_variables, with_guarded
 from deploy.plan.directory_vars import directory_of
 from deploy.plan.expectations import host_expectations, site_expectations
 from deploy.plan.gpu_vars import gpu_variables, has_mig, slurm_gpus
@@ -135,6 +136,7 @@ def shared_variables(site: Site, contract: Mapping[str, Hardware]) -> Mapping[st
     controllers = [_named(host) for host in site.controllers]
     servers = [host.name for host in site.controllers]
     accounting = site.database_host.name
+    backup = database_backup(site)
     known = known_nodes(site, contract)
     accounts = {
         "slurm_accounts_cluster": _value(site, "slurmctld_cluster_name"),
@@ -144,7 +146,11 @@ def shared_variables(site: Site, contract: Mapping[str, Hardware]) -> Mapping[st
     hardware = {name: hardware_of(site.hosts[name], contract) for name in known}
     return {
         "phase_names": {"hosts_file_entries": _entries(site)},
-        "phase_accounting": {"slurmdbd_host": accounting},
+        "phase_accounting": {
+            "slurmdbd_host": accounting,
+            **({"slurmdbd_backup_host": backup} if backup else {}),
+        },
+        "phase_database_arbiter": arbiter_variables(site),
         "phase_qos": {"slurmdbd_host": accounting, **accounts},
         "phase_associations": accounts,
         "phase_account_groups": {
@@ -156,6 +162,7 @@ def shared_variables(site: Site, contract: Mapping[str, Hardware]) -> Mapping[st
         "phase_controller": {
             "slurmctld_controllers": controllers,
             "slurmctld_database_host": accounting,
+            **({"slurmctld_database_backup_host": backup} if backup else {}),
             "slurmctld_nodes": [_node(host, contract) for host in site.nodes if host.name in known],
             "slurmctld_task_prolog": task_prolog(site, TASK_PROLOG),
             **slurm_programs(site),
@@ -240,7 +247,9 @@ def _by_host(site: Site, contract: Mapping[str, Hardware], *, is_limited: bool) 
         wired |= source_variables(site, host)
         wired |= host_storage(site, host)
         wired |= gpu_variables(site, host)
-        wired |= monitoring_variables(site, host, listening.get(host.name, ()), cluster)
+        wired |= with_guarded(
+            site, host, monitoring_variables(site, host, listening.get(host.name, ()), cluster)
+        )
         phases = [phase for phase in PHASES if host.name in members[phase.name]]
         wired |= downloads(host, {role for phase in phases for role in phase.roles})
         wired["bootstrap_packages"] = _packages(host, phases, wired)
@@ -248,7 +257,7 @@ def _by_host(site: Site, contract: Mapping[str, Hardware], *, is_limited: bool) 
         chosen = {key: value for key, value in wired.items() if key not in own}
         return (
             chosen
-            | _database(site, host)
+            | member_variables(site, host, DATABASE_ACCOUNT)
             | plugin_lines(site, host, is_limited=is_limited)
             | not_brought(site, host, is_limited=is_limited)
         )
@@ -272,22 +281,6 @@ def _packages(host: Host, phases: Iterable[Phase], wired: Variables) -> list[str
             # A template is known on the host only; the role installs what it says.
             packages += map(str, value) if isinstance(value, list) else []
     return [name for name in dict.fromkeys(packages) if "{" not in name]
-
-
-def _database(site: Site, host: Host) -> Variables:
-    """Slurm's database, its user and the one that watches, beside those that the inventory declares there."""
-    if host not in site.database_hosts:
-        return {}
-    user = {
-        "name": "{{ slurmdbd_database_user }}",
-        "password": "{{ slurmdbd_database_password }}",
-        "privileges": "{{ slurmdbd_database_name }}.*:ALL",
-    }
-    watcher = [DATABASE_ACCOUNT] if site.metrics else []
-    return {
-        "mariadb_added_databases": ["{{ slurmdbd_database_name }}"],
-        "mariadb_added_users": [user, *watcher],
-    }
 
 
 def _networks(site: Site) -> list[str]:

@@ -118,7 +118,7 @@ def _services(site: Site, members: Members) -> Iterator[tuple[Host, str, str, st
         yield host, "ssh", "ssh", host.place(ssh_port(host))
     for host in site.controllers:
         yield host, "connect", "slurmctld", host.place(first_slurm_port(site, "SlurmctldPort"))
-    for host in site.accounting_hosts:
+    for host in site.accounting_lead:
         yield host, "connect", "slurmdbd", host.place(host.value("slurmdbd_port"))
     for host in site.metrics:
         if host.name in members["grafana"]:

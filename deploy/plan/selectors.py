@@ -96,10 +96,12 @@ SELECTORS: Mapping[str, Selector] = {
     "slurm": slurm_hosts,
     "slurm_builder": slurm_builder,
     "accounting": lambda site: site.accounting_hosts,
-    "with_account_groups": lambda site: [host for host in site.accounting_hosts if accounts_of_groups(host)],
+    "leading_accounting": lambda site: site.accounting_lead,
+    "with_account_groups": lambda site: [host for host in site.accounting_lead if accounts_of_groups(host)],
     "with_budgets": lambda site: site.controllers if _has_budgets(site) else (),
     "budget_logins": _showing_budgets,
     "database": lambda site: site.database_hosts,
+    "database_arbiter": lambda site: [host for host in (site.database_arbiter,) if host],
     "containers": lambda site: site.containers,
     "plugin_builder": lambda site: (site.controller,) if site.containers else (),
     # Everywhere that Slurm is, once a host offers containers.

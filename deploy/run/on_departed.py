@@ -17,7 +17,12 @@ if TYPE_CHECKING:
     from typing import Any
 
 MUNGE_KEY = Path("/etc/munge/munge.key")
-SECRETS = {MUNGE_KEY: "the cluster's munge key", Path("/etc/slurm/slurmdbd.conf"): "slurmdbd's password"}
+SECRETS = {
+    MUNGE_KEY: "the cluster's munge key",
+    Path("/etc/slurm/slurmdbd.conf"): "slurmdbd's password",
+    Path("/etc/mysql/deploy-cluster.pem"): "the key of the database's members",
+    Path("/var/lib/garb/member.pem"): "the key of the database's members",
+}
 RECORDS = Path("/var/lib/deploy")
 PROCESSES = Path("/proc")
 # Of a ledger of drains that controllers share it has the pointer alone.
@@ -26,7 +31,7 @@ _OURS = (
     *("drains.json", "reservations.json", "ledger.json"),
 )
 # Slurm's own before munge, which they speak through to the last.
-_SERVICES = ("slurmd", "slurmctld", "slurmdbd", "sackd", "munge")
+_SERVICES = ("slurmd", "slurmctld", "slurmdbd", "sackd", "munge", "garb")
 # By key of the module slurm_jobs the letter that squeue has for it.
 _JOB = {"id": "%i", "state": "%T", "user": "%u", "partition": "%P", "nodes": "%N"}
 _run = runner(50)

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from deploy.judge.age import age
+from deploy.judge.database_lead import members_as_data, members_in_words
 from deploy.judge.last_drill import LastDrill
 from deploy.judge.leading import Leading
 from deploy.judge.node_status import NodeStatus, Reach
@@ -64,6 +65,8 @@ def verdict(status: SiteStatus) -> str:
 def site_lines(status: SiteStatus) -> Iterator[str]:
     """What is so of the site as a whole, where there is something to say."""
     yield from _leading_line(status)
+    if status.database:
+        yield f"database: {members_in_words(status.database)}"
     if status.drill:
         ago, before = age(status.at - status.drill.at), age(status.drill.at - status.drill.made_at)
         yield f"last drill: {status.drill.outcome} {ago} ago, with a backup that was {before} old"
@@ -83,6 +86,8 @@ def _leading_line(status: SiteStatus) -> Iterator[str]:
 def as_json(status: SiteStatus) -> dict[str, Any]:
     """The state for programs; of several controllers who leads, and how each stands."""
     several = {"controllers": _leading_as_json(status.leading)} if status.leading else {}
+    if status.database:
+        several["database"] = members_as_data(status.database)
     return {
         "at": _timestamp(status.at),
         "exit_code": int(status.exit_code),

@@ -29,6 +29,8 @@ MEMBERS = (MASTER, NODE, LOGIN, METRIC, DATABASE, LOGS, CACHE, NFS, NFS_CLIENT, 
 """The groups whose hosts are of the cluster."""
 OF_NODES = frozenset({NODE, NFS_CLIENT, CLUSTER})
 """Those of which a host serves nobody but its jobs."""
+VOTERS = 3
+"""Of a database that survives the loss of a host."""
 RDMA = "rdma"
 CONTAINER = "slurm-container"
 SECRETS_FILE = "secrets.yml"
@@ -118,19 +120,40 @@ class Site:
         return self.controllers[0]
 
     @property
-    def database_hosts(self) -> tuple[Host, ...]:
-        """The hosts of MariaDB: the first controller where the inventory names none."""
+    def database_members(self) -> tuple[Host, ...]:
+        """Who has a vote on the database, of three the third an arbitrator; else its one host."""
         return self.group(DATABASE) or self.controllers[:1]
 
     @property
+    def database_arbiter(self) -> Host | None:
+        """The host that has a vote and no rows; None where one host has the database."""
+        return self.database_members[2] if len(self.database_members) == VOTERS else None
+
+    @property
+    def database_hosts(self) -> tuple[Host, ...]:
+        """The hosts of MariaDB: the first controller where the inventory names none."""
+        members = self.database_members
+        return members[:-1] if len(members) == VOTERS else members
+
+    @property
     def database_host(self) -> Host:
-        """The host whose MariaDB is used."""
+        """The host whose MariaDB is used, by the slurmdbd that leads: the first."""
         return self.database_hosts[0]
 
     @property
     def accounting_hosts(self) -> tuple[Host, ...]:
-        """The hosts of slurmdbd, which is where its database is."""
+        """The hosts of slurmdbd, which is where its database is; the first leads, a second stands by."""
         return self.database_hosts
+
+    @property
+    def accounting_lead(self) -> tuple[Host, ...]:
+        """Of those the one that is asked, as long as it answers: one that stands by answers nobody."""
+        return self.accounting_hosts[:1]
+
+    @property
+    def accounting_backup(self) -> tuple[Host, ...]:
+        """Of those the one that stands by."""
+        return self.accounting_hosts[1:2]
 
     @cached_property
     def nodes(self) -> tuple[Host, ...]:

@@ -20,6 +20,7 @@ from deploy.site.inventory import (
     NFS,
     NFS_CLIENT,
     NODE,
+    VOTERS,
     Host,
     Site,
 )
@@ -53,13 +54,15 @@ def _needed_groups(site: Site) -> Iterator[Finding]:
             f"add a section [{MASTER}] with one host",
         )
     yield from _standing_by(site)
-    for other in site.database_hosts[1:2]:
-        yield Finding(
-            host_origin(site.inventory, other.name),
-            "several-database-hosts",
-            f"{DATABASE} holds {len(site.database_hosts)} hosts; a second database is not supported yet",
-            f"leave one host in [{DATABASE}]",
-        )
+    if len(site.database_members) not in {1, VOTERS}:
+        for other in site.database_members[1:2]:
+            yield Finding(
+                host_origin(site.inventory, other.name),
+                "several-database-hosts",
+                f"{DATABASE} holds {len(site.database_members)} hosts; it is one, or {VOTERS} with a vote: "
+                "two that have the database, and an arbitrator",
+                f"leave one host in [{DATABASE}], or {VOTERS}, the arbitrator last (it may be a controller)",
+            )
     if len(site.metrics) > 1:
         yield Finding(
             host_origin(site.inventory, site.metrics[1].name),

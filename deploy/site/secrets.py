@@ -33,6 +33,8 @@ def secret_names() -> list[str]:
     return sorted(name for name, option in options().items() if option.secret and option.spec.get("required"))
 
 
+OF_MEMBERS = "mariadb_cluster_key"
+"""The secret of the hosts of a database that is on several."""
 OF_NO_HOST = frozenset({"slurm_portal_key", "ssh_server_authority_key"})
 """Secrets of which no host has more than what follows from them."""
 
@@ -46,7 +48,8 @@ def missing_secrets(site: Site, vault_password_file: Path | None) -> list[str]:
     """What neither the inventory nor the secrets file holds."""
     present = read_secrets(secrets_file(site), vault_password_file)
     declared = {name for host in site.cluster for name in host.variables}
-    return [name for name in secret_names() if name not in present and name not in declared]
+    wanted = [*secret_names(), *([OF_MEMBERS] if site.database_arbiter else [])]
+    return [name for name in wanted if name not in present and name not in declared]
 
 
 def fill_secrets(site: Site, vault_password_file: Path | None, into: Path | None = None) -> list[str]:

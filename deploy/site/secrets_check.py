@@ -147,6 +147,8 @@ def _readers(site: Site, role: str) -> tuple[Host, ...]:
     """The hosts on which a role with a secret runs."""
     if role == "grafana":
         return site.metrics
+    if role == "mariadb_arbiter":
+        return tuple(host for host in (site.database_arbiter,) if host)
     if role == "slurm_portal":
         return site.group(PORTAL)
     if role != "munge":

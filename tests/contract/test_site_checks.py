@@ -33,6 +33,7 @@ _BY_DATA = {
     *("alertmanager", "blackbox_exporter", "grafana", "mysqld_exporter", "prometheus", "scrape_targets"),
     "gpu_exporter",
     *("slurm_metrics", "slurm_budgets", "slurm_groups"),
+    "mariadb_arbiter",
     *("apptainer", "container_toolkit", "cuda_toolkit", "dcgm", "mig", "nvidia_repository", "rdma"),
 }
 """Roles whose hosts are those for which the site declares something."""

@@ -57,6 +57,62 @@ SERVICES = Chapter(
             {"instance": "ctl1"},
         ),
         Alert(
+            "DatabaseMemberMissing",
+            "warning",
+            "{{ $value }} of 3 have a vote on the database that {{ $labels.instance }} serves",
+            (
+                "mysql_global_status_wsrep_cluster_size > 0 < 3 "
+                "and mysql_global_status_wsrep_cluster_status == 1"
+            ),
+            5,
+            "Accounting goes on. When another member is lost, it does not.",
+            "Which host is missing: the other one of the database, or the arbitrator.",
+            (
+                "deploy status INVENTORY",
+                "systemctl status mariadb   (on the database's hosts; garb on the arbitrator)",
+                "journalctl --unit mariadb --lines 50",
+            ),
+            {
+                'mysql_global_status_wsrep_cluster_size{instance="db1",job="mysqld"}': "2x60",
+                'mysql_global_status_wsrep_cluster_status{instance="db1",job="mysqld"}': "1x60",
+            },
+            {
+                'mysql_global_status_wsrep_cluster_size{instance="db1",job="mysqld"}': "3x60",
+                'mysql_global_status_wsrep_cluster_status{instance="db1",job="mysqld"}': "1x60",
+                'mysql_global_status_wsrep_cluster_size{instance="db2",job="mysqld"}': "0x60",
+                'mysql_global_status_wsrep_cluster_status{instance="db2",job="mysqld"}': "0x60",
+            },
+            {"instance": "db1"},
+        ),
+        Alert(
+            "DatabaseMemberNotSynced",
+            "warning",
+            "The database on {{ $labels.instance }} is not what the other members have",
+            "mysql_global_status_wsrep_ready == 0 and mysql_global_status_wsrep_cluster_size > 0",
+            15,
+            (
+                "It takes over nothing until it has all rows. It is copied from another member, or has no "
+                "majority."
+            ),
+            "What it says, and whether it reaches the other members.",
+            (
+                "mariadb -e \"SHOW STATUS LIKE 'wsrep_%'\"",
+                "journalctl --unit mariadb --lines 50",
+                "deploy cluster INVENTORY",
+            ),
+            {
+                'mysql_global_status_wsrep_ready{instance="db1",job="mysqld"}': "0x60",
+                'mysql_global_status_wsrep_cluster_size{instance="db1",job="mysqld"}': "1x60",
+            },
+            {
+                'mysql_global_status_wsrep_ready{instance="db1",job="mysqld"}': "1x60",
+                'mysql_global_status_wsrep_cluster_size{instance="db1",job="mysqld"}': "3x60",
+                'mysql_global_status_wsrep_ready{instance="db2",job="mysqld"}': "0x60",
+                'mysql_global_status_wsrep_cluster_size{instance="db2",job="mysqld"}': "0x60",
+            },
+            {"instance": "db1"},
+        ),
+        Alert(
             "BackupOld",
             "warning",
             "The newest backup on {{ $labels.instance }} is {{ $value | humanizeDuration }} old",

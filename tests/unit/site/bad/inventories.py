@@ -40,8 +40,8 @@ SITES = (
                 "the accounting database on login1 [backup-apart]"
             ),
             (
-                "inventory.ini:4: slurm-database holds 2 hosts; a second database is not supported yet "
-                "[several-database-hosts]"
+                "inventory.ini:4: slurm-database holds 2 hosts; it is one, or 3 with a vote: two that have "
+                "the database, and an arbitrator [several-database-hosts]"
             ),
         ),
         edits=(("[slurm-login]", "[slurm-database]\nlogin1\nnode1\n[slurm-login]"),),

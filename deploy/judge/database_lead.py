@@ -1,0 +1,114 @@
+"""Which member of the database begins, where none of them serves."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from deploy.errors import DeployError, ExitCode, error
+from deploy.run.ssh import Unanswered
+from deploy.site.inventory import VOTERS
+from deploy.site.node_lists import fold
+
+Look = Mapping[str, Any]
+"""What ``run/database_look.py`` answers."""
+
+
+def beginner(answers: Mapping[str, Any]) -> str | None:
+    """The host that begins, of those that have rows, in the inventory's order; None where one of them serves.
+
+    Raises DeployError ``database-lead-unknown`` where rows could be lost by any choice.
+    """
+    said: dict[str, Look] = {n: a for n, a in answers.items() if not isinstance(a, Unanswered)}
+    if any(look["serves"] for look in said.values()):
+        return None
+    silent = [name for name in answers if name not in said]
+    if silent:
+        last = [name for name, look in said.items() if look["cluster"] and look["was_last"]]
+        if last:
+            return last[0]
+        raise _unknown(
+            silent,
+            f"no member of the database serves, and {fold(silent)} does not answer: it may have rows that no "
+            "other has",
+            "bring it back, and the same again",
+            ExitCode.UNREACHABLE,
+        )
+    clusters = {look["cluster"] for look in said.values() if look["cluster"]}
+    if len(clusters) > 1:
+        raise _unknown(
+            said,
+            f"{fold(said)} are of different databases: one would take the other's rows away",
+            "on the one whose rows are not wanted: systemctl stop mariadb; "
+            "rm /var/lib/mysql/grastate.dat; then the same again",
+        )
+    if not clusters:
+        return _first(said)
+    return _furthest({name: look for name, look in said.items() if look["cluster"]})
+
+
+def member_troubles(name: str, answers: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """What keeps a member from taking over, or the others from it: reference, message, hint."""
+    look = answers[name]
+    if isinstance(look, Unanswered):
+        return
+    if not (look["serves"] and look["is_synced"]):
+        why = "is not yet what the others have" if look["serves"] else "has no majority, or does not run"
+        yield "member-not-synced", f"its database {why}", f"journalctl -u mariadb -n 50   (on {name})"
+    elif look["votes"] < VOTERS:
+        message = f"{look['votes']} of {VOTERS} have a vote on its database"
+        yield (
+            "members-missing",
+            message,
+            "start the one that is missing; on the arbitrator: systemctl start garb",
+        )
+
+
+def members_in_words(answers: Mapping[str, Any]) -> str:
+    """How the database's hosts stand."""
+    return ", ".join(f"{name} {_stands(look)}" for name, look in answers.items())
+
+
+def members_as_data(answers: Mapping[str, Any]) -> dict[str, Any]:
+    """The same for programs; None of one that is silent."""
+    return {name: None if isinstance(look, Unanswered) else dict(look) for name, look in answers.items()}
+
+
+def _stands(look: Any) -> str:  # noqa: ANN401 - what a host answers, or Unanswered
+    if isinstance(look, Unanswered):
+        return "silent"
+    if not look["serves"]:
+        return "does not serve"
+    return f"synced ({look['votes']} of {VOTERS} votes)" if look["is_synced"] else "not synced"
+
+
+def _first(said: Mapping[str, Look]) -> str:
+    """Of servers that were alone until now the one that has the database."""
+    having = [name for name, look in said.items() if look["has"]]
+    if len(having) > 1:
+        raise _unknown(
+            having,
+            f"{fold(having)} both have the accounting database, each its own: one would take the other's "
+            "rows away",
+            "on the one whose rows are not wanted, when it has been dumped: mariadb -e 'DROP DATABASE "
+            "slurm_acct_db'; then the same again",
+        )
+    return having[0] if having else next(iter(said))
+
+
+def _furthest(members: Mapping[str, Look]) -> str:
+    for name, look in members.items():
+        if look["was_last"]:
+            return name
+    lost = [name for name, look in members.items() if look["at"] is None]
+    if lost:
+        raise _unknown(
+            lost,
+            f"how far the rows on {fold(lost)} go is not known: its MariaDB was not started since it ended",
+            f"systemctl restart --no-block mariadb on {fold(lost)}, and the same again after half a minute",
+        )
+    return max(members, key=lambda name: members[name]["at"])
+
+
+def _unknown(
+    names: Mapping[str, Look] | list[str], what: str, hint: str, code: ExitCode = ExitCode.FAILED
+) -> DeployError:
+    return error("database-lead-unknown", what, where=fold(names), hint=hint, exit_code=code)

@@ -1,0 +1,63 @@
+"""What a member of the database says of itself: whether it serves, and how far its rows go.
+
+Sent as text over ssh and run as root, with the standard library of Python 3.9 alone. Changes nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from deploy.run.host_commands import runner, tell
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_DATA = Path("/var/lib/mysql")
+_STATUS = (
+    "SHOW GLOBAL STATUS WHERE Variable_name IN "
+    "('wsrep_cluster_status', 'wsrep_local_state_comment', 'wsrep_cluster_size')"
+)
+_RECOVERED = re.compile(r"WSREP: Recovered position:?\s+([0-9a-f-]{36}):(-?\d+)")
+_NONE = "00000000-0000-0000-0000-000000000000"
+_run = runner(20)
+
+
+def look(database: str) -> dict[str, Any]:
+    """``serves``: with a majority, of so many ``votes``; ``is_synced``; ``has``: its tables are here.
+
+    ``cluster``: of which it is a member, empty for none; ``at``: its last transaction, None where that is not
+    known; ``was_last``: it ended in order and after all others.
+    """
+    asked = ["mariadb", "--batch", "--skip-column-names", "--execute", _STATUS]
+    said = dict(line.split("\t", 1) for line in _run(*asked)[0].splitlines() if "\t" in line)
+    kept = _kept()
+    cluster, at = kept.get("uuid", _NONE), int(kept.get("seqno", "-1"))
+    if at < 0 and cluster != _NONE:
+        # The unit looks for it at every start, after one that was no end in order.
+        log = _run("journalctl", "-u", "mariadb", "--no-pager", "-o", "cat", "-n", "5000")[0]
+        found = [number for uuid, number in _RECOVERED.findall(log) if uuid == cluster]
+        at = int(found[-1]) if found else -1
+    return {
+        "serves": said.get("wsrep_cluster_status") == "Primary",
+        "votes": int(said.get("wsrep_cluster_size", "0")),
+        "is_synced": said.get("wsrep_local_state_comment") == "Synced",
+        "has": (_DATA / database).is_dir() and any((_DATA / database).glob("*.ibd")),
+        "cluster": "" if cluster == _NONE else cluster,
+        "at": at if at >= 0 else None,
+        "was_last": kept.get("safe_to_bootstrap") == "1",
+    }
+
+
+def _kept() -> dict[str, str]:
+    try:
+        text = (_DATA / "grastate.dat").read_text(encoding="utf-8")
+    except OSError:
+        return {}
+    return dict(re.findall(r"^(\w+):\s*(\S+)", text, re.MULTILINE))
+
+
+def main(verb: str, arguments: dict[str, Any]) -> None:
+    """Answers on standard output."""
+    tell({"look": look}[verb](**arguments))

@@ -1,0 +1,89 @@
+"""An arbitrator votes with a member, nobody without the key does, and killed ones come back."""
+
+import time
+from collections.abc import Callable
+
+from molecule.conftest import Converge, On
+
+ARBITER, MEMBER = "bookworm", "trixie"
+
+
+def asked(on: On, statement: str) -> str:
+    """The member's answer; empty while it does not run."""
+    answer = on(MEMBER, "mariadb", "--batch", "--skip-column-names", data=statement, check=False)
+    return answer.stdout.strip()
+
+
+def votes(on: On) -> str:
+    return asked(on, "SHOW STATUS WHERE Variable_name IN ('wsrep_cluster_size', 'wsrep_cluster_status')")
+
+
+BOTH = "wsrep_cluster_size\t2\nwsrep_cluster_status\tPrimary"
+
+
+def until(is_so: Callable[[], bool], on: On, seconds: float = 120) -> None:
+    deadline = time.monotonic() + seconds
+    while not is_so():
+        log = on(ARBITER, "journalctl", "--unit", "garb", "--lines", "20", "--output", "cat").stdout
+        assert time.monotonic() < deadline, f"{votes(on)}\n{log}"
+        time.sleep(0.5)
+
+
+def test_both_have_a_vote(on: On) -> None:
+    until(lambda: votes(on) == BOTH, on)
+    assert votes(on) == BOTH
+
+
+def test_what_they_know_each_other_by_is_theirs_alone(on: On) -> None:
+    shown = "--format=%U %a"
+    assert on(ARBITER, "stat", shown, "/var/lib/garb/member.pem").stdout == "_garb 600\n"
+    assert on(MEMBER, "stat", shown, "/etc/mysql/deploy-cluster.pem").stdout == "mysql 600\n"
+    certificates = {
+        on(ARBITER, "cat", "/var/lib/garb/member.crt").stdout,
+        on(MEMBER, "cat", "/etc/mysql/deploy-cluster.crt").stdout,
+    }
+    assert len(certificates) == 1
+    assert on(ARBITER, "ps", "-o", "user=", "-C", "garbd").stdout.split() == ["_garb"]
+
+
+def test_nobody_without_the_key_is_a_member(on: On) -> None:
+    """Somebody on a host of the cluster who knows all but the key."""
+    until(lambda: votes(on) == BOTH, on)
+    place = on(MEMBER, "hostname", "--all-ip-addresses").stdout.split()[0]
+    make = "openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=deploy-database -keyout /tmp/k -out /tmp/c"
+    on(ARBITER, "sh", "-c", f"{make} && cp /var/lib/garb/member.crt /tmp/ca")
+    options = "gmcast.listen_addr=tcp://127.0.0.1:5567;socket.ssl_key=/tmp/k;socket.ssl_cert=/tmp/c;socket.ssl_ca=/tmp/ca"
+    words = ("timeout", "20", "garbd", "-a", f"gcomm://{place}:4567", "-g", "scenario", "-o")
+    for way in (options, "gmcast.listen_addr=tcp://127.0.0.1:5567"):
+        answer = on(ARBITER, *words, way, check=False)
+        assert answer.returncode != 0
+        assert "Shifting OPEN -> PRIMARY" not in answer.stdout + answer.stderr
+        assert votes(on) == BOTH
+
+
+def test_a_killed_arbitrator_votes_again(on: On) -> None:
+    before = on(ARBITER, "pidof", "garbd").stdout
+    on(ARBITER, "systemctl", "kill", "--signal=KILL", "garb")
+    until(lambda: on(ARBITER, "pidof", "garbd", check=False).stdout not in {"", before}, on)
+    until(lambda: votes(on) == BOTH, on)
+    assert on(ARBITER, "systemctl", "is-active", "garb").stdout == "active\n"
+
+
+def test_after_all_were_killed_they_begin_by_themselves(on: On) -> None:
+    asked(
+        on, "CREATE TABLE slurm_acct_db.kept (x INT PRIMARY KEY); INSERT INTO slurm_acct_db.kept VALUES (7)"
+    )
+    for machine, unit in ((MEMBER, "mariadb"), (ARBITER, "garb")):
+        on(machine, "systemctl", "kill", "--signal=KILL", unit)
+    until(lambda: votes(on) == BOTH, on, seconds=240)
+    assert asked(on, "SELECT x FROM slurm_acct_db.kept") == "7"
+
+
+def test_a_member_that_serves_begins_nothing_anew(on: On, converge: Converge) -> None:
+    until(lambda: votes(on) == BOTH, on)
+    uuid = asked(on, "SHOW STATUS LIKE 'wsrep_cluster_state_uuid'")
+    started = on(MEMBER, "systemctl", "show", "mariadb", "--property=InvocationID").stdout
+    answer = converge()
+    assert answer.returncode == 0, answer.stdout
+    assert asked(on, "SHOW STATUS LIKE 'wsrep_cluster_state_uuid'") == uuid
+    assert on(MEMBER, "systemctl", "show", "mariadb", "--property=InvocationID").stdout == started

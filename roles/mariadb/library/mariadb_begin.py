@@ -1,0 +1,82 @@
+#!/usr/bin/python
+"""Ansible module: a MariaDB server begins a cluster of which no member serves."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+
+DOCUMENTATION = r"""
+module: mariadb_begin
+short_description: A MariaDB server begins a cluster of which no member serves
+description:
+  - Starts the server as the first member, with what it has; others join it and take that over. Whether it is
+    the right one has to be known before.
+  - A server that is a member of a majority is left alone.
+options:
+  state_file:
+    description: Where the member keeps what it was when it ended.
+    type: path
+    default: /var/lib/mysql/grastate.dat
+author: [the maintainers of this project]
+"""
+
+RETURN = r"""
+deploy_impact:
+  description: As of service_current.
+  type: dict
+  returned: always
+"""
+
+_SAFE = re.compile(r"^safe_to_bootstrap:.*$", re.MULTILINE)
+_PATIENCE, _PAUSE = 30.0, 1.0  # seconds
+_STATUS = "SHOW GLOBAL STATUS LIKE 'wsrep_cluster_status'"
+
+
+def may_begin(state: str) -> str:
+    """What the member keeps, with its own leave to begin."""
+    return _SAFE.sub("safe_to_bootstrap: 1", state)
+
+
+def _serves(module: AnsibleModule) -> bool:
+    """Whether the server is a member of a majority."""
+    if not module.get_bin_path("mariadb"):
+        return False
+    code, out, _ = module.run_command(["mariadb", "--batch", "--skip-column-names", "--execute", _STATUS])
+    return code == 0 and out.split()[1:] == ["Primary"]
+
+
+def main() -> None:
+    """Ask, allow, start."""
+    arguments: dict[str, Any] = {"state_file": {"type": "path", "default": "/var/lib/mysql/grastate.dat"}}
+    module = AnsibleModule(argument_spec=arguments, supports_check_mode=True)
+    path = Path(module.params["state_file"])
+    # Of members that were cut off together those that are back begin by themselves, once all are there.
+    deadline = time.monotonic() + (_PATIENCE if (path.parent / "gvwstate.dat").exists() else 0)
+    while not (serves := _serves(module)) and time.monotonic() < deadline and not module.check_mode:
+        time.sleep(_PAUSE)
+    impact = {"kind": "none" if serves else "restart", "service": "mariadb", "reasons": []}
+    if serves or module.check_mode:
+        module.exit_json(changed=not serves, deploy_impact=impact)
+    module.run_command(["systemctl", "daemon-reload"], check_rc=True)
+    # One that waits for others would go on doing so.
+    module.run_command(["systemctl", "stop", "mariadb"], check_rc=True)
+    if path.exists():
+        # Written in place: a second one of it is worth nothing, and its owner is the server's.
+        text = may_begin(path.read_text(encoding="utf-8"))
+        path.write_text(text, encoding="utf-8")
+    code, out, err = module.run_command(["galera_new_cluster"])
+    if code != 0:
+        journal = module.run_command(["journalctl", "-u", "mariadb", "-n", "10", "--no-pager", "-o", "cat"])[
+            1
+        ]
+        module.fail_json(msg=f"MariaDB does not begin: {(err or out).strip()} | {journal.strip()[-600:]}")
+    module.exit_json(changed=True, deploy_impact=impact)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+"""Who begins where no member of the database serves, and what is refused because rows could be lost."""
+
+from typing import Any
+
+import pytest
+
+from deploy.errors import DeployError
+from deploy.judge.database_lead import beginner, member_troubles, members_as_data, members_in_words
+from deploy.run.ssh import Unanswered
+
+ONE, OTHER = "1a2b", "3c4d"
+
+
+def look(**said: object) -> dict[str, Any]:
+    """What a server answers that is of no cluster and has nothing."""
+    alone = {"serves": False, "is_synced": False, "votes": 0, "has": False, "cluster": "", "at": None}
+    return {**alone, "was_last": False, **said}
+
+
+def member(at: int | None, **said: object) -> dict[str, Any]:
+    return look(has=True, cluster=ONE, at=at, **said)
+
+
+@pytest.mark.parametrize(
+    ("db1", "db2", "begins"),
+    [
+        (look(), look(), "db1"),
+        (look(has=True), look(), "db1"),
+        (look(), look(has=True), "db2"),
+        (member(None, serves=True), look(), None),
+        (Unanswered("no route"), member(None, serves=True), None),
+        (member(7), member(9), "db2"),
+        (member(9), member(7), "db1"),
+        (member(9), member(9), "db1"),
+        (look(), member(3), "db2"),
+        (member(7, was_last=True), member(None), "db1"),
+        (Unanswered("no route"), member(7, was_last=True), "db2"),
+    ],
+    ids=[
+        "new ones",
+        "the first has rows",
+        "the second has rows",
+        "one serves",
+        "the one that answers serves",
+        "the second is further",
+        "the first is further",
+        "both as far",
+        "the first is a new machine",
+        "one ended last",
+        "the one that answers ended last",
+    ],
+)
+def test_the_one_begins_that_has_all_rows(db1: object, db2: object, begins: str | None) -> None:
+    assert beginner({"db1": db1, "db2": db2}) == begins
+
+
+@pytest.mark.parametrize(
+    ("db1", "db2", "said"),
+    [
+        (Unanswered("no route"), member(7), "db1 does not answer: it may have rows that no other has"),
+        (Unanswered("no route"), look(), "db1 does not answer"),
+        (look(has=True), look(has=True), "both have the accounting database, each its own"),
+        (member(7), look(cluster=OTHER, at=7), "are of different databases"),
+        (member(7), member(None), "how far the rows on db2 go is not known"),
+    ],
+    ids=["silent", "silent beside a new one", "two of their own", "two clusters", "not looked for"],
+)
+def test_nobody_begins_where_rows_could_be_lost(db1: object, db2: object, said: str) -> None:
+    with pytest.raises(DeployError) as refused:
+        beginner({"db1": db1, "db2": db2})
+    (finding,) = refused.value.findings
+    assert finding.reference == "database-lead-unknown"
+    assert said in finding.message
+
+
+def test_members_are_told_and_so_is_what_is_wrong_with_them() -> None:
+    synced = member(None, serves=True, is_synced=True, votes=3)
+    answers = {"db1": synced, "db2": member(7), "db3": Unanswered("no route"), "db4": {**synced, "votes": 2}}
+    assert members_in_words(answers) == (
+        "db1 synced (3 of 3 votes), db2 does not serve, db3 silent, db4 synced (2 of 3 votes)"
+    )
+    assert members_as_data(answers)["db3"] is None
+    references = {name: [trouble[0] for trouble in member_troubles(name, answers)] for name in answers}
+    assert references == {"db1": [], "db2": ["member-not-synced"], "db3": [], "db4": ["members-missing"]}
