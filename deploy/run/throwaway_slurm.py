@@ -40,7 +40,7 @@ _NOT_TAKEN = re.compile(
     "|statesavelocation|slurmctld(pidfile|logfile|debug|syslogdebug|primaryo(n|ff)prog|addr)|debugflags"
     "|(prolog|epilog)slurmctld|(suspend|resume|resumefail|reboot|healthcheck)program|healthcheck(interval|nodestate)"
     "|suspend(time|timeout|excnodes|excparts|excstates|rate)|resume(timeout|rate)|mailprog|unkillablestepprogram"
-    "|jobcomp.+|slurmschedlogfile|burstbuffertype|slurmdtimeout|plugstackconfig|include"
+    "|clifilterplugins|jobcomp.+|slurmschedlogfile|burstbuffertype|slurmdtimeout|plugstackconfig|include"
 )
 _STATE = re.compile(r"\sState=(?!FUTURE)\S+", re.IGNORECASE)
 _QOS_LIMIT = re.compile(r"(?:job submit|job_submit) for user \S+: (.+)$", re.MULTILINE)

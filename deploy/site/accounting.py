@@ -114,7 +114,8 @@ def _unheeded_budgets(master: Host, entries: Mapping[str, list[Entry]]) -> Itera
             "add it: slurmctld_accounting_enforce: [associations, limits, qos, safe]",
         )
     lowered = [name for name, budget in budgets.items() if budget.get("at_end") == "lower"]
-    if lowered and not master.value("slurmctld_priority_weights").get("qos"):
+    weights = master.value("slurmctld_priority_weights")
+    if lowered and weights and not weights.get("qos"):
         yield Finding(
             where,
             "budget-without-effect",

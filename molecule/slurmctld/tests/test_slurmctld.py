@@ -126,6 +126,50 @@ def test_a_script_that_is_wrong_is_not_put_in_place(
     assert (answer.stdout + answer.stderr).count(expected) >= len(MACHINES), answer.stdout + answer.stderr
 
 
+def test_what_users_type_is_seen_where_they_type_it(on: On) -> None:
+    machine = "trixie"
+    job = on(machine, "sbatch", "--parsable", "--hold", "--wrap=true").stdout.strip()
+    assert "Comment=by default" in on(machine, "scontrol", "show", "job", job).stdout
+    on(machine, "scancel", job)
+    for command in (["sbatch", "--wrap=true"], ["srun", "true"], ["salloc", "true"]):
+        refused = on(machine, command[0], "--job-name=forbidden", *command[1:], check=False)
+        assert refused.returncode != 0, refused.stdout
+        assert f"{command[0]}: no job of this name" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({"filter_lua": "x = = 1\n"}, "cli_filter.lua:1: unexpected symbol near '='"),
+        ({"filter_lua": "x = 1\n"}, "missing required function slurm_cli_setup_defaults"),
+        ({"filter_lua": "while true do end\n"}, "sbatch --wrap=true does not end within 20 s"),
+        (
+            {"filter_expects": "accepted"},
+            "a name that is refused: it is refused (srun: error: lua: srun: no job of this name)",
+        ),
+    ],
+)
+def test_a_filter_that_is_wrong_is_not_put_in_place(
+    converge: Converge, variables: dict[str, str], expected: str
+) -> None:
+    answer = converge("--check", tags="configure,service", **variables)
+    assert expected in answer.stdout + answer.stderr
+
+
+def test_a_filter_that_would_not_come_to_login_nodes_is_refused(converge: Converge) -> None:
+    answer = converge("--check", tags="configure,service", filter_lua="x = 1\n")
+    said = answer.stdout + answer.stderr
+    assert "nothing was changed: slurm-wlm 22.05.8 does not ship cli_filter.lua to login nodes" in said
+
+
+def test_set_times_where_packages_have_no_scrontab_are_refused(converge: Converge) -> None:
+    answer = converge("--check", "--diff", tags="configure,service", slurmctld_scrontab=True)
+    said = answer.stdout + answer.stderr
+    assert re.findall(r"fatal: \[molecule-slurmctld-(\w+)\]", said) == ["bookworm"], said
+    assert "have no scrontab" in said
+    assert said.count("+ScronParameters=enable") == 1
+
+
 def test_types_of_gpus_are_features(on: On, machine: str) -> None:
     job = on(machine, "sbatch", "--parsable", "--hold", "--constraint=t4", "--wrap=true").stdout.strip()
     on(machine, "scancel", job)
@@ -187,6 +231,65 @@ def test_what_somebody_disabled_starts_with_the_machine_again(on: On, converge: 
     answer = converge()
     assert answer.returncode == 0, answer.stdout + answer.stderr
     assert {on(name, "systemctl", "is-enabled", "slurmctld").stdout for name in MACHINES} == {"enabled\n"}
+
+
+def test_scripts_that_are_declared_no_more_are_gone(on: On, converge: Converge) -> None:
+    try:
+        answer = converge(
+            tags="configure,service",
+            filter_lua="",
+            submit_lua="",
+            slurmctld_job_submit_examples=[],
+            more_parameters={"MailProg": "/bin/true"},
+        )
+        assert answer.returncode == 0, answer.stdout + answer.stderr
+        for name in MACHINES:
+            assert on(name, "sh", "-c", "ls /etc/slurm/*.lua", check=False).stdout == ""
+            job = on(name, "sbatch", "--parsable", "--hold", "--job-name=forbidden", "--wrap=true")
+            on(name, "scancel", job.stdout.strip())
+    finally:
+        answer = converge(tags="configure,service")
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    for name in MACHINES:
+        assert on(name, "ls", "/etc/slurm/job_submit.lua").returncode == 0
+    assert on("trixie", "ls", "/etc/slurm/cli_filter.lua").returncode == 0
+
+
+def test_a_profile_of_scheduling_is_read_without_a_restart(on: On, converge: Converge) -> None:
+    started = {name: entered(on, name) for name in MACHINES}
+    try:
+        answer = converge(
+            tags="configure,service",
+            slurmctld_scheduling_profile="large_jobs",
+            more_parameters={"SchedulerParameters": "bf_resolution=300"},
+        )
+        assert answer.returncode == 0, answer.stdout + answer.stderr
+        for name in MACHINES:
+            shown = settings(on, name)
+            # A partition has no longest time.
+            assert shown["SchedulerParameters"] == "bf_continue,bf_window=10080,bf_resolution=300"
+            assert (shown["PriorityWeightJobSize"], shown["PriorityWeightFairShare"]) == ("10000", "10000")
+    finally:
+        answer = converge(tags="configure,service")
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    for name in MACHINES:
+        shown = settings(on, name)
+        assert (shown["SchedulerParameters"], shown["PriorityWeightJobSize"]) == ("(null)", "1000")
+        assert entered(on, name) == started[name]
+
+
+@pytest.mark.parametrize(
+    ("profile", "expected"),
+    [
+        ("throughput", "+SchedulerParameters=batch_sched_delay=20,bf_continue,bf_interval=300,"),
+        ("fair_share", "+PriorityDecayHalfLife=14-0\n"),
+        ("fair_share", "+PriorityWeightFairshare=100000\n"),
+    ],
+)
+def test_other_profiles_are_what_slurm_takes(converge: Converge, profile: str, expected: str) -> None:
+    answer = converge("--check", "--diff", tags="configure,service", slurmctld_scheduling_profile=profile)
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    assert answer.stdout.count(expected) == len(MACHINES), answer.stdout
 
 
 def test_rejected_configuration_changes_nothing(on: On, converge: Converge) -> None:

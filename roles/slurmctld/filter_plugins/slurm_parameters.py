@@ -5,7 +5,14 @@ from typing import Any
 
 _SHARED = frozenset(
     (
-        *("accountingstoragetres", "dependencyparameters", "grestypes", "launchparameters", "licenses"),
+        *(
+            "accountingstoragetres",
+            "clifilterplugins",
+            "dependencyparameters",
+            "grestypes",
+            "launchparameters",
+            "licenses",
+        ),
         *("prologflags", "schedulerparameters", "slurmctldparameters"),
     )
 )
@@ -36,10 +43,20 @@ def _text(value: object) -> str:
 
 
 def _added(own: str, of_site: str) -> str:
-    """The words of both lists, each once; Slurm does not care for their case either."""
-    words = {word.lower(): word for word in (part.strip() for part in of_site.split(","))}
-    has = [word for word in own.split(",") if word]
-    return ",".join([*has, *(word for key, word in words.items() if key not in {w.lower() for w in has})])
+    """The words of both lists, each once; Slurm does not care for their case either, and takes the first.
+
+    Of a word with a value, as ``bf_window=2880``, the site's is written.
+    """
+    words = {_name(word): word for word in (part.strip() for part in of_site.split(","))}
+    has = {_name(word): word for word in own.split(",") if word}
+    return ",".join(
+        [words[key] if "=" in word and key in words else word for key, word in has.items()]
+        + [word for key, word in words.items() if key not in has]
+    )
+
+
+def _name(word: str) -> str:
+    return word.partition("=")[0].strip().lower()
 
 
 class FilterModule:

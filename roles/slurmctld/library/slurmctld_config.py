@@ -89,6 +89,11 @@ options:
     description: File name to lines that stay in it where they are, and are left out where they are not.
     type: dict
     default: {}
+  not_there:
+    description: Names of files that are taken away where an earlier run wrote them.
+    type: list
+    elements: str
+    default: []
   known_since:
     description: >-
       Lines of the files that Slurm takes from a version on. They are left out while the controller, or a node
@@ -218,6 +223,8 @@ class Slurmctld:
         self.record = Path(module.params["state_directory"])
         self.directories = [Path(name) for name in module.params["owned_directories"]]
         self.files: dict[str, str] = module.params["files"]
+        # One that lies there and that no run wrote is the site's own.
+        self.gone = [name for name in module.params["not_there"] if (self.record / name).is_file()]
         self.other = Path(module.params["judged_by"]) if module.params["judged_by"] else None
         """Where another release is, which is tried in place of the installed one."""
         self.program = module.get_bin_path("slurmctld")
@@ -250,14 +257,14 @@ class Slurmctld:
         """The managed files that are there."""
         return {
             name: (directory / name).read_text(encoding="utf-8")
-            for name in self.files
+            for name in (*self.files, *self.gone)
             if (directory / name).is_file()
         }
 
     def write(self, directory: Path, files: dict[str, str], mode: int) -> None:
         """Puts every file in place whole; a managed file that is not given goes away."""
         directory.mkdir(parents=True, exist_ok=True)
-        for name in self.files:
+        for name in (*self.files, *self.gone):
             target = directory / name
             if name not in files:
                 target.unlink(missing_ok=True)
@@ -516,10 +523,10 @@ def _diff(before: dict[str, str], after: dict[str, str], directory: Path) -> lis
             "before_header": str(directory / name),
             "after_header": str(directory / name),
             "before": before.get(name, ""),
-            "after": text,
+            "after": after.get(name, ""),
         }
-        for name, text in after.items()
-        if before.get(name) != text
+        for name in (*after, *(name for name in before if name not in after))
+        if before.get(name) != after.get(name)
     ]
 
 
@@ -536,6 +543,7 @@ def _argument_spec() -> dict[str, Any]:
         "database_was_on": {"type": "str", "default": ""},
         "judged_by": {"type": "path", "default": ""},
         "not_added": {"type": "dict", "default": {}},
+        "not_there": {"type": "list", "elements": "str", "default": []},
         "known_since": {"type": "dict", "default": {}},
     }
 

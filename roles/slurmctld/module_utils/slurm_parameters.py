@@ -60,7 +60,8 @@ _SETTINGS = _names("""
     AccountingStorageBackupHost AccountingStorageEnforce AccountingStorageExternalHost
     AccountingStorageHost AccountingStorageParameters AccountingStoragePass AccountingStoragePort
     AccountingStorageTRES AccountingStorageUser AccountingStoreFlags AcctGatherNodeFreq BatchStartTimeout
-    BcastExclude BcastParameters CompleteWait CpuFreqDef CpuFreqGovernors DebugFlags DefCpuPerGPU
+    BcastExclude BcastParameters CliFilterPlugins CompleteWait CpuFreqDef CpuFreqGovernors DebugFlags
+    DefCpuPerGPU
     DefMemPerCPU DefMemPerGPU DefMemPerNode DependencyParameters DisableRootJobs EioTimeout
     EnforcePartLimits Epilog EpilogMsgTime EpilogSlurmctld FairShareDampeningFactor GetEnvTimeout
     GroupUpdateForce GroupUpdateTime HealthCheckInterval HealthCheckNodeState HealthCheckProgram

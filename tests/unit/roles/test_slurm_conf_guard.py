@@ -54,7 +54,7 @@ def test_a_new_place_port_or_authentication_loses_jobs(line: str) -> None:
     assert lost["before"]
 
 
-@pytest.mark.parametrize("name", ["plugstack.conf", "topology.conf", "job_submit.lua"])
+@pytest.mark.parametrize("name", ["plugstack.conf", "topology.conf", "job_submit.lua", "cli_filter.lua"])
 def test_files_that_no_running_job_notices(name: str) -> None:
     before = {"slurm.conf": CONF}
     assert module.guarded(before, {**before, name: "x\n"}) == []

@@ -29,6 +29,14 @@ def test_what_deploy_relies_on_is_added_to() -> None:
     }
 
 
+def test_of_a_word_with_a_value_the_sites_is_written() -> None:
+    own = {"SchedulerParameters": "nohold_on_prolog_fail,bf_continue,bf_window=10080,bf_resolution=420"}
+    found = filters.with_parameters_of_site(own, {"schedulerparameters": "BF_Window=2880,defer,bf_continue"})
+    assert found == {
+        "SchedulerParameters": "nohold_on_prolog_fail,bf_continue,BF_Window=2880,bf_resolution=420,defer"
+    }
+
+
 def test_other_parameters_are_replaced_whatever_their_case() -> None:
     assert merged(schedulertype="sched/builtin", MaxArraySize=20001) == {
         "SchedulerType": "sched/builtin",

@@ -17,6 +17,7 @@ StateSaveLocation=/var/spool/slurmctld
 PrologSlurmctld=/root/prolog
 HealthCheckProgram=/usr/sbin/check
 JobSubmitPlugins=lua
+CliFilterPlugins=lua
 NodeName=node1 NodeAddr=10.0.0.3 CPUs=4 State=UNKNOWN
 NodeName=node2 CPUs=4 State=DRAIN
 NodeName=node3 CPUs=4 State=FUTURE
@@ -47,6 +48,8 @@ def test_its_controller_is_alone_has_a_state_of_its_own_and_nodes_without_slurmd
         "State=FUTURE",
     ]
     assert not [line for line in lines if "/var/spool" in line or "/root/" in line or "/usr/sbin" in line]
+    # Accounting does not know what was typed.
+    assert not [line for line in lines if line.startswith("CliFilterPlugins")]
     # What decides about jobs stays.
     for line in ("AccountingStorageEnforce=associations,limits", "JobSubmitPlugins=lua"):
         assert line in lines
