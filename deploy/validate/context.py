@@ -141,6 +141,13 @@ def last_line(run: Run) -> str:
     return lines[-1] if lines else f"exit code {run['code']}"
 
 
+def first_error(run: Run) -> str:
+    """Why a step of several tasks failed: Slurm ends the others, and says so last."""
+    said = [line.strip() for line in run["said"].splitlines() if line.startswith("srun: error: ")]
+    told = [line for line in said if not line.endswith((": Killed", ": Terminated"))]
+    return told[0] if told and run["code"] is not None else last_line(run)
+
+
 def without_jobs(context: Context) -> Result:
     """Why no job was run."""
     silent = [why for (_, host), why in context.answers.silent.items() if host == context.site.logins[0].name]

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from deploy.validate import slurm_text
-from deploy.validate.context import Context, last_line, without_jobs
+from deploy.validate.context import Context, first_error, last_line, without_jobs
 from deploy.validate.result import Result, failed, not_applicable, not_measured, passed
 
 _DENIED = frozenset({"EPERM", "EACCES"})
@@ -388,5 +388,5 @@ def mpi(context: Context) -> Iterator[Result]:
             hosts = {answer["host"] for answer in run["answers"]}
             yield passed(f"{run['expected']} ranks on {len(hosts)} nodes", value=run["seconds"], unit="s")
         else:
-            said = f"{len(told)} of {run['expected']} ranks answered" if told else last_line(run)
+            said = f"{len(told)} of {run['expected']} ranks answered" if told else first_error(run)
             yield failed(said, hint="srun --mpi=list; scontrol show config | grep MpiDefault")

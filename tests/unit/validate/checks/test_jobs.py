@@ -300,6 +300,22 @@ WRONG: dict[str, tuple[str, Change, dict[str, str], str]] = {
         {"": "libmpi.so.40: cannot open shared object file"},
         "srun --mpi=list",
     ),
+    "a rank that crashed": (
+        "mpi",
+        _job(
+            "mpi",
+            {
+                **refused(
+                    "srun: error: node2: task 2: Segmentation fault\n"
+                    "srun: Terminating StepId=17.0\n"
+                    "srun: error: node1: task 1: Killed"
+                ),
+                "expected": 4,
+            },
+        ),
+        {"": "srun: error: node2: task 2: Segmentation fault"},
+        "srun --mpi=list",
+    ),
 }
 
 
