@@ -12,12 +12,15 @@ _PACKAGES = (
     "openmpi_packages: [openmpi-bin, libopenmpi-dev, python3-mpi4py]\nssh_server_x11_forwarding: true\n"
 )
 _JOB = "srun --quiet --nodes=2 --ntasks-per-node=2 --mpi=pmix"
+# A moment before the first message: see docs/software.md.
 _IN_C = r"""
 #include <mpi.h>
 #include <stdio.h>
+#include <unistd.h>
 int main(int argc, char **argv) {
     int rank, one = 1, sum = 0;
     MPI_Init(&argc, &argv);
+    sleep(1);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     printf("%d of %d\n", rank, sum);
@@ -25,7 +28,9 @@ int main(int argc, char **argv) {
 }
 """
 _IN_PYTHON = """
+from time import sleep
 from mpi4py import MPI
+sleep(1)
 world = MPI.COMM_WORLD
 print(world.rank, "of", world.allreduce(1))
 """
