@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from deploy.lab.image import image_name
 from tests.cluster.jobs import submit, wait_for_job
 from tests.cluster.lab_cluster import DEPLOY, Cluster, booted, run
 from tests.cluster.validated import validated
@@ -71,13 +72,14 @@ RELEASES = [
 
 
 @pytest.fixture(scope="module", params=RELEASES)
-def ubuntu(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Ubuntu:
-    """Whose image is there."""
+def ubuntu(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ubuntu]:
+    """Whose image is there; the lab makes its own of it."""
     release: Ubuntu = request.param
     place = tmp_path_factory.mktemp("image")
     release.lay_out(place)
     run("podman", "build", "--quiet", "--tag", release.image, str(place), seconds=900)
-    return release
+    yield release
+    run("podman", "rmi", image_name(release.image), release.image, expect=None)
 
 
 @pytest.fixture(scope="module")
