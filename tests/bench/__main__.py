@@ -15,6 +15,7 @@ from tests.bench import machine
 from tests.bench.campaign import Campaign, Sizes
 from tests.bench.commands import BenchError
 from tests.bench.figures import Measured, Part, by_part, seconds_of, tables
+from tests.command_line import positive, say
 
 _INTERRUPTED = 130
 _FIRST_DEPLOYMENT_NODES = 3
@@ -31,17 +32,17 @@ def main() -> int:
         f" {sizes.first} for the first deployment; rounds: {options.rounds}"
     )
     with tempfile.TemporaryDirectory(prefix="bench-") as place:
-        campaign = Campaign(sizes, options.rounds, f"bench-{os.getpid()}", Path(place), _say)
+        campaign = Campaign(sizes, options.rounds, f"bench-{os.getpid()}", Path(place), say)
         try:
             if options.against:
                 campaign.against(options.against)
             else:
                 campaign.run(options.only or tuple(Part))
         except BenchError as problem:
-            _say(f"bench: {problem}")
+            say(f"bench: {problem}")
             return 1
         except KeyboardInterrupt:
-            _say("bench: interrupted; its machines are gone")
+            say("bench: interrupted; its machines are gone")
             return _INTERRUPTED
     figures = {measured: campaign.seconds[measured] for measured in Measured if measured in campaign.seconds}
     lines = [f"{name:<10}{text}" for name, text in description.items()]
@@ -66,8 +67,8 @@ def _update(file: Path, parts: Mapping[str, Mapping[str, Any]], description: Map
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
-    parser.add_argument("--rounds", type=_positive, default=3, help="measurements of each kind (3)")
-    parser.add_argument("--nodes", type=_positive, default=10, help="compute nodes of the reruns (10)")
+    parser.add_argument("--rounds", type=positive, default=3, help="measurements of each kind (3)")
+    parser.add_argument("--nodes", type=positive, default=10, help="compute nodes of the reruns (10)")
     only = "measure this part only; can be given several times"
     parser.add_argument("--only", action="append", type=Part, choices=[*Part], help=only)
     against = "measure this version beside that of another commit, and nothing else"
@@ -75,18 +76,6 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--release", default="trixie", help="the machines' Debian release (trixie)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="keep the figures here, too, by part")
     return parser.parse_args()
-
-
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise ValueError
-    return number
-
-
-def _say(line: str) -> None:
-    sys.stderr.write(f"{line}\n")
-    sys.stderr.flush()
 
 
 if __name__ == "__main__":

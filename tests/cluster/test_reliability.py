@@ -5,13 +5,13 @@ Times are no part of it: `make reliability` measures them, and docs/reliability.
 
 import os
 import random
-import sys
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from tests.cluster.lab_cluster import Cluster
+from tests.command_line import say
 from tests.reliability.faults import LEAD_COMES_BACK, SHORT
 from tests.reliability.figures import lost_though_saved
 from tests.reliability.lab import deployed_lab
@@ -31,8 +31,8 @@ def reliable(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 def rounds(reliable: Cluster) -> dict[str, dict[str, Any]]:
     """What came of each fault, counted when all are over."""
     seed = random.SystemRandom().randrange(10**6)
-    _say(f"once more: python -m tests.reliability --short --together --seed {seed}")
-    played = [Round(reliable, key, chance_of(seed, key, 0), 0, _say) for key in SHORT]
+    say(f"once more: python -m tests.reliability --short --together --seed {seed}")
+    played = [Round(reliable, key, chance_of(seed, key, 0), 0, say) for key in SHORT]
     for one in played:
         one.disturb()
     return {one.key: one.count() for one in played}
@@ -41,12 +41,8 @@ def rounds(reliable: Cluster) -> dict[str, dict[str, Any]]:
 @pytest.mark.parametrize("fault", SHORT)
 def test_a_fault_costs_time_and_nothing_that_was_saved(rounds: dict[str, dict[str, Any]], fault: str) -> None:
     came = rounds[fault]
-    _say(str(came))
+    say(str(came))
     assert not lost_though_saved(came)
     assert not came["at_once"] or fault in LEAD_COMES_BACK
     # Slurm gives the number of a job that it had not saved again, and then drains and holds.
     assert [hand for hand in came["by_hand"] if not hand.startswith(SLURM_HELD)] == []
-
-
-def _say(line: str) -> None:
-    sys.stderr.write(f"{line}\n")

@@ -15,6 +15,7 @@ from typing import Any
 from deploy.lab.state import need_lab
 from tests.bench import machine
 from tests.cluster.lab_cluster import Cluster
+from tests.command_line import positive, say
 from tests.reliability.faults import FAULTS, SHORT
 from tests.reliability.figures import HEAD, lost_though_saved, table
 from tests.reliability.lab import deployed_lab
@@ -30,7 +31,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # cleans up like Ctrl-C
     seed = random.SystemRandom().randrange(10**6) if options.seed is None else options.seed
     chosen = options.only or ([*SHORT] if options.short else [*FAULTS])
-    _say(f"seed {seed}; faults: {', '.join(chosen)}; each {options.times} times")
+    say(f"seed {seed}; faults: {', '.join(chosen)}; each {options.times} times")
     description = {
         "measured": datetime.now(UTC).isoformat(timespec="seconds"),
         **machine.describe(),
@@ -49,7 +50,7 @@ def main() -> int:
             ):
                 parts = _all(cluster, chosen, options, seed, description)
     except KeyboardInterrupt:
-        _say("reliability: interrupted; its machines are gone")
+        say("reliability: interrupted; its machines are gone")
         return _INTERRUPTED
     for line in (HEAD, *table(parts)):
         sys.stdout.write(" | ".join(line) + "\n")
@@ -70,14 +71,14 @@ def _all(
     def counted(one: Round) -> None:
         part = parts.setdefault(one.key, {"what": one.fault.what, **description, "rounds": []})
         part["rounds"].append(one.count())
-        _say(f"  {json.dumps(part['rounds'][-1])}")
+        say(f"  {json.dumps(part['rounds'][-1])}")
         if options.json:
             _update(options.json, parts)
 
     try:
         for key, number in ((key, number) for key in chosen for number in range(options.times)):
-            _say(f"{key}, {number + 1} of {options.times}")
-            one = Round(cluster, key, chance_of(seed, key, number), number, _say)
+            say(f"{key}, {number + 1} of {options.times}")
+            one = Round(cluster, key, chance_of(seed, key, number), number, say)
             one.disturb()
             if options.together:
                 later.append(one)
@@ -103,7 +104,7 @@ def _update(file: Path, parts: Mapping[str, Any]) -> None:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.reliability", description=__doc__)
-    parser.add_argument("--times", type=_positive, help="rounds of each fault (5; with --short 1)")
+    parser.add_argument("--times", type=positive, help="rounds of each fault (5; with --short 1)")
     parser.add_argument("--short", action="store_true", help="the faults that tell most, and no others")
     only = "this fault only; can be given several times"
     parser.add_argument("--only", action="append", choices=[*FAULTS], help=only)
@@ -116,18 +117,6 @@ def _options() -> argparse.Namespace:
     options = parser.parse_args()
     options.times = options.times or (1 if options.short else _TIMES)
     return options
-
-
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise ValueError
-    return number
-
-
-def _say(line: str) -> None:
-    sys.stderr.write(f"{line}\n")
-    sys.stderr.flush()
 
 
 if __name__ == "__main__":
