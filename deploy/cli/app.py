@@ -17,9 +17,19 @@ VERBS = (
     Verb("init", "deploy.cli.init:init", "Make a new site."),
     Verb("bootstrap", "deploy.cli.bootstrap:bootstrap", "Let your ssh key in on new machines."),
     Verb("check", "deploy.cli.check:check", "Say what is wrong with a site and its machines."),
-    Verb("plan", "deploy.cli.plan:plan", "Show what a run would do, and which jobs it touches."),
+    Verb(
+        "plan",
+        "deploy.cli.plan:plan",
+        "Show what a run would do, and which jobs it touches.",
+        reads_inventory=True,
+    ),
     Verb("replay", "deploy.cli.replay:replay", "Show which jobs of last month a run would have refused."),
-    Verb("cluster", "deploy.cli.cluster:cluster", "Make the machines of an inventory a cluster."),
+    Verb(
+        "cluster",
+        "deploy.cli.cluster:cluster",
+        "Make the machines of an inventory a cluster.",
+        reads_inventory=True,
+    ),
     Verb(
         "upgrade",
         "deploy.cli.upgrade:upgrade",

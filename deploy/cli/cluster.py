@@ -28,9 +28,11 @@ from deploy.cli.quick_validation import validate_quickly
 from deploy.engine.cluster import deploy_cluster
 from deploy.engine.options import Options
 from deploy.errors import ExitCode, error
+from deploy.site.listing_process import ListingProcess
 
 
 def cluster(
+    context: typer.Context,
     inventory: Inventory,
     *,
     limit: LimitOfRun = None,
@@ -98,6 +100,7 @@ def cluster(
 
     """
     options = Options(
+        listing=context.find_object(ListingProcess),
         limit=limit,
         tags=tags,
         skip_tags=skip_tags,

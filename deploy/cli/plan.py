@@ -29,9 +29,11 @@ from deploy.engine.display import Display
 from deploy.engine.options import Options
 from deploy.show.plain import PlainDisplay
 from deploy.show.plan_outcome import plan_json, plan_lines
+from deploy.site.listing_process import ListingProcess
 
 
 def plan(
+    context: typer.Context,
     inventory: Inventory,
     *,
     limit: LimitOfRun = None,
@@ -60,6 +62,7 @@ def plan(
 
     """
     options = Options(
+        listing=context.find_object(ListingProcess),
         limit=limit,
         tags=tags,
         skip_tags=skip_tags,

@@ -1,6 +1,7 @@
 """The verbs, each imported only when it is typed: no verb pays for the imports of another."""
 
 import inspect
+from contextlib import ExitStack
 from importlib import import_module
 from typing import Any
 
@@ -8,16 +9,20 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
+from deploy.site.listing_process import ListingProcess
+
 
 class Verb(TyperCommand):
     """A verb known by name and summary; its module is imported when the verb itself is wanted.
 
-    ``place`` is ``module:name`` of a function, or of a Typer with verbs of its own.
+    ``place`` is ``module:name`` of a function, or of a Typer with verbs of its own. Of a verb that
+    ``reads_inventory`` the context's object is a ListingProcess, which starts while the verb is imported.
     """
 
-    def __init__(self, name: str, place: str, summary: str) -> None:
+    def __init__(self, name: str, place: str, summary: str, *, reads_inventory: bool = False) -> None:
         super().__init__(name, help=summary, rich_markup_mode=None)
         self._place = place
+        self._reads_inventory = reads_inventory
 
     def load(self) -> TyperCommand | TyperGroup:
         """The verb with its options and its full help."""
@@ -32,14 +37,31 @@ class Verb(TyperCommand):
         _keep_lines_of_examples(command)
         return command
 
-    def make_context(self, *arguments: Any, **named: Any) -> Any:  # noqa: ANN401 - Typer's own signature
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: Any = None,  # noqa: ANN401 - Typer's own signature
+        **extra: Any,  # noqa: ANN401
+    ) -> Any:  # noqa: ANN401
         """What Typer asks a command for before it runs or completes it: here the real one takes over."""
-        return self.load().make_context(*arguments, **named)
+        only_completes = extra.get("resilient_parsing", False)
+        if not self._reads_inventory or only_completes or _asks_for_help(args):
+            return self.load().make_context(info_name, args, parent, **extra)
+        with ExitStack() as stack:
+            listing = stack.enter_context(ListingProcess())
+            context = self.load().make_context(info_name, args, parent, obj=listing, **extra)
+            context.with_resource(stack.pop_all())
+            return context
 
 
 def plain_typer(*, add_completion: bool = False, **settings: Any) -> typer.Typer:  # noqa: ANN401 - Typer's own
     """A Typer whose help is plain text: it needs no colours, and appears twice as fast as rich's."""
     return typer.Typer(add_completion=add_completion, rich_markup_mode=None, **settings)
+
+
+def _asks_for_help(words: list[str]) -> bool:
+    return "--help" in words or "-h" in words
 
 
 def _keep_lines_of_examples(command: TyperCommand | TyperGroup) -> None:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from deploy.engine.options import Options
@@ -11,6 +12,7 @@ from deploy.judge.unfinished import Phases
 from deploy.plan.build import Plan
 from deploy.plan.catalog import prerequisites
 from deploy.plan.generated_inventory import write_inventory
+from deploy.plan.generated_playbook import write_playbook
 from deploy.run.events import Event, Planned, PlannedPhase
 from deploy.run.execute import execute
 
@@ -37,9 +39,12 @@ def apply(
 
     on_event(_planned(work.plan))
     generated = work.generated
+    plays = write_playbook(
+        run.place / f"{playbook}.json", playbook, {step.phase.group for step in work.plan.steps}
+    )
     left: dict[str, tuple[str, ...]] = {}
     while True:
-        request = run.request(playbook, generated, secrets, options)
+        request = replace(run.request(playbook, generated, secrets, options), playbook=plays)
         execution = execute(request, on_event, run.cancellation, run.ansible)
         before, left = left, phases.open()
         if not left or left == before or phases.is_refused or not execution.came_to_its_end:

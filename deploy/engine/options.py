@@ -7,6 +7,7 @@ from pathlib import Path
 
 from deploy.run.settings import Settings, is_plain_wanted
 from deploy.run.ssh import Login
+from deploy.site.listing_process import ListingProcess
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,8 @@ class Options:
     plain_ansible: bool = False
     connection_password: str | None = field(default=None, repr=False)
     become_password: str | None = field(default=None, repr=False)
+    listing: ListingProcess | None = field(default=None, repr=False, compare=False)
+    """An Ansible that was started to read the inventory."""
     line: tuple[str, ...] = field(default_factory=lambda: tuple(sys.argv[1:]), repr=False, compare=False)
     """The command line itself, to be recorded."""
 

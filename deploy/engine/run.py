@@ -144,7 +144,9 @@ def opened(inventory: Path, options: Options, *, needs_ansible: bool = True) -> 
     )
     with early as ansible, private_place() as place:
         vault = options.vault_password_file
-        site = read_site(inventory, vault_password_file=vault, extra_variables=variables)
+        site = read_site(
+            inventory, vault_password_file=vault, extra_variables=variables, under_way=options.listing
+        )
         warnings = tuple(check_site(site, vault))
         if clashes := sorted(port_clashes(site.resolved, read_contract(site))):
             raise DeployError(*clashes)

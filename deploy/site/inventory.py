@@ -9,6 +9,7 @@ from typing import Any
 
 from deploy.errors import DeployError, Finding, error
 from deploy.site.aliases import check_aliases, check_ranges
+from deploy.site.listing_process import ListingProcess
 from deploy.site.origin import shown
 from deploy.site.reading import Resolution, read_with_ansible
 from deploy.site.schema import default_of, options
@@ -219,8 +220,11 @@ def read_site(
     limit: str | None = None,
     vault_password_file: Path | None = None,
     extra_variables: Mapping[str, Any] | None = None,
+    under_way: ListingProcess | None = None,
 ) -> Site:
     """Read an inventory file or directory; ``limit`` is an Ansible host pattern.
+
+    ``under_way`` is an Ansible that was started beforehand.
 
     ``extra_variables`` win over what the inventory says, on every host. Of a part of a site templates are not
     resolved.
@@ -233,7 +237,7 @@ def read_site(
     if excesses := sorted([*aliases, *check_ranges(inventory)]):
         raise DeployError(*excesses)
     context = None if limit else partial(_context, inventory, extra_variables or {})
-    reading = read_with_ansible(inventory, limit, vault_password_file, context)
+    reading = read_with_ansible(inventory, limit, vault_password_file, context, under_way)
     groups = {name: tuple(hosts) for name, hosts in reading.groups.items()}
     if not reading.hosts:
         if limit:

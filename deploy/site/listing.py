@@ -11,9 +11,9 @@ not as this program knows it, and nothing of the inventory.
 Run as a program of its own, with Ansible's own classes: what they keep in globals stays out of ``deploy``,
 and it takes half the time of ``ansible-inventory``, which every command would pay.
 
-    listing.py INVENTORY PLAYBOOK_DIRECTORY LIMIT VAULT_PASSWORD_FILE     (the last two may be empty)
-
-Standard input is the JSON that ``Resolver`` works with, or empty: then nothing is resolved.
+Standard input is JSON: ``{"arguments": [inventory, playbook_directory, limit, vault_password_file],
+"context": ...}``. The last two arguments may be empty. The context is what ``Resolver`` works with; where it
+is null, nothing is resolved. So it can be started, and import Ansible, before it is known what to list.
 """
 
 import hashlib
@@ -177,10 +177,9 @@ def _fault(problem: BaseException) -> dict[str, object]:
 def main() -> None:
     """Print what there is, or why it cannot be read."""
     try:
-        text = sys.stdin.read()
-        inventory, playbook_directory, limit, password_file = sys.argv[1:5]
-        context = json.loads(text) if text else None
-        found = listing(inventory, playbook_directory, limit, password_file, context)
+        asked = json.loads(sys.stdin.read())
+        inventory, playbook_directory, limit, password_file = asked["arguments"]
+        found = listing(inventory, playbook_directory, limit, password_file, asked["context"])
         answer, code = json.dumps(found, default=_plain), 0
     except Exception as problem:  # noqa: BLE001 - of what it is, the caller judges
         answer, code = json.dumps(_fault(problem)), 1

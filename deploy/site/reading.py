@@ -2,11 +2,8 @@
 
 import codecs
 import json
-import os
 import re
-import subprocess
-import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -15,10 +12,9 @@ from typing import Any
 from deploy.content import ansible_config
 from deploy.errors import DeployError, Finding, Severity
 from deploy.place import private_place
+from deploy.site.listing_process import Context, ListingProcess, listing_environment
 from deploy.site.origin import inventory_files, lines, shown
 from deploy.site.plain_listing import plain_listing
-
-LISTING = Path(__file__).with_name("listing.py")
 
 _YAML_SUFFIXES = frozenset({".yml", ".yaml", ".json"})
 _COMPLAINT = re.compile(r"^\[WARNING\]: (?P<text>.*(?:\n(?!\[).*)*)", re.MULTILINE)
@@ -102,14 +98,15 @@ def read_with_ansible(
     inventory: Path,
     limit: str | None,
     vault_password_file: Path | None,
-    context: Callable[[], Mapping[str, Any]] | None,
+    context: Context,
+    under_way: ListingProcess | None = None,
 ) -> Reading:
-    """What Ansible makes of an inventory; with a ``context`` (see resolution.py) templates are resolved.
+    """What Ansible makes of an inventory; with a ``context`` templates are resolved.
 
-    The context is asked for while Ansible starts. Raises DeployError ``inventory-invalid``.
+    ``under_way`` is asked where it waits. Raises DeployError ``inventory-invalid``.
     """
     arguments = [str(inventory), str(ansible_config().parent), limit or "", str(vault_password_file or "")]
-    answer, stderr, notices = _asked(arguments, context)
+    answer, stderr, notices = _asked(arguments, context, under_way)
     if "error" in answer:
         raise DeployError(_unreadable(inventory, answer["error"], answer["where"], stderr))
     return Reading(
@@ -124,10 +121,10 @@ def read_with_ansible(
 
 
 def _asked(
-    arguments: list[str], context: Callable[[], Mapping[str, Any]] | None
+    arguments: list[str], context: Context, under_way: ListingProcess | None
 ) -> tuple[dict[str, Any], str, list[Finding]]:
     """What listing.py answers, or ansible-inventory where it cannot; Ansible's warnings, and ours."""
-    text, complaints = _answer(arguments, context)
+    text, complaints = _answer(arguments, context, under_way)
     try:
         answer: dict[str, Any] = json.loads(text)
     except ValueError:
@@ -171,38 +168,12 @@ def _resolutions(answer: Mapping[str, Any]) -> dict[str, dict[str, Resolution]]:
     }
 
 
-def listing_environment() -> dict[str, str]:
-    """What listing.py is started with: Ansible as the project wants it, wherever it is started."""
-    return os.environ | {
-        "ANSIBLE_CONFIG": str(ansible_config()),
-        "ANSIBLE_DUPLICATE_YAML_DICT_KEY": "error",
-        "ANSIBLE_INVENTORY_UNPARSED_FAILED": "true",
-        "ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED": "true",
-        "ANSIBLE_NOCOLOR": "1",
-    }
-
-
-def _answer(arguments: list[str], context: Callable[[], Mapping[str, Any]] | None) -> tuple[str, str]:
+def _answer(arguments: list[str], context: Context, under_way: ListingProcess | None) -> tuple[str, str]:
     """What listing.py prints, and what Ansible says beside."""
-    with (
-        private_place() as place,
-        subprocess.Popen(
-            [sys.executable, "-I", str(LISTING), *arguments],
-            # A lookup of an encrypted file is decrypted there.
-            env=listing_environment() | {"ANSIBLE_LOCAL_TEMP": str(place)},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            errors="replace",
-        ) as program,
-    ):
-        return program.communicate(as_input(context))
-
-
-def as_input(context: Callable[[], Mapping[str, Any]] | None) -> str:
-    """The standard input of listing.py."""
-    return json.dumps(context(), default=str) if context else ""
+    if under_way and under_way.is_waiting:
+        return under_way.answer(arguments, context)
+    with ListingProcess() as program:
+        return program.answer(arguments, context)
 
 
 def _unreadable(inventory: Path, error: str, place: str, stderr: str) -> Finding:

@@ -3,16 +3,14 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from deploy.site.reading import LISTING, as_input, listing_environment
+from deploy.site.listing_process import LISTING, Context, ListingProcess, as_input, listing_environment
 
-Context = Callable[[], Mapping[str, Any]] | None
-Answer = Callable[[list[str], Context], tuple[str, str]]
+Answer = Callable[[list[str], Context, ListingProcess | None], tuple[str, str]]
 
 
 @pytest.fixture(scope="session")
@@ -34,11 +32,10 @@ def ansible_reader() -> Iterator[subprocess.Popen[str]]:
 def quick_answer(ansible_reader: subprocess.Popen[str]) -> Answer:
     """Spares the start of a process per inventory; the program that reads it is the same."""
 
-    def answer(arguments: list[str], context: Context) -> tuple[str, str]:
+    def answer(arguments: list[str], context: Context, _: ListingProcess | None) -> tuple[str, str]:
         assert ansible_reader.stdin
         assert ansible_reader.stdout
-        text = as_input(context)
-        ansible_reader.stdin.write(json.dumps([text, *arguments]) + "\n")
+        ansible_reader.stdin.write(json.dumps(as_input(arguments, context)) + "\n")
         ansible_reader.stdin.flush()
         said = json.loads(ansible_reader.stdout.readline())
         return said["stdout"], said["stderr"]

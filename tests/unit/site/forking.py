@@ -1,6 +1,6 @@
 """Answers what listing.py answers, many times: Ansible is imported once, and every answer is a fork.
 
-forking.py LISTING      a JSON list per line in, its input and its arguments,
+forking.py LISTING      a JSON string per line in, its input,
                          {"stdout", "stderr"} per line out
 """
 
@@ -32,8 +32,7 @@ def main() -> None:
             if child == 0:
                 os.dup2(stdout.fileno(), 1)
                 os.dup2(stderr.fileno(), 2)
-                context, *arguments = json.loads(line)
-                sys.stdin, sys.argv = io.StringIO(context), ["listing.py", *arguments]
+                sys.stdin = io.StringIO(json.loads(line))
                 listing.main()
             os.waitpid(child, 0)
             texts = []

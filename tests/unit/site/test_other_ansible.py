@@ -10,12 +10,12 @@ import pytest
 from deploy.errors import DeployError, Finding
 from deploy.plan.fingerprint import fingerprints
 from deploy.plan.generated_inventory import WiredVariables
-from deploy.site import reading
+from deploy.site import listing_process
 from deploy.site.checks import check_site
 from deploy.site.inventory import Site, read_site
 from tests.unit.site.sites import INVENTORY, write_site
 
-LISTING = reading.LISTING
+LISTING = listing_process.LISTING
 RESOLUTION = LISTING.with_name("resolution.py")
 EXAMPLES = Path(__file__).parents[3] / "inventory" / "sites"
 WITHOUT = """\
@@ -26,7 +26,6 @@ from ansible.plugins.loader import lookup_loader
 DataLoader().load("all: [Ansible has what it takes itself]")
 module = sys.modules.get({module!r}) or importlib.import_module({module!r})
 {broken}
-sys.argv[0] = {listing!r}
 runpy.run_path({listing!r}, run_name="__main__")
 """
 VARIABLES = """\
@@ -83,11 +82,11 @@ class Broken:
         program = self._place / "listing.py"
         text = WITHOUT.format(module=module, broken=how, listing=str(LISTING))
         program.write_text(text, encoding="utf-8")
-        self._patch.setattr(reading, "LISTING", program)
+        self._patch.setattr(listing_process, "LISTING", program)
         return read_site(inventory)
 
     def as_it_is(self) -> Site:
-        self._patch.setattr(reading, "LISTING", LISTING)
+        self._patch.setattr(listing_process, "LISTING", LISTING)
         return read_site(self._place / "site" / "inventory.ini")
 
 
