@@ -9,8 +9,6 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from deploy.site.listing_process import ListingProcess
-
 
 class Verb(TyperCommand):
     """A verb known by name and summary; its module is imported when the verb itself is wanted.
@@ -48,6 +46,9 @@ class Verb(TyperCommand):
         only_completes = extra.get("resilient_parsing", False)
         if not self._reads_inventory or only_completes or _asks_for_help(args):
             return self.load().make_context(info_name, args, parent, **extra)
+        # Other verbs, and the list of verbs, need none.
+        from deploy.site.listing_process import ListingProcess  # noqa: PLC0415
+
         with ExitStack() as stack:
             listing = stack.enter_context(ListingProcess())
             context = self.load().make_context(info_name, args, parent, obj=listing, **extra)
