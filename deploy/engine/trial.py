@@ -41,7 +41,7 @@ class Trial:
         return frozenset(outcome.id for outcome in self.outcomes if outcome.is_too_large)
 
     def with_later(self, later: "Trial", here: str) -> "Trial":
-        """This with what came of commands that were typed again, when ``here`` was so besides."""
+        """The trial with what came of commands that were typed again, when ``here`` was so besides."""
         again = {
             outcome.id: replace(outcome, here=(*outcome.here, here)) if not outcome.is_too_large else outcome
             for outcome in later.outcomes

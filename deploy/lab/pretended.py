@@ -1,7 +1,8 @@
-"""Nodes of a rehearsal that pretend to have the sizes of the site's: Slurm's configuration, changed on its controller.
+"""Nodes of a rehearsal that pretend to be as large as the site's: changes of Slurm's configuration.
 
 Slurm then takes each node as configured (``config_overrides``) and binds no task to a core, of which there
-are fewer than it believes. Nodes that are not there are cloud nodes that are switched off, for which jobs may ask.
+are fewer than it believes. Nodes that are not there are cloud nodes that are switched off: jobs may ask for
+them.
 """
 
 import re
@@ -61,6 +62,7 @@ def slurm_conf(text: str, sizes: Sequence[Size], *, with_absent: bool) -> str:
         if key == "NodeName":
             lines += _nodes(line, sizes, with_absent=with_absent)
         elif key == "PartitionName":
+            line = _with_memory(line, sizes)  # noqa: PLW2901
             partitions.append(_partition(line, sizes) if with_absent else line)
         elif key == "TaskPlugin":
             lines.append("TaskPlugin=task/cgroup")
@@ -109,6 +111,17 @@ def _partition(line: str, sizes: Sequence[Size]) -> str:
     there = {*expanded(found[1])}
     more = [size.absent for size in sizes if size.absent and size.names & there]
     return line.replace(found[0], f" Nodes={','.join([found[1], *more])}")
+
+
+def _with_memory(line: str, sizes: Sequence[Size]) -> str:
+    """A partition whose CPUs come with the memory that its smallest node has for each, where it had less."""
+    named, found = re.search(r" Nodes=(\S+)", line), re.search(r" DefMemPerCPU=(\d+)", line)
+    inside = {*expanded(named[1])} if named and named[1] != "ALL" else frozenset[str]()
+    fitting = [size for size in sizes if size.names & inside]
+    if not found or not fitting or not inside <= frozenset().union(*(size.names for size in fitting)):
+        return line
+    share = min(size.memory_mb // size.cpus for size in fitting)
+    return line.replace(found[0], f" DefMemPerCPU={max(share, int(found[1]))}")
 
 
 def expanded(hostlist: str) -> list[str]:
