@@ -22,7 +22,7 @@ from deploy.lab.up import MOST_GPUS
 from deploy.site.checks import check_site
 from deploy.site.inventory import Site, read_site
 from deploy.site.node_lists import fold
-from deploy.site.user_commands import Command, default_file, read_user_commands
+from deploy.site.user_commands import Command, check_sizes, default_file, read_user_commands
 from deploy.site.variables import read_extra_variables
 from deploy.validate.record import as_data
 
@@ -77,6 +77,7 @@ def rehearse(
         typer.echo(f"deploy: {warning}", err=True)
     file = commands or default_file(site)
     content = read_user_commands(file) if commands or file.is_file() else {"shared": [], "commands": []}
+    check_sizes(content, site, file)
     what = rehearsed(site, content["shared"], most=most, gpus=gpus, without=leave_out or ())
     lab = name or default_name(site)
     _announce(what, lab)
@@ -107,7 +108,7 @@ def _perform(
 
 
 def _type(site: Site, means: Means, seconds: float) -> Trial:
-    """Users' commands; those that want larger nodes again, when nodes pretend to be as large as the site's."""
+    """Users' commands; those that want larger nodes again, where nodes pretend to have the site's sizes."""
 
     def typed(commands: list[Command]) -> Trial:
         return type_commands(site, commands, Options(), in_containers=True, seconds=seconds, tell=echo)

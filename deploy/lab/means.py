@@ -1,4 +1,4 @@
-"""What a rehearsal gives users' commands besides the deployment: images, passwords, nodes as large as theirs."""
+"""What a rehearsal gives users' commands besides the deployment: images, passwords, large nodes."""
 
 import secrets
 import time

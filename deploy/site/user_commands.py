@@ -130,6 +130,13 @@ def read_user_commands(path: Path) -> dict[str, Any]:
     return content
 
 
+def check_sizes(content: Mapping[str, Any], site: Site, path: Path) -> None:
+    """Raises DeployError ``commands-invalid`` where sizes are those of a group that the site has not."""
+    unknown = sorted({size["group"] for size in content.get("sizes", ())} - site.groups.keys())
+    if unknown:
+        raise DeployError(_finding(str(path), f"sizes: the inventory has no group {', '.join(unknown)}"))
+
+
 def _finding(place: str, message: str) -> Finding:
     return Finding(
         shown(place), "commands-invalid", message, "docs/user-commands.md explains the keys; fix this one"
