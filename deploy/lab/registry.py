@@ -42,10 +42,12 @@ _UNIT = """\
 [Service]
 AmbientCapabilities=CAP_NET_BIND_SERVICE
 """
-_INSTALL = f"""\
-set -e
+_INSTALL = """\
 export DEBIAN_FRONTEND=noninteractive
 apt-get -q update && apt-get -q install -y --no-install-recommends docker-registry openssl
+"""
+_START = f"""\
+set -e
 cd {_PLACE}
 umask 077
 openssl req -x509 -newkey rsa:2048 -nodes -days 30 -keyout authority.key -out authority.crt \\
@@ -58,6 +60,7 @@ rm authority.key server.csr names
 chown docker-registry server.key server.crt
 chmod 755 . && chmod 644 authority.crt server.crt
 systemctl daemon-reload
+systemctl reset-failed docker-registry || true
 systemctl restart docker-registry
 for _ in $(seq 60); do
   ss --listening --tcp --numeric --no-header 'sport = :443' | grep -q . && exit 0
@@ -134,9 +137,10 @@ class Registry:
             Entry("/etc/systemd/system/docker-registry.service.d", mode=0o755),
             Entry("/etc/systemd/system/docker-registry.service.d/port.conf", _UNIT),
         ]
+        podman("exec", self.container, "sh", "-c", _INSTALL)
         podman("exec", "--interactive", self.container, "tar", "-x", "-C", "/", data=pack(entries))
         alternatives = ",".join(f"DNS:{name}" for name in names)
-        podman("exec", self.container, "sh", "-c", _INSTALL, "sh", alternatives)
+        podman("exec", self.container, "sh", "-c", _START, "sh", alternatives)
         authority = podman("exec", self.container, "cat", f"{_PLACE}/authority.crt").encode() + b"\n"
         line = f"{self.address} {' '.join(names)}"
         for_each(
