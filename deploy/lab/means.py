@@ -13,10 +13,14 @@ from deploy.lab.pretended import Size, cgroup_conf, described, sizes_of, slurm_c
 from deploy.lab.registry import Registry, served_images
 from deploy.lab.rehearsed_site import Rehearsed
 from deploy.lab.state import container_name, need_lab
-from deploy.site.inventory import CONTAINER, MASTER, NODE, PORTAL
+from deploy.site.inventory import CONTAINER, LOGIN, MASTER, NODE, PORTAL
 from deploy.site.user_commands import Command
 
 _SLURM_CONF, _CGROUP_CONF = "/etc/slurm/slurm.conf", "/etc/slurm/cgroup.conf"
+_INSTALL = """\
+export DEBIAN_FRONTEND=noninteractive
+apt-get -q update && apt-get -q install -y --no-install-recommends "$@"
+"""
 _SIMULATED_GPUS = "/etc/enroot/mounts.d/30-simulated-gpus.fstab"
 _NVIDIA_SMI = "/usr/local/bin/nvidia-smi"
 # What NVIDIA's hook does where there is a driver: containers see the program that shows GPUs.
@@ -40,6 +44,10 @@ class Means:
 
     def prepare(self, commands: Iterable[Command]) -> list[Command]:
         """The commands with what each of them finds; the machines have it afterwards."""
+        if packages := self.content.get("packages"):
+            self.say(f"packages {', '.join(packages)} ...")
+            hosts = dict.fromkeys([*self._containers(LOGIN), *self._containers(NODE)])
+            for_each(hosts, lambda host: podman("exec", host, "sh", "-c", _INSTALL, "sh", *packages))
         if images := served_images(self.content.get("served_images", ())):
             self._registry().serve(images, self.release, self.say)
             for_each(self._containers(CONTAINER), self._show_gpus)

@@ -36,6 +36,7 @@ _SIZE = {
     "required": ["group", "cpus", "memory_mb"],
     "properties": {"group": _TEXT, "nodes": _COUNT, "cpus": _COUNT, "memory_mb": _COUNT},
 }
+_PACKAGE = {"type": "string", "pattern": r"^[a-z0-9][a-z0-9.+-]+$"}
 _SERVED_IMAGE = {
     "type": "object",
     "additionalProperties": False,
@@ -43,7 +44,7 @@ _SERVED_IMAGE = {
     "properties": {
         "image": {"type": "string", "pattern": r"^[a-z0-9.-]+\.[a-z]+(/[a-z0-9._-]+)+$"},
         "tags": {"type": "array", "items": {"type": "string", "pattern": r"^[\w][\w.-]*$"}, "minItems": 1},
-        "packages": {"type": "array", "items": {"type": "string", "pattern": r"^[a-z0-9][a-z0-9.+-]+$"}},
+        "packages": {"type": "array", "items": _PACKAGE},
     },
 }
 _COMMAND = {
@@ -90,6 +91,7 @@ SCHEMA = {
     "properties": {
         "guide": _TEXT,
         "shared": {"type": "array", "items": {"type": "string", "pattern": "^/"}, "minItems": 1},
+        "packages": {"type": "array", "items": _PACKAGE, "minItems": 1},
         "sizes": {"type": "array", "items": _SIZE, "minItems": 1},
         "served_images": {"type": "array", "items": _SERVED_IMAGE, "minItems": 1},
         "commands": {"type": "array", "items": _COMMAND, "minItems": 1},

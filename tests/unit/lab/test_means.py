@@ -83,6 +83,12 @@ def test_a_password_goes_where_the_portal_is_and_into_a_file(podman: Podman) -> 
     assert first["files"]["word"] not in repr(made)
 
 
+def test_packages_are_where_people_type_and_compute(podman: Podman) -> None:
+    means(packages=["python3-torch"]).prepare([COMMAND])
+    installed = [words[1] for words in podman.told if words[-1] == "python3-torch"]
+    assert sorted(installed) == ["deploy-lab-login", "deploy-lab-n1"]
+
+
 def test_one_password_for_a_user(podman: Podman) -> None:
     wanting = {**COMMAND, "password_file": "word"}
     first, second = means().prepare([wanting, wanting])
