@@ -73,7 +73,7 @@ def test_what_came_later_takes_its_place_and_says_how() -> None:
     begun = Trial({"host": "login"}, (first, other))
     assert begun.too_large == {"one"}
     again = begun.with_later(Trial({}, (first,)), "large nodes")
-    assert (again.too_large, again.outcomes[0].here) == ({"one"}, ())
+    assert (again.too_large, again.outcomes[0].here) == (frozenset({"one"}), ())
     good = Outcome("one", "alice", "true", (), Verdict.AS_EXPECTED, here=("an image",))
     done = begun.with_later(Trial({}, (good,)), "large nodes")
     assert (done.too_large, done.outcomes[0].here) == (frozenset(), ("an image", "large nodes"))

@@ -11,7 +11,7 @@ NodeName=b1 NodeAddr=10.0.0.7 Sockets=1 CoresPerSocket=2 ThreadsPerCore=1 RealMe
 PartitionName=gpu Nodes=g[001-002] Default=YES DefMemPerCPU=512 MaxNodes=80
 PartitionName=all Nodes=b1,g[001-002] Default=NO DefMemPerCPU=512
 """
-LISTED = [
+LISTED: list[dict[str, int | str]] = [
     {"group": "fast_gpu", "nodes": 80, "cpus": 72, "memory_mb": 512000},
     {"group": "bare", "cpus": 8, "memory_mb": 16000},
 ]
