@@ -1,9 +1,8 @@
 """``deploy rehearse``: a site on local containers, validated, and what its users type there."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -14,15 +13,16 @@ from deploy.cli.quick_validation import validate_quickly
 from deploy.cli.try_commands import CommandsFile, JsonFile, echo, report
 from deploy.engine.cluster import deploy_cluster
 from deploy.engine.options import Options
-from deploy.engine.trial import type_commands
+from deploy.engine.trial import Trial, type_commands
 from deploy.errors import ExitCode, shown_path
+from deploy.lab.means import Means
 from deploy.lab.rehearsed_site import Rehearsed, rehearsed, vaulted
 from deploy.lab.stage import default_name, staged
 from deploy.lab.up import MOST_GPUS
 from deploy.site.checks import check_site
 from deploy.site.inventory import Site, read_site
 from deploy.site.node_lists import fold
-from deploy.site.user_commands import default_file, read_user_commands
+from deploy.site.user_commands import Command, check_sizes, default_file, read_user_commands
 from deploy.site.variables import read_extra_variables
 from deploy.validate.record import as_data
 
@@ -77,18 +77,20 @@ def rehearse(
         typer.echo(f"deploy: {warning}", err=True)
     file = commands or default_file(site)
     content = read_user_commands(file) if commands or file.is_file() else {"shared": [], "commands": []}
+    check_sizes(content, site, file)
     what = rehearsed(site, content["shared"], most=most, gpus=gpus, without=leave_out or ())
     lab = name or default_name(site)
     _announce(what, lab)
+    means = Means(what, lab, release, content, _say)
     with staged(what, lab, release, _say, is_kept=keep) as stage:
-        exit_code = _perform(stage, site, content, output=output, json_file=json_file, seconds=seconds)
+        exit_code = _perform(stage, site, means, output=output, json_file=json_file, seconds=seconds)
     raise typer.Exit(exit_code)
 
 
 def _perform(
     inventory: Path,
     site: Site,
-    content: Mapping[str, Any],
+    means: Means,
     *,
     output: Output | None,
     json_file: Path | None,
@@ -99,17 +101,26 @@ def _perform(
     if summary.exit_code is not ExitCode.OK:
         return summary.exit_code
     found = validate_quickly(inventory, options, as_data=output is Output.JSONL, without=_NOT_OF_CONTAINERS)
-    trial = type_commands(
-        read_site(inventory),
-        content["commands"],
-        options,
-        in_containers=True,
-        seconds=seconds,
-        tell=echo,
-    )
+    trial = _type(read_site(inventory), means, seconds)
     about = {"inventory": shown_path(site.inventory), "validation": as_data(found)}
     report(replace(trial, about=trial.about | about), json_file)
     return max(found.exit_code, trial.exit_code)
+
+
+def _type(site: Site, means: Means, seconds: float) -> Trial:
+    """Users' commands; those that want larger nodes again, where nodes pretend to have the site's sizes."""
+
+    def typed(commands: list[Command]) -> Trial:
+        return type_commands(site, commands, Options(), in_containers=True, seconds=seconds, tell=echo)
+
+    commands = means.prepare(means.content["commands"])
+    trial = typed(commands)
+    for with_absent in (False, True):
+        again = [command for command in commands if command["id"] in trial.too_large]
+        if again and any(size.absent or not with_absent for size in means.sizes):
+            here = means.pretend(with_absent=with_absent)
+            trial = trial.with_later(typed(again), here)
+    return trial
 
 
 def _announce(what: Rehearsed, lab: str) -> None:

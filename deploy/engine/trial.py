@@ -3,7 +3,7 @@
 import json
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from deploy.judge.user_outcome import Outcome, Verdict, judge, left_out
 from deploy.run.cancellation import signals_cancel
 from deploy.run.user_session import Session
 from deploy.site.inventory import Site
-from deploy.site.user_commands import Command
+from deploy.site.user_commands import Command, typed_in_containers
 
 __all__ = ["SECONDS", "Outcome", "Trial", "bad_option", "chosen_commands", "earlier", "type_commands"]
 
@@ -35,6 +35,19 @@ class Trial:
         is_good = all(outcome.verdict is not Verdict.DIFFERENT for outcome in self.outcomes)
         return ExitCode.OK if is_good else ExitCode.FAILED
 
+    @property
+    def too_large(self) -> frozenset[str]:
+        """The commands for which no partition was large enough."""
+        return frozenset(outcome.id for outcome in self.outcomes if outcome.is_too_large)
+
+    def with_later(self, later: "Trial", here: str) -> "Trial":
+        """The trial with what came of commands that were typed again, when ``here`` was so besides."""
+        again = {
+            outcome.id: replace(outcome, here=(*outcome.here, here)) if not outcome.is_too_large else outcome
+            for outcome in later.outcomes
+        }
+        return replace(self, outcomes=tuple(again.get(outcome.id, outcome) for outcome in self.outcomes))
+
 
 def type_commands(
     site: Site,
@@ -49,7 +62,9 @@ def type_commands(
 
     Raises DeployError ``commands-not-typed``, and KeyboardInterrupt when it was interrupted.
     """
-    listed = {command["id"]: command for command in commands}
+    listed = {
+        command["id"]: typed_in_containers(command) if in_containers else command for command in commands
+    }
     found: dict[str, Outcome] = {}
     about: dict[str, Any] = {
         "version": __version__,
@@ -72,6 +87,8 @@ def type_commands(
             keep(left_out(command, command["cannot_run_here"]))
         elif "images" in command and not site.containers:
             keep(left_out(command, "no host of this site has containers (group slurm-container)"))
+        elif command.get("password_file", "") not in {"", *command.get("files", {})}:
+            keep(left_out(command, f"only a rehearsal knows a password of {command['user']}"))
     to_type = [command for name, command in listed.items() if name not in found]
     if to_type:
         session = Session(site.logins[0], options.login, seconds)

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -23,7 +23,7 @@ class Outcome:
 
     ``why`` says what was different, or why it was left out; ``exit`` is None when it did not end. ``jobs``
     has the state of each job in the accounting by number, ``files`` the texts by name, ``seconds`` the time
-    to the last of it.
+    to the last of it. ``here`` says what was otherwise than on the site's own machines.
     """
 
     id: str
@@ -37,6 +37,9 @@ class Outcome:
     jobs: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
     seconds: float = 0.0
+    here: tuple[str, ...] = ()
+    is_too_large: bool = False
+    """Whether it was left out because no partition has what it needs."""
 
     @property
     def seen(self) -> str:
@@ -50,7 +53,7 @@ class Outcome:
 def judge(command: Mapping[str, Any], answer: Mapping[str, Any]) -> Outcome:
     """What came of a command, by the answer of deploy/run/user_commands.py."""
     if skipped := answer.get("skipped"):
-        return left_out(command, f"{skipped}, and no partition has that")
+        return replace(left_out(command, f"{skipped}, and no partition has that"), is_too_large=True)
     found = {name: text for texts in answer.get("files", {}).values() for name, text in texts.items()}
     why = tuple([answer["trouble"]] if answer["trouble"] else differences(command["expect"], answer))
     return Outcome(
@@ -65,6 +68,7 @@ def judge(command: Mapping[str, Any], answer: Mapping[str, Any]) -> Outcome:
         jobs=answer.get("jobs", {}),
         files=found,
         seconds=round(answer.get("seconds", 0.0), 1),
+        here=tuple(command.get("here", ())),
     )
 
 

@@ -18,6 +18,8 @@ MODEL = "Simulated A100"
 _NO_DRIVER = (errno.ENXIO, errno.ENODEV)
 _NO_DEVICES = 6
 _BAD_ARGUMENT = 2
+_UNITS = {"utilization.gpu": " %", "utilization.memory": " %", "memory.total": " MiB", "memory.used": " MiB"}
+"""What is measured of GPUs that do nothing: 0, in these units."""
 
 
 def _open(path: Path) -> None:
@@ -54,17 +56,51 @@ def table(indexes: Sequence[int], host: str) -> list[str]:
     ]
 
 
+def queried(fields: Sequence[str], indexes: Sequence[int], host: str, *, has_units: bool) -> list[str]:
+    """What ``nvidia-smi --query-gpu=FIELDS --format=csv,noheader`` prints."""
+    lines = []
+    for index in indexes:
+        known = {
+            "index": str(index),
+            "name": MODEL,
+            "gpu_name": MODEL,
+            "uuid": f"GPU-simulated-{host}-{index}",
+            "count": str(len(indexes)),
+        }
+        measured = {field: f"0{unit if has_units else ''}" for field, unit in _UNITS.items()}
+        lines.append(", ".join({**known, **measured}.get(field, "[N/A]") for field in fields))
+    return lines
+
+
+def _format(arguments: Sequence[str]) -> tuple[list[str], set[str]] | None:
+    """The fields and the words of the format of a query; None where it is none that is simulated."""
+    options = dict(word.partition("=")[::2] for word in arguments)
+    words = {word.strip() for word in options.get("--format", "").split(",")}
+    if options.keys() != {"--query-gpu", "--format"} or not {"csv", "noheader"} <= words:
+        return None
+    return [field.strip() for field in options["--query-gpu"].split(",")], words
+
+
 def main(arguments: Sequence[str], devices: Path = Path("/dev")) -> int:
     """Print what was asked for; the exit codes are those of the real command."""
-    if arguments not in ([], ["-L"], ["--list-gpus"]):
-        sys.stderr.write("nvidia-smi (simulation): only -L and the plain table are simulated\n")
+    query = _format(arguments)
+    if arguments not in ([], ["-L"], ["--list-gpus"]) and not query:
+        sys.stderr.write(
+            "nvidia-smi (simulation): only -L, the plain table and --query-gpu with --format=csv,noheader"
+            " are simulated\n"
+        )
         return _BAD_ARGUMENT
     indexes = list(usable(devices))
     if not indexes:
         sys.stdout.write("No devices were found (simulation)\n")
         return _NO_DEVICES
-    show = listing if arguments else table
-    sys.stdout.write("\n".join(show(indexes, socket.gethostname())) + "\n")
+    host = socket.gethostname()
+    if query:
+        fields, words = query
+        lines = queried(fields, indexes, host, has_units="nounits" not in words)
+    else:
+        lines = (listing if arguments else table)(indexes, host)
+    sys.stdout.write("\n".join(lines) + "\n")
     return 0
 
 

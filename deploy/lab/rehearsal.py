@@ -12,6 +12,8 @@ from deploy.lab.locks import exclusive
 from deploy.lab.machine import inspect_machine
 from deploy.lab.machines.containers import CONTAINERS
 from deploy.lab.nodes import NodeMaker
+from deploy.lab.parallel import for_each
+from deploy.lab.pip_settings import pip_entries
 from deploy.lab.podman import podman
 from deploy.lab.rehearsed_site import MODULES, Rehearsed
 from deploy.lab.state import REHEARSAL, Lab, check_name, container_name, find_lab, need_lab
@@ -73,7 +75,9 @@ def set_up(what: Rehearsed, name: str, directory: Path, release: str, say: Calla
         site = rehearsed_site.refuse_others(directory / INVENTORY, lab.network)
         say("waiting for ssh ...")
         wait_for_ssh(keys, {host.name: host.address for host in lab.hosts}, SECONDS_TO_ANSWER)
-        _place_modules(container_name(name, names[0]), modules_of(what))
+        _place(container_name(name, names[0]), stand_ins(modules_of(what)))
+        if found := pip_entries():
+            for_each(names, lambda host: _place(container_name(name, host), found))
     return Stage(lab, site)
 
 
@@ -102,5 +106,5 @@ def stand_ins(modules: Iterable[str]) -> list[Entry]:
     return entries
 
 
-def _place_modules(container: str, modules: Iterable[str]) -> None:
-    podman("exec", "--interactive", container, "tar", "-x", "-C", "/", data=pack(stand_ins(modules)))
+def _place(container: str, entries: Iterable[Entry]) -> None:
+    podman("exec", "--interactive", container, "tar", "-x", "-C", "/", data=pack(entries))

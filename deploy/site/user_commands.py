@@ -20,6 +20,33 @@ STATES = ("COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "OUT_OF_MEMORY")
 _TEXT = {"type": "string", "minLength": 1}
 _TEXTS = {"type": "object", "additionalProperties": {"type": "string"}, "minProperties": 1}
 _COUNT = {"type": "integer", "minimum": 1}
+_EXPECT = {
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {
+        "exit": {"type": "integer", "minimum": 0, "maximum": 255},
+        "output": _TEXT,
+        "sacct": {"enum": list(STATES)},
+        "files": _TEXTS,
+    },
+}
+_SIZE = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["group", "cpus", "memory_mb"],
+    "properties": {"group": _TEXT, "nodes": _COUNT, "cpus": _COUNT, "memory_mb": _COUNT},
+}
+_PACKAGE = {"type": "string", "pattern": r"^[a-z0-9][a-z0-9.+-]+$"}
+_SERVED_IMAGE = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["image", "tags", "packages"],
+    "properties": {
+        "image": {"type": "string", "pattern": r"^[a-z0-9.-]+\.[a-z]+(/[a-z0-9._-]+)+$"},
+        "tags": {"type": "array", "items": {"type": "string", "pattern": r"^[\w][\w.-]*$"}, "minItems": 1},
+        "packages": {"type": "array", "items": _PACKAGE},
+    },
+}
 _COMMAND = {
     "type": "object",
     "additionalProperties": False,
@@ -45,15 +72,13 @@ _COMMAND = {
             "minProperties": 1,
             "properties": {"nodes": _COUNT, "cpus": _COUNT, "memory_mb": _COUNT},
         },
-        "expect": {
+        "password_file": {"type": "string", "pattern": r"^[\w.-]+$"},
+        "expect": _EXPECT,
+        "in_containers": {
             "type": "object",
             "additionalProperties": False,
-            "properties": {
-                "exit": {"type": "integer", "minimum": 0, "maximum": 255},
-                "output": _TEXT,
-                "sacct": {"enum": list(STATES)},
-                "files": _TEXTS,
-            },
+            "required": ["replaced"],
+            "properties": {"replaced": {"type": "string", "minLength": 10}, "expect": _EXPECT},
         },
         "cannot_run_here": {"type": "string", "minLength": 10},
     },
@@ -66,6 +91,9 @@ SCHEMA = {
     "properties": {
         "guide": _TEXT,
         "shared": {"type": "array", "items": {"type": "string", "pattern": "^/"}, "minItems": 1},
+        "packages": {"type": "array", "items": _PACKAGE, "minItems": 1},
+        "sizes": {"type": "array", "items": _SIZE, "minItems": 1},
+        "served_images": {"type": "array", "items": _SERVED_IMAGE, "minItems": 1},
         "commands": {"type": "array", "items": _COMMAND, "minItems": 1},
     },
 }
@@ -104,6 +132,13 @@ def read_user_commands(path: Path) -> dict[str, Any]:
     return content
 
 
+def check_sizes(content: Mapping[str, Any], site: Site, path: Path) -> None:
+    """Raises DeployError ``commands-invalid`` where sizes are those of a group that the site has not."""
+    unknown = sorted({size["group"] for size in content.get("sizes", ())} - site.groups.keys())
+    if unknown:
+        raise DeployError(_finding(str(path), f"sizes: the inventory has no group {', '.join(unknown)}"))
+
+
 def _finding(place: str, message: str) -> Finding:
     return Finding(
         shown(place), "commands-invalid", message, "docs/user-commands.md explains the keys; fix this one"
@@ -127,15 +162,29 @@ def _faults(content: Mapping[str, Any]) -> Iterator[tuple[tuple[Any, ...], str]]
             try:
                 re.compile(pattern, re.MULTILINE)
             except re.error as problem:
-                yield ("commands", index, "expect", *place), f"not a regular expression: {problem}"
+                yield ("commands", index, *place), f"not a regular expression: {problem}"
 
 
 def _patterns(command: Command) -> Iterator[tuple[tuple[str, ...], str]]:
-    expect = command["expect"]
-    if "output" in expect:
-        yield ("output",), expect["output"]
-    for name, pattern in expect.get("files", {}).items():
-        yield ("files", name), pattern
+    """The regular expressions of a command, and where each stands in it."""
+    for place, of in ((), command), (("in_containers",), command.get("in_containers", {})):
+        expect = of.get("expect", {})
+        if "output" in expect:
+            yield (*place, "expect", "output"), expect["output"]
+        for name, pattern in expect.get("files", {}).items():
+            yield (*place, "expect", "files", name), pattern
+
+
+def typed_in_containers(command: Command) -> Command:
+    """A command as it is typed on machines that are containers, and what of it is another there."""
+    otherwise = command.get("in_containers")
+    if not otherwise:
+        return command
+    return {
+        **command,
+        "expect": otherwise.get("expect", command["expect"]),
+        "here": [otherwise["replaced"]],
+    }
 
 
 def _line(text: str, place: Sequence[Any]) -> int:

@@ -94,7 +94,8 @@ def _as_expected(command: Mapping[str, Any]) -> str:
         if states
         else []
     )
-    return "; ".join(["as expected", f"exit {command['exit']}", *jobs])
+    here = [f"here: {words}".replace("|", _PIPE) for words in command.get("here", ())]
+    return "; ".join(["as expected", f"exit {command['exit']}", *jobs, *here])
 
 
 def _different(command: Mapping[str, Any]) -> str:

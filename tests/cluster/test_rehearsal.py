@@ -1,4 +1,4 @@
-"""A site is rehearsed: its own names and groups on containers, a verdict, what users type; nothing left."""
+"""A site is rehearsed: its own names on containers, a verdict, what users type, a portal; nothing left."""
 
 import json
 import os
@@ -31,7 +31,7 @@ def test_a_site_of_three_machines(tmp_path: Path) -> None:
         *DEPLOY,
         *("rehearse", str(site / "inventory.ini")),
         *("--name", NAME, "--output", "plain", "--json", str(result)),
-        seconds=1200,
+        seconds=2400,
     )
     content = json.loads(result.read_text())
     assert {
@@ -44,6 +44,14 @@ def test_a_site_of_three_machines(tmp_path: Path) -> None:
     assert set(commands["option-array"]["jobs"].values()) == {"COMPLETED"}
     assert len(commands["option-array"]["jobs"]) == 3
     assert commands["activate"]["verdict"] == "left out"
+    assert commands["sinfo"]["here"] == []
+    # On nodes that pretended to have what the guide's job asks for, after the others.
+    (pretended,) = commands["deep-learning-job"]["here"]
+    assert "8 CPUs and 65536 MiB (slurm-node)" in pretended
+    assert set(commands["deep-learning-job"]["jobs"].values()) == {"COMPLETED"}
+    for name, page in ("jupyter", "lab"), ("tensorboard", "tensorboard/"):
+        said = commands[f"web-interface-{name}"]["output"]
+        assert f"running\nconnected to {page} True\nended\nCANCELLED" in said
     assert f"lab {NAME} is gone" in said.stderr
     assert NAME not in run("podman", "ps", "--all", "--format", "{{.Names}}").stdout
     assert NAME not in run("podman", "volume", "ls", "--format", "{{.Name}}").stdout

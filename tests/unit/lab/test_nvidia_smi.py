@@ -63,6 +63,28 @@ def test_table_says_what_it_is(devices: Path, capsys: pytest.CaptureFixture[str]
     assert len(lines) == 6
 
 
+@pytest.mark.parametrize(
+    ("fields", "words", "lines"),
+    [
+        ("utilization.gpu", "csv,noheader", ["0 %", "0 %"]),
+        ("index,name,memory.used", "csv,noheader,nounits", ["1, Simulated A100, 0", "10, Simulated A100, 0"]),
+        ("power.draw", "csv, noheader", ["[N/A]", "[N/A]"]),
+    ],
+)
+def test_query(
+    fields: str, words: str, lines: list[str], devices: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert nvidia_smi.main([f"--query-gpu={fields}", f"--format={words}"], devices) == 0
+    assert capsys.readouterr().out.splitlines() == lines
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--query-gpu=index"], ["--query-gpu=index", "--format=csv"], ["--query-gpu=index", "-i0"]]
+)
+def test_other_queries_are_not_simulated(arguments: list[str], devices: Path) -> None:
+    assert nvidia_smi.main(arguments, devices) == 2
+
+
 def test_no_device(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert nvidia_smi.main(["-L"], tmp_path) == 6
     assert "simulation" in capsys.readouterr().out

@@ -10,7 +10,7 @@ from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet
 from deploy.errors import DeployError
 from deploy.site.accounting import declared_members
 from deploy.site.inventory import Site, read_site
-from deploy.site.user_commands import FILE_NAME, Command, read_user_commands
+from deploy.site.user_commands import FILE_NAME, Command, check_sizes, read_user_commands
 from tests.unit.site.user_commands import (
     SITES,
     Request,
@@ -22,6 +22,7 @@ from tests.unit.site.user_commands import (
     partitions,
     read_commands,
     requests,
+    texts,
 )
 
 _NAMES = sorted(path.parent.name for path in SITES.glob(f"*/{FILE_NAME}"))
@@ -84,6 +85,15 @@ _GOOD = """\
         ),
         (_HEAD + _GOOD.replace("id: one", "id: One"), ":4: commands[0].id: 'One' does not match"),
         (_HEAD + _GOOD.replace("output: up", "exit: 300"), ":9: commands[0].expect.exit: 300 is greater"),
+        (
+            _HEAD + _GOOD + "    in_containers: {replaced: a stand-in, expect: {output: '('}}\n",
+            ":10: not a regular expression: missing )",
+        ),
+        (
+            _HEAD + _GOOD + "    in_containers: {replaced: it}\n",
+            ":10: commands[0].in_containers.replaced: 'it'",
+        ),
+        (_HEAD + _GOOD + "sizes: [{group: x}]\n", ":10: sizes[0]: 'cpus' is a required property"),
         (_HEAD + _GOOD + _GOOD, ":4: another command is called one, too"),
         (_HEAD + _GOOD.replace("output: up", 'output: "("'), ":9: not a regular expression: missing )"),
     ],
@@ -126,6 +136,30 @@ def test_what_is_typed_is_not_taken_for_the_outcome(commands: list[Command]) -> 
         for name, text in echoes.items()
         if patterns[name] and re.search(patterns[name], text, re.MULTILINE)
     ] == []
+
+
+def test_sizes_are_those_of_groups(name: str, site: Site) -> None:
+    content = read_commands(name)
+    check_sizes(content, site, SITES / name / FILE_NAME)
+    nodes = {node.name for node in site.nodes}
+    assert all(nodes & {*site.groups[size["group"]]} for size in content.get("sizes", ()))
+
+
+def test_sizes_of_no_group_are_refused(site: Site) -> None:
+    sizes = [{"group": "nowhere", "cpus": 1, "memory_mb": 1}]
+    with pytest.raises(DeployError, match=r"no group nowhere .*\[commands-invalid\]"):
+        check_sizes({"sizes": sizes}, site, Path(FILE_NAME))
+
+
+def test_images_by_their_addresses_are_served(commands: list[Command], name: str) -> None:
+    served = {
+        f"{image['image']}:{tag}"
+        for image in read_commands(name).get("served_images", ())
+        for tag in image["tags"]
+    }
+    typed = "\n".join(text for c in commands if "cannot_run_here" not in c for text in texts(c))
+    named = {image.replace("#", "/") for image in re.findall(r"nvcr\.io[#/][\w./-]+:[\w.-]+", typed)}
+    assert named <= served
 
 
 def test_most_commands_can_run(commands: list[Command]) -> None:
