@@ -27,7 +27,8 @@ SITES = (
         "a registry with half a certificate, and names that are there twice",
         expected=(
             (
-                "group_vars/all.yml:1: docker.io is there twice in the registry of images [registry-name-twice]"
+                "group_vars/all.yml:1: docker.io is there twice in the registry of images "
+                "[registry-name-twice]"
             ),
             (
                 "group_vars/all.yml:2: slurm_registry_certificate is set for ctl1, and "
@@ -38,7 +39,8 @@ SITES = (
         files={
             "group_vars/all.yml": (
                 "slurm_registry_upstreams: [{name: docker.io}, {name: docker.io}]\n"
-                'slurm_registry_certificate: "-----BEGIN CERTIFICATE-----\\nMII=\\n-----END CERTIFICATE-----"\n'
+                "slurm_registry_certificate: "
+                '"-----BEGIN CERTIFICATE-----\\nMII=\\n-----END CERTIFICATE-----"\n'
             )
         },
     ),
