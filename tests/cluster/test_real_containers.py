@@ -104,7 +104,8 @@ def test_a_named_container_keeps_what_was_written_within_the_job(cluster: Cluste
     once = "srun -N1 -n1 --container-name=mine"
     script = (
         "#!/bin/bash -l\nset -e\n"
-        f"{once} --container-image='{REGISTRY}#team/tool:1' --container-writable sh -c 'echo kept >/written'\n"
+        f"{once} --container-image='{REGISTRY}#team/tool:1' --container-writable "
+        "sh -c 'echo kept >/written'\n"
         f"{once} cat /written\n"
         f"{once} --container-mounts=/etc/hostname:/of-the-host:ro cat /of-the-host\n"
         f"{once} sh -c 'echo no >/written' && exit 1\necho $TASK\n"
