@@ -51,8 +51,8 @@ def test_what_a_program_says_before_a_task_is_set_there(on: On, idle: str) -> No
         on, idle, "env", "TAKEN_AWAY=there", "srun", "--quiet", "--chdir=/", "-n2", "-O", "sh", "-c", shown
     ).stdout
     assert sorted(said.splitlines()) == [
-        "[/work/alice is = here] 0 [] []",
-        "[/work/alice is = here] 1 [] []",
+        "[/work/alice is = here ] 0 [] []",
+        "[/work/alice is = here ] 1 [] []",
         "before task 0 of alice in prolog_task",
         "before task 1 of alice in prolog_task",
     ]
