@@ -108,6 +108,14 @@ def test_who_has_an_account_pushes_and_everybody_pulls(on: On, machine: str) -> 
     assert client(on, machine, "pull", "team/first:1.0") == [200, 984, "1.0"]
 
 
+def test_who_does_not_say_what_it_takes_sees_images_too(on: On, machine: str) -> None:
+    """Enroot asks so whether it needs an account."""
+    assert push(on, machine, "team/any:1.0") == 201
+    trusted = ("--cacert", "/etc/slurm-registry/tls.crt")
+    said = on(machine, "curl", "--silent", "--head", *trusted, f"{HERE}/v2/team/any/manifests/1.0").stdout
+    assert said.startswith("HTTP/1.1 200")
+
+
 def test_programs_that_push_learn_that_there_are_accounts(on: On, machine: str) -> None:
     said = on(
         machine, "curl", "--silent", "--head", "--cacert", "/etc/slurm-registry/tls.crt", f"{HERE}/v2/"
@@ -157,14 +165,14 @@ def test_nobody_of_the_host_gets_round_the_accounts(on: On, machine: str) -> Non
 
 
 def test_what_no_tag_names_goes(on: On, machine: str) -> None:
-    assert push(on, machine, "team/again:1") == 201
+    assert push(on, machine, "team/again:swap") == 201
     first = held(on, machine)
-    assert push(on, machine, "team/again:1", size=2000) == 201
+    assert push(on, machine, "team/again:swap", size=2000) == 201
     on(machine, "rm", "--force", "/var/lib/slurm-registry/collected")
     keep(on, machine)
     assert not first <= held(on, machine)
-    assert client(on, machine, "pull", "team/again:1") == [200, 2000, "1"]
-    assert push(on, machine, "team/again:1") == 201
+    assert client(on, machine, "pull", "team/again:swap") == [200, 1984, "swap"]
+    assert push(on, machine, "team/again:swap") == 201
     assert metrics(on, machine)["deploy_registry_collected_timestamp_seconds"] > time.time() - 600
 
 
