@@ -1,7 +1,8 @@
 """Enroot and Pyxis themselves, with the registry of the site: what users type, and where images come from.
 
-No registry of packages has the two. ``DEPLOY_ENROOT_PACKAGE`` names Enroot's .deb file,
-``DEPLOY_PYXIS_SOURCE`` the archive of Pyxis' source; without them nothing of this runs.
+No registry of packages has the two. ``DEPLOY_ENROOT_PACKAGES`` names Enroot's two .deb files
+(enroot and enroot+caps) with a colon between, ``DEPLOY_PYXIS_SOURCE`` the archive of Pyxis' source; without them
+nothing of this runs.
 """
 
 import hashlib
@@ -17,7 +18,7 @@ from tests.cluster.conftest import RELEASES
 from tests.cluster.images import OTHER, push, secret, start_other_registry
 from tests.cluster.lab_cluster import Cluster, booted, run
 
-_NAMES = ("DEPLOY_ENROOT_PACKAGE", "DEPLOY_PYXIS_SOURCE")
+_NAMES = ("DEPLOY_ENROOT_PACKAGES", "DEPLOY_PYXIS_SOURCE")
 _MISSING = [name for name in _NAMES if not os.environ.get(name)]
 pytestmark = [
     pytest.mark.more,
@@ -40,16 +41,16 @@ _VARIABLES = {
 
 def _declare(cluster: Cluster) -> None:
     """Containers by the programs themselves, and a registry, in the inventory."""
-    files = [Path(os.environ[name]) for name in _NAMES]
+    files = [Path(name) for variable in _NAMES for name in os.environ[variable].split(":")]
     for file in files:
         run("podman", "cp", str(file), f"{container_name(cluster.name, 'ctl1')}:/home/{file.name}")
-    package, source = (
+    *packages, source = (
         {"url": f"file:///home/{file.name}", "sha256": hashlib.sha256(file.read_bytes()).hexdigest()}
         for file in files
     )
     groups = "\n[slurm-container:children]\nslurm-node\n\n[slurm-registry]\nctl1\n"
     cluster.inventory.write_text(cluster.inventory.read_text() + groups)
-    of_programs = {"enroot_package_files": [package], "pyxis_source": source | {"version": "0.24.0"}}
+    of_programs = {"enroot_package_files": packages, "pyxis_source": source | {"version": "0.24.0"}}
     variables = of_programs | _VARIABLES
     (cluster.directory / "group_vars/slurm-cluster.yml").write_text(json.dumps(variables))
 

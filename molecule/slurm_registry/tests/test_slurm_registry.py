@@ -1,4 +1,4 @@
-"""Who has an account pushes, everybody pulls what fits, caches answer without their registry, all of it by TLS."""
+"""Who has an account pushes, everybody pulls, caches answer without their registry, all of it by TLS."""
 
 import json
 import time
@@ -12,7 +12,7 @@ USER, PASSWORD = "registry", "the-password-of-this-scenario-alone"
 CLIENT = """
 import base64, hashlib, json, ssl, sys, urllib.error, urllib.request
 place, login, todo, name, tag, size = sys.argv[1:]
-context = ssl.create_default_context(cafile="/etc/slurm-registry/tls.crt") if place.startswith("https") else None
+context = ssl.create_default_context(cafile="/etc/slurm-registry/tls.crt") if "https" in place else None
 
 def ask(method, path, data=None, kind="application/octet-stream"):
     url = path if path.startswith("http") else place + path
