@@ -1,8 +1,8 @@
 """Enroot and Pyxis themselves, with the registry of the site: what users type, and where images come from.
 
 No registry of packages has the two. ``DEPLOY_ENROOT_PACKAGES`` names Enroot's two .deb files
-(enroot and enroot+caps) with a colon between, ``DEPLOY_PYXIS_SOURCE`` the archive of Pyxis' source; without them
-nothing of this runs.
+(enroot and enroot+caps) with a colon between, ``DEPLOY_PYXIS_SOURCE`` the archive of Pyxis' source; without
+them nothing of this runs.
 """
 
 import hashlib
