@@ -28,6 +28,7 @@ ORDER: tuple[str, ...] = (
     "slurm_build",
     "packages",
     "accounting",
+    "registry",
     "node_health",
     "job_programs",
     "plugin_build",

@@ -3,12 +3,15 @@
 from typing import Any
 
 from deploy.plan.slurm_source import exchange_directory
+from deploy.plan.storage_vars import TASK_PROLOG
 from deploy.site.inventory import Host, Site
 
 Variables = dict[str, Any]
 
 PLUGIN_PACKAGE = "slurm-pyxis"
 _PLUGIN = "spank_pyxis.so"
+_TASK_PROLOG = "spank_task_prolog.so"
+"""Both are in the package; the order is that of their lines."""
 
 
 def exchange(site: Site) -> Variables:
@@ -24,20 +27,23 @@ def plugin_lines(site: Site, host: Host, *, is_limited: bool) -> Variables:
     """
     if not site.containers or host not in site.controllers:
         return {}
-    line = plugin_line(host)
+    program = host.variables.get("slurmctld_task_prolog") or TASK_PROLOG
+    lines = [f"required {_TASK_PROLOG} {program}", plugin_line(host)]
     return {
-        "slurmctld_plugstack": [*host.variables.get("slurmctld_plugstack", []), line],
-        "slurmctld_plugstack_not_added": [line] if is_limited else [],
+        "slurmctld_task_prolog": "",
+        "slurmctld_plugstack": [*host.variables.get("slurmctld_plugstack", []), *lines],
+        "slurmctld_plugstack_not_added": lines if is_limited else [],
     }
 
 
-def task_prolog(site: Site, program: str) -> str:
-    """What Slurm runs before each task; nothing on a site with containers.
+def task_prolog(site: Site) -> str:
+    """What Slurm runs before each task; nothing on a site with containers, where a plugin runs it.
 
-    The task is in its container by then, where Slurm 24.11 and later need their own libraries to run a
-    program: no container would start (https://github.com/NVIDIA/pyxis/issues/163).
+    The task is in its container by then, where the program is missing; Slurm 24.11.0 to 24.11.6 need their
+    own libraries there, too: no container would start (https://github.com/NVIDIA/pyxis/issues/163). The
+    plugin runs it on the node before the container begins.
     """
-    return "" if site.containers else program
+    return "" if site.containers else TASK_PROLOG
 
 
 def plugin_line(controller: Host) -> str:

@@ -29,9 +29,10 @@ from deploy.plan.logs_vars import keeper_of_logs, senders_of_logs
 from deploy.plan.monitoring_vars import DATABASE_ACCOUNT, monitoring_variables, scrape_targets
 from deploy.plan.motd_vars import partitions_in_words
 from deploy.plan.portal_vars import portal_variables
+from deploy.plan.registry_vars import pulling, registry_variables
 from deploy.plan.slurm_source import is_built, source_variables
 from deploy.plan.software_vars import software_variables
-from deploy.plan.storage_vars import TASK_PROLOG, host_storage, node_scratch, required_mounts
+from deploy.plan.storage_vars import host_storage, node_scratch, required_mounts
 from deploy.plan.topology_vars import topology_nodes
 from deploy.plan.validation_vars import validation_accounting, validation_partitions
 from deploy.site.accounting import accounts_of_groups
@@ -164,7 +165,7 @@ def shared_variables(site: Site, contract: Mapping[str, Hardware]) -> Mapping[st
             "slurmctld_database_host": accounting,
             **({"slurmctld_database_backup_host": backup} if backup else {}),
             "slurmctld_nodes": [_node(host, contract) for host in site.nodes if host.name in known],
-            "slurmctld_task_prolog": task_prolog(site, TASK_PROLOG),
+            "slurmctld_task_prolog": task_prolog(site),
             **slurm_programs(site),
             "slurmctld_mail_program": MAIL_PROGRAM if _value(site, "mail_relay_host") else "",
             "slurmctld_x11": any(host.value("ssh_server_x11_forwarding") for host in site.logins),
@@ -202,6 +203,7 @@ def shared_variables(site: Site, contract: Mapping[str, Hardware]) -> Mapping[st
             ),
         },
         "phase_login": {"slurm_client_conf_servers": servers},
+        "phase_containers": pulling(site),
         "phase_plugin_build": exchange(site),
         "phase_plugin": exchange(site),
     }
@@ -223,6 +225,7 @@ def _by_host(site: Site, contract: Mapping[str, Hardware], *, is_limited: bool) 
             **cache_of(site, host),
             **directory_of(site, host),
             **portal_variables(site, host),
+            **registry_variables(site, host),
         }
         if host.name in members["controller"]:
             wired["time_sync_allow"] = networks

@@ -8,7 +8,7 @@ from deploy.plan.declarations import Listening, listening
 from deploy.plan.listening import Members, jobs
 from deploy.plan.slurm_ports import first_slurm_port
 from deploy.site.addresses import is_ip
-from deploy.site.inventory import PORTAL, Host, Site
+from deploy.site.inventory import PORTAL, REGISTRY, Host, Site
 
 Variables = dict[str, Any]
 
@@ -128,6 +128,8 @@ def _services(site: Site, members: Members) -> Iterator[tuple[Host, str, str, st
     for host in site.group(PORTAL)[:1]:
         # Through the proxy, which is all that users reach.
         yield host, "http", "portal", f"https://{host.place(host.value('slurm_portal_port'))}/hub/health"
+    for host in site.group(REGISTRY)[:1]:
+        yield host, "http", "registry", f"https://{host.place(host.value('slurm_registry_port'))}/health"
 
 
 def _target(host: Host, place: str, **labels: str) -> Variables:

@@ -17,7 +17,7 @@ from deploy.plan.gpu_vars import (
 from deploy.plan.job_program_vars import job_program_nodes
 from deploy.plan.slurm_source import slurm_builder
 from deploy.site.accounting import accounts_of_groups, has_budgets
-from deploy.site.inventory import CACHE, LOGS, NFS, PORTAL, RDMA, Host, Site
+from deploy.site.inventory import CACHE, LOGS, NFS, PORTAL, RDMA, REGISTRY, Host, Site
 from deploy.site.storage import hosts_with_quotas, nfs_clients
 
 Selector = Callable[[Site], Iterable[Host]]
@@ -133,6 +133,7 @@ SELECTORS: Mapping[str, Selector] = {
     "with_quotas": hosts_with_quotas,
     "portal": lambda site: site.group(PORTAL)[:1],
     "portal_nodes": lambda site: site.nodes if site.group(PORTAL) else (),
+    "registry": lambda site: site.group(REGISTRY)[:1],
     "log_server": lambda site: site.group(LOGS)[:1],
     # All, where some host keeps the logs: it is sent its own like those of others.
     "log_senders": lambda site: site.cluster if site.group(LOGS) else (),

@@ -19,6 +19,7 @@ from deploy.site.other_numbers import check_other_numbers
 from deploy.site.partitions import check_partitions
 from deploy.site.portal import check_portal
 from deploy.site.programs import check_programs
+from deploy.site.registry import check_registry
 from deploy.site.reservations import check_reservations
 from deploy.site.secrets_check import check_secrets
 from deploy.site.slurm_parameters import check_slurm_parameters
@@ -57,6 +58,7 @@ _OF_VALUES: tuple[Callable[[Site], Iterable[Finding]], ...] = (
     check_job_programs,
     check_backups,
     check_portal,
+    check_registry,
 )
 """Those that ask what values mean, whatever templates they come from."""
 

@@ -189,7 +189,8 @@ MISSING = (
         "slurm_enable_rsyslog_* rsyslog_*", "a host below [slurm-log] keeps the logs of all: see log_server_*"
     ),
     Missing(
-        "slurm_enable_container_registry standalone_container_registry_*", "no container registry is set up"
+        "slurm_enable_container_registry standalone_container_registry_*",
+        "a host below [slurm-registry] keeps images: see slurm_registry_*",
     ),
     Missing(
         "nvidia_driver_skip_reboot nvidia_driver_force_install nvidia_driver_package_state "

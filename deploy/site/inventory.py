@@ -25,8 +25,9 @@ NFS_CLIENT = "slurm-nfs-client"
 LOGS = "slurm-log"
 CACHE = "slurm-cache"
 PORTAL = "slurm-portal"
+REGISTRY = "slurm-registry"
 CLUSTER = "slurm-cluster"
-MEMBERS = (MASTER, NODE, LOGIN, METRIC, DATABASE, LOGS, CACHE, NFS, NFS_CLIENT, PORTAL, CLUSTER)
+MEMBERS = (MASTER, NODE, LOGIN, METRIC, DATABASE, LOGS, CACHE, NFS, NFS_CLIENT, PORTAL, REGISTRY, CLUSTER)
 """The groups whose hosts are of the cluster."""
 OF_NODES = frozenset({NODE, NFS_CLIENT, CLUSTER})
 """Those of which a host serves nobody but its jobs."""

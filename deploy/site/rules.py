@@ -240,6 +240,7 @@ _DN = Form(
     r"|[A-Za-z0-9.-]+=[^\r\n]*[^\s]", "the name of an entry on one line, as in dc=site,dc=example, or empty"
 )
 _GPU_TYPE = Form(r"|[A-Za-z0-9_][A-Za-z0-9_.-]*", "a GPU's type: letters, digits, _ . and -")
+_REGISTRY_ACCOUNT = Form(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}", "a name: letters, digits, _ . and -")
 _PORTAL_GROUP = Form(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}", "the name of a group")
 _DATABASE_WORD = Form(r"[A-Za-z0-9_$-]{1,64}", "a name of at most 64 letters, digits, _ $ and -")
 _ONE_LINE = Form(r"[^\r\n]*", "one line")
@@ -568,6 +569,22 @@ RULES: Mapping[str, Rule] = {
         r"(?i)associations|limits|nojobs|nosteps|qos|safe|wckeys|all|none",
         "one of associations, limits, nojobs, nosteps, qos, safe, wckeys, all, none",
     ),
+    "slurm_registry_accounts[].name": _REGISTRY_ACCOUNT,
+    "slurm_registry_ca": _CERTIFICATE,
+    "slurm_registry_certificate": _CERTIFICATE,
+    "slurm_registry_collect_at": Form(
+        r"([01]\d|2[0-3]):[0-5]\d", 'a time of the day in quotes, as in "03:30"', quoted=True
+    ),
+    "slurm_registry_directory": _DIRECTORY,
+    "slurm_registry_layer_mb": _COUNT,
+    "slurm_registry_max_gb": _COUNT,
+    "slurm_registry_upstreams[].name": Form(
+        r"[a-z0-9][a-z0-9-]*(\.[a-z0-9-]+)+", "a registry's name as images have it, as in docker.io"
+    ),
+    "slurm_registry_upstreams[].url": Form(
+        r"|https?://[^\s/@]+/?", "an address, as in https://registry-1.docker.io"
+    ),
+    "slurm_registry_user": _REGISTRY_ACCOUNT,
     "slurm_portal_admin_groups[]": _PORTAL_GROUP,
     "slurm_portal_environments[].modules[]": Form(
         r"[A-Za-z0-9_][A-Za-z0-9_.+/-]*", "a module, as in pytorch/2.9.1"

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from deploy.errors import DeployError, Finding
-from deploy.site.inventory import PORTAL, Host, Site
+from deploy.site.inventory import PORTAL, REGISTRY, Host, Site
 from deploy.site.origin import shown
 from deploy.site.rules import RULES
 from deploy.site.schema import OWN_PREFIX, options
@@ -151,6 +151,10 @@ def _readers(site: Site, role: str) -> tuple[Host, ...]:
         return tuple(host for host in (site.database_arbiter,) if host)
     if role == "slurm_portal":
         return site.group(PORTAL)
+    if role == "slurm_registry":
+        # Who pulls trusts what follows from its key.
+        offering = {host.name for host in (*site.group(REGISTRY), *site.containers)}
+        return tuple(host for host in site.cluster if host.name in offering)
     if role != "munge":
         return site.database_hosts
     members = (*site.controllers, *site.nodes, *site.logins, *site.accounting_hosts)

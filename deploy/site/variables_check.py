@@ -7,7 +7,19 @@ from functools import cache
 
 from deploy.errors import Finding
 from deploy.site.deepops import deepops_finding
-from deploy.site.inventory import CACHE, CONTAINER, LOGIN, LOGS, MASTER, NFS, NODE, PORTAL, Host, Site
+from deploy.site.inventory import (
+    CACHE,
+    CONTAINER,
+    LOGIN,
+    LOGS,
+    MASTER,
+    NFS,
+    NODE,
+    PORTAL,
+    REGISTRY,
+    Host,
+    Site,
+)
 from deploy.site.schema import OWN_PREFIX, Option, options
 from deploy.site.values import faults, suggestion
 from deploy.site.wording import is_computed
@@ -79,6 +91,7 @@ _READERS: Mapping[str, str] = {
     "slurm_accounts": MASTER,
     "slurm_reservations": MASTER,
     "slurm_portal": PORTAL,
+    "slurm_registry": REGISTRY,
     "slurmctld": MASTER,
     "slurmdbd": MASTER,
     "slurmd": NODE,

@@ -195,6 +195,56 @@ SERVICES = Chapter(
             {"instance": "login1"},
         ),
         Alert(
+            "RegistryPartDown",
+            "warning",
+            "The part {{ $labels.part }} of the registry of images on {{ $labels.instance }} does not run",
+            "deploy_registry_up == 0",
+            10,
+            (
+                "Images of the site (own), or those of another registry that are cached, cannot be pulled: "
+                "jobs with containers end where they import one."
+            ),
+            "Its log; a full disk; for a cache, whether the other registry and its account are what is set.",
+            (
+                "ssh HOST systemctl status 'slurm-registry@*'",
+                "ssh HOST journalctl --unit 'slurm-registry@PART' --lines 50",
+            ),
+            {'deploy_registry_up{instance="ctl1",job="node",part="own"}': "0x60"},
+            {'deploy_registry_up{instance="ctl1",job="node",part="own"}': "1x60"},
+            {"instance": "ctl1", "part": "own"},
+        ),
+        Alert(
+            "RegistryFull",
+            "warning",
+            "The registry of images on {{ $labels.instance }} is full",
+            "deploy_registry_full == 1",
+            10,
+            "Images take more than slurm_registry_max_gb, with empty caches. Nobody can push; all can pull.",
+            "Which images are there that nobody needs; removed tags are freed each day.",
+            (
+                "ssh HOST du --summarize --human-readable /srv/registry/*",
+                "skopeo delete docker://HOST:5000/IMAGE:TAG",
+                "ssh HOST systemctl start slurm-registry-upkeep",
+            ),
+            {'deploy_registry_full{instance="ctl1",job="node"}': "1x60"},
+            {'deploy_registry_full{instance="ctl1",job="node"}': "0x60"},
+            {"instance": "ctl1"},
+        ),
+        Alert(
+            "RegistryNotCollected",
+            "warning",
+            "Nothing was freed in the registry of images on {{ $labels.instance }} for two days",
+            "time() - deploy_registry_collected_timestamp_seconds > 2 * 86400",
+            60,
+            "What no tag names any more stays, until the registry is full.",
+            "Why its service fails.",
+            ("ssh HOST systemctl status slurm-registry-upkeep.service slurm-registry-upkeep.timer",),
+            {'deploy_registry_collected_timestamp_seconds{instance="ctl1",job="node"}': "-200000x120"},
+            {'deploy_registry_collected_timestamp_seconds{instance="ctl1",job="node"}': "0x120"},
+            {"instance": "ctl1"},
+            after=90,
+        ),
+        Alert(
             "CertificateExpiresSoon",
             "warning",
             "The certificate of {{ $labels.service }} on {{ $labels.instance }}"

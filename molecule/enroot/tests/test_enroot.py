@@ -131,3 +131,78 @@ def newer(on: On, converge: Converge) -> Iterator[None]:
 def test_another_version_is_installed_and_the_settings_stay(on: On, machine: str) -> None:
     assert version(on, machine) == "1.1"
     assert settings(on, machine, "alice")["ENROOT_MAX_CONNECTIONS"] == "4"
+
+
+IMAGES = {
+    "debian": "docker://registry.test:5000#docker.io/library/debian",
+    "debian:12": "docker://registry.test:5000#docker.io/library/debian:12",
+    "debian@sha256:00ff": "docker://registry.test:5000#docker.io/library/debian@sha256:00ff",
+    "team/tool:1": "docker://registry.test:5000#docker.io/team/tool:1",
+    "docker.io/debian": "docker://registry.test:5000#docker.io/library/debian",
+    "registry-1.docker.io#team/tool": "docker://registry.test:5000#docker.io/team/tool",
+    "nvcr.io#nvidia/pytorch:25.01-py3": "docker://registry.test:5000#nvcr.io/nvidia/pytorch:25.01-py3",
+    "nvcr.io/nvidia/cuda:12.4": "docker://registry.test:5000#nvcr.io/nvidia/cuda:12.4",
+    # No cache has these, or their user has an account of his own.
+    "quay.io#team/tool": "docker://quay.io#team/tool",
+    "registry.test:5000#team/tool:1": "docker://registry.test:5000#team/tool:1",
+    "$oauthtoken@nvcr.io#nvidia/private": "docker://$oauthtoken@nvcr.io#nvidia/private",
+}
+"""What is imported, by how users name it."""
+
+
+@pytest.mark.parametrize("named", IMAGES)
+def test_images_come_from_the_caches_that_there_are(on: On, machine: str, named: str) -> None:
+    answer = su(on, machine, "alice", f"enroot import --output 'a b' 'docker://{named}'")
+    assert answer.stdout.splitlines() == ["import", "--output", "a b", IMAGES[named]], answer.stderr
+
+
+def test_who_logs_in_elsewhere_himself_goes_there(on: On, machine: str) -> None:
+    kept = "machine nvcr.io login $oauthtoken password KEY"
+    on(
+        machine,
+        "install",
+        "-D",
+        "--owner=laura",
+        "/dev/stdin",
+        "/home/laura/.config/enroot/.credentials",
+        data=kept,
+    )
+    for named, imported in (
+        ("nvcr.io#nvidia/private", "docker://nvcr.io#nvidia/private"),
+        ("debian", IMAGES["debian"]),
+    ):
+        assert su(on, machine, "laura", f"enroot import docker://{named}").stdout.splitlines()[-1] == imported
+
+
+def test_containers_see_the_directories_that_are_named(on: On, machine: str) -> None:
+    lines = on(machine, "cat", "/etc/enroot/mounts.d/50-deploy.fstab").stdout.splitlines()
+    assert lines[1:] == [
+        "/srv/shared /srv/shared none x-create=dir,rbind,rw,nosuid,nodev,rslave,nofail,silent"
+    ]
+
+
+def trusts(on: On, machine: str) -> bool:
+    bundle = on(machine, "cat", "/etc/ssl/certs/ca-certificates.crt").stdout
+    own = on(machine, "cat", "/usr/local/share/ca-certificates/deploy-registry.crt", check=False).stdout
+    return bool(own) and own in bundle
+
+
+@pytest.fixture
+def without_registry(converge: Converge) -> Iterator[None]:
+    answer = converge(trusts=False, caches=[])
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    yield
+    answer = converge()
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+
+
+def test_programs_trust_the_registry(on: On, machine: str) -> None:
+    assert trusts(on, machine)
+
+
+@pytest.mark.usefixtures("without_registry")
+def test_nobody_trusts_a_registry_that_is_gone(on: On, machine: str) -> None:
+    assert not trusts(on, machine)
+    assert on(machine, "ls", "/usr/local/bin/enroot", check=False).returncode != 0
+    linked = on(machine, "sh", "-c", "ls /etc/ssl/certs | grep -c deploy-registry", check=False).stdout
+    assert linked == "0\n"

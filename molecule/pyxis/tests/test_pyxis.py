@@ -28,7 +28,10 @@ def slurm(on: On, machine: str) -> str:
 
 def test_srun_carries_the_option_into_the_job(on: On, idle: str) -> None:
     answer = as_alice(on, idle, "srun", "--quiet", "--chdir=/", "--container-image=x.sqsh", "true").stdout
-    assert answer == f"container_scope=job image x.sqsh on molecule-pyxis-{idle}\n"
+    assert answer.splitlines() == [
+        "before task 0 of alice in prolog_task",
+        f"container_scope=job image x.sqsh on molecule-pyxis-{idle}",
+    ]
 
 
 def test_sbatch_carries_it_too(on: On, idle: str) -> None:
@@ -38,7 +41,29 @@ def test_sbatch_carries_it_too(on: On, idle: str) -> None:
 
 
 def test_a_job_without_the_option_is_left_alone(on: On, idle: str) -> None:
-    assert as_alice(on, idle, "srun", "--quiet", "--chdir=/", "echo", "plain").stdout == "plain\n"
+    said = as_alice(on, idle, "srun", "--quiet", "--chdir=/", "echo", "plain").stdout
+    assert said == "before task 0 of alice in prolog_task\nplain\n"
+
+
+def test_what_a_program_says_before_a_task_is_set_there(on: On, idle: str) -> None:
+    shown = 'echo "[$PLACE] $SLURM_LOCALID_WAS [$TAKEN_AWAY] [$SLURM_SCRIPT_CONTEXT]"'
+    said = as_alice(
+        on, idle, "env", "TAKEN_AWAY=there", "srun", "--quiet", "--chdir=/", "-n2", "-O", "sh", "-c", shown
+    ).stdout
+    assert sorted(said.splitlines()) == [
+        "[/work/alice is = here ] 0 [] []",
+        "[/work/alice is = here ] 1 [] []",
+        "before task 0 of alice in prolog_task",
+        "before task 1 of alice in prolog_task",
+    ]
+
+
+def test_a_task_does_not_start_when_the_program_fails(on: On, idle: str) -> None:
+    user = ["timeout", "30", "setpriv", "--reuid=alice", "--regid=alice", "--init-groups"]
+    answer = on(idle, *user, "env", "FAIL_BEFORE=yes", "srun", "--chdir=/", "echo", "started", check=False)
+    assert answer.returncode != 0
+    assert "started" not in answer.stdout
+    assert "task_prolog: /usr/local/lib/before-tasks failed, status 3" in answer.stderr
 
 
 def test_node_has_the_plugins_line_from_the_controller_alone(on: On, machine: str) -> None:
@@ -58,9 +83,11 @@ def test_slurm_does_not_leave_the_plugin_behind(on: On, machine: str) -> None:
 
 
 def test_it_was_built_by_an_ordinary_user_and_leaves_nothing(on: On, machine: str) -> None:
-    plugin = on(machine, "dpkg-query", "--listfiles", "slurm-pyxis").stdout.split()[-1]
+    files = on(machine, "dpkg-query", "--listfiles", "slurm-pyxis").stdout.split()
+    plugin, own = sorted(file for file in files if file.endswith(".so"))
     assert plugin.endswith("/slurm-wlm/spank_pyxis.so")
-    assert on(machine, "stat", "--format=%U %a", plugin).stdout == "root 644\n"
+    assert own.endswith("/slurm-wlm/spank_task_prolog.so")
+    assert on(machine, "stat", "--format=%U %a", plugin, own).stdout == "root 644\nroot 644\n"
     assert on(machine, "grep", "--count", "--text", "built by nobody", plugin).stdout == "1\n"
     assert on(machine, "sh", "-c", "ls /var/tmp").stdout.count("spank-") == 0
 
@@ -102,9 +129,13 @@ def test_archive_with_another_checksum_is_refused(on: On, converge: Converge) ->
 
 def test_run_that_does_not_reach_all_hosts_adds_no_plugin(on: On, converge: Converge) -> None:
     line = "required spank_other.so"
-    both = ["required spank_pyxis.so container_scope=job", line]
+    known = [
+        "required spank_task_prolog.so /usr/local/lib/before-tasks",
+        "required spank_pyxis.so container_scope=job",
+    ]
+    both = [*known, line]
     answer = converge(slurmctld_plugstack=both, slurmctld_plugstack_not_added=both)
     assert answer.returncode == 0, answer.stdout + answer.stderr
     for name in MACHINES:
         lines = on(name, "cat", "/etc/slurm/plugstack.conf").stdout.splitlines()
-        assert lines[1:] == ["required spank_pyxis.so container_scope=job"]
+        assert lines[1:] == known

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shutil
@@ -19,8 +20,9 @@ module: spank_package
 short_description: A SPANK plugin as a package for the installed version of Slurm
 description:
   - Unpacks an archive, runs its Makefile as an ordinary user, and makes a .deb package of the plugin
-    C(spank_pyxis.so) that comes out of it. Slurm loads no plugin that was built for another release, so the
-    package depends on the version of Slurm that it was built for, and is made anew when another is installed.
+    C(spank_pyxis.so) that comes out of it, and of what comes of C(source). Slurm loads no plugin that was
+    built for another release, so the package depends on the version of Slurm that it was built for, and is
+    made anew when another is installed.
   - Headers of another version than Slurm's are replaced by those that fit. For a release that is only
     unpacked (C(staged)) the headers there are taken, and nothing that is installed changes.
 options:
@@ -28,8 +30,12 @@ options:
     description: The source archive on the host.
     type: path
     required: true
+  source:
+    description: A further plugin as one file of C on the host, which gives the plugin its name.
+    type: path
+    required: true
   version:
-    description: The version of the source.
+    description: The version of the archive's source.
     type: str
     required: true
   package:
@@ -96,7 +102,7 @@ def control(version: str, slurm: str, architecture: str, client: str = "slurm-cl
         "Priority: optional\n"
         "Maintainer: deploy <root@localhost>\n"
         f"Depends: libc6, {client} (>= {lowest}), {client} (<< {above})\n"
-        "Description: Slurm plugin that runs jobs in containers\n"
+        "Description: Slurm plugins that run jobs in containers\n"
         f" Built by deploy for Slurm {upstream(slurm)}, and of use with no other version.\n"
     )
 
@@ -113,6 +119,7 @@ class Build:
     def __init__(self, module: AnsibleModule) -> None:
         self.module = module
         self.archive = Path(module.params["archive"])
+        self.source = Path(module.params["source"])
         self.package = Path(module.params["package"])
         self.client = "slurm-client"
 
@@ -197,6 +204,18 @@ class Build:
             self.module.fail_json(msg=f"make ended well, but made no {_PLUGIN}")
         return source / _PLUGIN
 
+    def compile_own(self, place: Path, headers: str) -> Path:
+        """Compiles the further plugin."""
+        source, plugin = place / self.source.name, place / f"{self.source.stem}.so"
+        shutil.copyfile(self.source, source)
+        source.chmod(0o644)
+        told = (f"-I{headers}",) if headers else ()
+        self.must(
+            *("runuser", f"--user={_BUILDER}", "--", "gcc", "-std=gnu11", "-O2", "-Wall", "-shared", "-fPIC"),
+            *(*told, "-o", str(plugin), str(source)),
+        )
+        return plugin
+
     def files(self, staged: Path | None) -> str:
         """The files of Slurm, one a line: of the package that has its plugins, or of what is unpacked."""
         if staged is None:
@@ -220,11 +239,12 @@ class Build:
             Path(name).chmod(0o755)
             tree, source = Path(name, "tree"), Path(name, "source")
             source.mkdir()
-            plugin = self.compile(source, str(staged / _INCLUDES) if staged else "")
-            target = tree / directory.lstrip("/") / _PLUGIN
-            target.parent.mkdir(parents=True)
-            shutil.copyfile(plugin, target)
-            target.chmod(0o644)
+            headers = str(staged / _INCLUDES) if staged else ""
+            target = tree / directory.lstrip("/")
+            target.mkdir(parents=True)
+            for plugin in (self.compile(source, headers), self.compile_own(source, headers)):
+                shutil.copyfile(plugin, target / plugin.name)
+                (target / plugin.name).chmod(0o644)
             (tree / "DEBIAN").mkdir()
             (tree / "DEBIAN/control").write_text(
                 control(version, slurm, architecture, self.client), encoding="utf-8"
@@ -238,6 +258,7 @@ def main() -> None:
     """Compare versions, build."""
     arguments: dict[str, Any] = {
         "archive": {"type": "path", "required": True},
+        "source": {"type": "path", "required": True},
         "version": {"type": "str", "required": True},
         "package": {"type": "path", "required": True},
         "staged": {"type": "path", "default": ""},
@@ -249,7 +270,9 @@ def main() -> None:
     build = Build(module)
     slurm = build.slurm()
     manages = {"files": [module.params["package"]]}
-    if module.check_mode and (module.params["pending"] or not slurm or not build.archive.is_file()):
+    if module.check_mode and (
+        module.params["pending"] or not slurm or not (build.archive.is_file() and build.source.is_file())
+    ):
         module.exit_json(changed=True, package_version="", deploy_manages=manages)
     if not slurm:
         module.fail_json(
@@ -257,8 +280,9 @@ def main() -> None:
         )
     beside = build.beside(slurm)
     slurm = beside or slurm
+    inputs = module.sha256(str(build.archive)) + module.sha256(str(build.source))
     version = package_version(
-        module.params["version"], upstream(slurm), module.sha256(module.params["archive"])
+        module.params["version"], upstream(slurm), hashlib.sha256(inputs.encode()).hexdigest()
     )
     changed = build.made() != version
     if changed and not module.check_mode:

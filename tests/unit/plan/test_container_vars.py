@@ -12,6 +12,7 @@ from deploy.site.versions import catalogue, mirrored
 from tests.unit.site.sites import INVENTORY, write_site
 
 CONTAINERS = f"{INVENTORY}\n[slurm-container:children]\nslurm-node\n"
+BEFORE_TASKS = "required spank_task_prolog.so /usr/local/lib/slurm-task-prolog"
 LINE = "required spank_pyxis.so runtime_path=/run/pyxis container_scope=job"
 
 
@@ -41,7 +42,7 @@ def test_a_site_without_the_group_has_none_of_it(tmp_path: Path) -> None:
     assert "slurmctld_plugstack" not in groups["phase_check"]["hosts"]["ctl1"]
 
 
-def test_nothing_runs_before_a_task_that_is_in_its_container(tmp_path: Path) -> None:
+def test_slurm_itself_runs_nothing_before_a_task_that_is_in_its_container(tmp_path: Path) -> None:
     assert wired(tmp_path)["phase_controller"]["vars"]["slurmctld_task_prolog"] == ""
     site = read_site(write_site(tmp_path))
     groups = generated_inventory(site, build_plan(site), {})["all"]["children"]
@@ -51,13 +52,17 @@ def test_nothing_runs_before_a_task_that_is_in_its_container(tmp_path: Path) -> 
 def test_the_plugins_line_joins_those_of_the_site(tmp_path: Path) -> None:
     text = "slurmctld_plugstack: [optional other.so]\npyxis_options: {execute_entrypoint: true}\n"
     host = wired(tmp_path, text)["phase_check"]["hosts"]["ctl1"]
-    assert host["slurmctld_plugstack"] == ["optional other.so", f"{LINE} execute_entrypoint=true"]
+    assert host["slurmctld_plugstack"] == [
+        "optional other.so",
+        BEFORE_TASKS,
+        f"{LINE} execute_entrypoint=true",
+    ]
     assert host["slurmctld_plugstack_not_added"] == []
 
 
 def test_a_limited_run_does_not_bring_it_into_force(tmp_path: Path) -> None:
     host = wired(tmp_path, limit={"node1"})["phase_check"]["hosts"]["ctl1"]
-    assert host["slurmctld_plugstack_not_added"] == [LINE]
+    assert host["slurmctld_plugstack_not_added"] == [BEFORE_TASKS, LINE]
 
 
 def test_downloads_come_from_the_mirror(tmp_path: Path) -> None:

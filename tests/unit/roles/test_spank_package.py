@@ -86,7 +86,7 @@ def test_which_slurm_it_is_built_for(
     def fail_json(msg: str) -> None:
         raise Failed(msg)
 
-    params = {"archive": "a", "package": "p", "wanted": wanted, "staged": str(tmp_path)}
+    params = {"archive": "a", "source": "s", "package": "p", "wanted": wanted, "staged": str(tmp_path)}
     build = package.Build(SimpleNamespace(params=params, fail_json=fail_json))
     if expected.startswith("failed: "):
         with pytest.raises(Failed, match=re.escape(expected.removeprefix("failed: ").format(tmp_path))):
@@ -106,7 +106,7 @@ def test_whoever_packaged_slurm(there: str, headers: str, plugins: str) -> None:
     def run_command(command: list[str]) -> tuple[int, str, str]:
         return (0, "ii  26.05.3-1", "") if command[-1] == there else (1, "", "no")
 
-    params = {"archive": "a", "package": "p"}
+    params = {"archive": "a", "source": "s", "package": "p"}
     build = package.Build(SimpleNamespace(params=params, run_command=run_command))
     assert build.slurm() == "26.05.3-1"
     assert (build.headers, build.plugins) == (headers, plugins)
@@ -117,6 +117,6 @@ def test_files_of_a_release_that_is_unpacked(tmp_path: Path) -> None:
     plugin = tmp_path / "usr/lib/x86_64-linux-gnu/slurm-wlm/select_cons_tres.so"
     plugin.parent.mkdir(parents=True)
     plugin.touch()
-    build = package.Build(SimpleNamespace(params={"archive": "a", "package": "p"}))
+    build = package.Build(SimpleNamespace(params={"archive": "a", "source": "s", "package": "p"}))
     files = build.files(tmp_path)
     assert package.plugin_directory(files) == "/usr/lib/x86_64-linux-gnu/slurm-wlm"

@@ -13,6 +13,8 @@ from tests.unit.site.sites import write_site
 _OTHERS = [
     "grafana_admin_password",
     "slurm_portal_key",
+    "slurm_registry_key",
+    "slurm_registry_password",
     "slurmdbd_database_password",
     "ssh_server_authority_key",
 ]
@@ -29,6 +31,8 @@ def test_generated_once_and_private(tmp_path: Path) -> None:
         "grafana_admin_password",
         "munge_key",
         "slurm_portal_key",
+        "slurm_registry_key",
+        "slurm_registry_password",
         "slurmdbd_database_password",
         "ssh_server_authority_key",
     ]

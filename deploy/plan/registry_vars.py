@@ -1,0 +1,42 @@
+"""What the registry of images and those who pull from it must know of the whole site."""
+
+from typing import Any
+
+from deploy.site.addresses import is_ip
+from deploy.site.inventory import REGISTRY, Host, Site
+
+Variables = dict[str, Any]
+
+_IDENTITY = "{{ (slurm_registry_key | registry_identity(%s)).certificate }}"
+
+
+def registry_variables(site: Site, host: Host) -> Variables:
+    """Of the registry's host; none elsewhere."""
+    if host not in site.group(REGISTRY)[:1]:
+        return {}
+    metrics = str(host.value("deploy_metrics_textfile_directory")) if site.metrics else ""
+    return {"slurm_registry_names": _names(host), "slurm_registry_textfile_directory": metrics}
+
+
+def pulling(site: Site) -> Variables:
+    """Of the hosts that offer containers: where images are, whom to trust for that, what is cached there."""
+    for host in site.group(REGISTRY)[:1]:
+        own = host.value("slurm_registry_certificate")
+        return {
+            "enroot_registry": registry_place(host),
+            "enroot_registry_ca": host.value("slurm_registry_ca") if own else _IDENTITY % _names(host),
+            "enroot_registry_upstreams": [each["name"] for each in host.value("slurm_registry_upstreams")],
+        }
+    return {}
+
+
+def registry_place(host: Host) -> str:
+    """How images name the registry."""
+    return f"{host.name}:{host.value('slurm_registry_port')}"
+
+
+def _names(host: Host) -> list[str]:
+    """What its own certificate is for: its name, in full and in short, and its addresses."""
+    short = "" if is_ip(host.name) else host.name.partition(".")[0]
+    names = (host.name, short, host.address, host.cluster_address)
+    return sorted({name for name in names if name and "{{" not in name})
