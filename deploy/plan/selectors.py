@@ -90,7 +90,7 @@ def _of_users(variable: str) -> Selector:
 def _making_shared_directories(site: Site) -> list[Host]:
     """The one host that makes them: storage may refuse root of its clients, so its server comes first."""
     hosts = (*site.group(NFS), *site.logins, *site.cluster)
-    return [host for host in hosts if host.variables.get("shared_directories")][:1]
+    return [host for host in hosts if host.variables.get("shared_directories_paths")][:1]
 
 
 SELECTORS: Mapping[str, Selector] = {

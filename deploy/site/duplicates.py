@@ -12,7 +12,7 @@ _KEYS: Mapping[str, tuple[str, ...]] = {
     "mariadb_users": ("name", "host"),
     "ml_stack_environments": ("name", "version"),
     "node_health_programs": ("name",),
-    "shared_directories": ("path",),
+    "shared_directories_paths": ("path",),
     "user_environment_job_variables": ("name",),
     "user_environment_variables": ("name",),
 }

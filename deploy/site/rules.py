@@ -495,14 +495,14 @@ RULES: Mapping[str, Rule] = {
     "conda_files[].version": _SOFTWARE_VERSION,
     "conda_version": Form(rf"|{_SOFTWARE_VERSION.pattern}", _SOFTWARE_VERSION.expected, quoted=True),
     "seff_index_url": Form(rf"|{_INDEX.pattern}", _INDEX.expected),
-    "shared_directories[].group": _DIRECTORY_GROUP,
-    "shared_directories[].mode": Form(
+    "shared_directories_paths[].group": _DIRECTORY_GROUP,
+    "shared_directories_paths[].mode": Form(
         r"0?[0-7]?[0-7]{3}",
         'a mode in quotes, of three or four digits from 0 to 7, as in "2775"',
         quoted=True,
     ),
-    "shared_directories[].owner": _DIRECTORY_GROUP,
-    "shared_directories[].path": _PLACE,
+    "shared_directories_paths[].owner": _DIRECTORY_GROUP,
+    "shared_directories_paths[].path": _PLACE,
     "software_tree_directory": Form(
         rf"|{_PLACE.pattern}",
         f"{_PLACE.expected}; or empty",

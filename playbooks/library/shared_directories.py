@@ -28,7 +28,7 @@ description:
     there.
 options:
   directories:
-    description: The directories, as in the variable shared_directories of the role of that name.
+    description: The directories, as in the variable shared_directories_paths.
     type: list
     elements: dict
     required: true
@@ -155,7 +155,7 @@ def main() -> None:
             if module.check_mode and any(path in PurePosixPath(declared["path"]).parents for path in paths):
                 differing.append(str(declared["path"]))
                 continue
-            question = "Is the storage mounted? What it lies in stands before it in shared_directories"
+            question = "Is the storage mounted? What it lies in stands before it in shared_directories_paths"
             module.fail_json(msg=f"{declared['path']} cannot be made: {problem}. {question}")
         except RefusedError as problem:
             module.fail_json(msg=f"{declared['path']} is not as declared: {problem}")

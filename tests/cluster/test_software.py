@@ -17,7 +17,7 @@ _PROGRAM = '#!/bin/sh\necho "on $(hostname) $MAMBA_ROOT_PREFIX $*"\n'
 _SITE = """
 software_tree_directory: /home/software
 software_tree_owner: bob
-shared_directories:
+shared_directories_paths:
   - {{path: /home/data, owner: bob, mode: "2755"}}
 conda_version: "2.3.2"
 conda_files:

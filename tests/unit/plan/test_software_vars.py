@@ -51,7 +51,7 @@ def test_compilers_are_for_login_nodes(tmp_path: Path) -> None:
 
 
 def test_shared_directories_are_made_where_the_storage_is(tmp_path: Path) -> None:
-    text = "shared_directories: [{path: /data}]\n"
+    text = "shared_directories_paths: [{path: /data}]\n"
     assert [*groups_of(tmp_path / "a", all=text)["phase_shared_directories"]["hosts"]] == ["login1"]
     served = INVENTORY.replace("[slurm-cluster:children]", "[slurm-nfs]\nctl1\n\n[slurm-cluster:children]")
     assert [*groups_of(tmp_path / "b", served, all=text)["phase_shared_directories"]["hosts"]] == ["ctl1"]

@@ -35,15 +35,16 @@ SITES = (
     ),
     variables(
         "a shared directory that is the system's, one twice, and a mode that is a number",
-        "shared_directories: [{path: /etc}, {path: /data}, {path: /data, mode: 2775}]\n",
-        f"{AT} shared_directories[0].path is '/etc', not an absolute path without spaces and .., and not the "
-        "system's own [invalid-value]",
-        f"{AT} shared_directories[2].mode is 2775, not a mode in quotes, of three or four digits from 0 to "
-        '7, as in "2775" [invalid-value]',
+        "shared_directories_paths: [{path: /etc}, {path: /data}, {path: /data, mode: 2775}]\n",
+        f"{AT} shared_directories_paths[0].path is '/etc', not an absolute path without spaces and .., and not "
+        "the system's own [invalid-value]",
+        f"{AT} shared_directories_paths[2].mode is 2775, not a mode in quotes, of three or four digits from "
+        '0 to 7, as in "2775" [invalid-value]',
     ),
     variables(
         "a shared directory that is declared twice",
-        "shared_directories: [{path: /data}, {path: /data, mode: '2775'}]\n",
-        f"{AT} shared_directories has /data 2 times, and only the last one would count [declared-twice]",
+        "shared_directories_paths: [{path: /data}, {path: /data, mode: '2775'}]\n",
+        f"{AT} shared_directories_paths has /data 2 times, and only the last one would count "
+        "[declared-twice]",
     ),
 )
