@@ -7,6 +7,7 @@ from deploy.site.inventory import Site
 from deploy.site.values import faults, opaque
 
 _KEYS: Mapping[str, tuple[str, ...]] = {
+    "environment_modules_software": ("name", "version"),
     "job_programs_epilog": ("name",),
     "job_programs_prolog": ("name",),
     "mariadb_users": ("name", "host"),

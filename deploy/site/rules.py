@@ -342,6 +342,17 @@ RULES: Mapping[str, Rule] = {
     "alertmanager_group_wait": _WAIT,
     "alertmanager_repeat_interval": _INTERVAL,
     "environment_modules_shared[]": _DIRECTORY,
+    "environment_modules_software[].name": _MODULE_WORD,
+    "environment_modules_software[].prefix": Form(
+        r"/[^\s{}\\]*",
+        "an absolute path without spaces, braces and ..",
+        judge=_is_directory,
+        example="/software/x",
+    ),
+    "environment_modules_software[].requires[]": Form(
+        r"[A-Za-z0-9][\w.+/-]*", "a module, as in ucx/1.19-cuda"
+    ),
+    "environment_modules_software[].version": _MODULE_WORD,
     "environment_modules_trees[]": _DIRECTORY,
     "firewall_admin_networks[]": _NETWORK,
     "firewall_cluster_networks[]": _NETWORK,

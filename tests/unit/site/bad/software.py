@@ -36,8 +36,8 @@ SITES = (
     variables(
         "a shared directory that is the system's, one twice, and a mode that is a number",
         "shared_directories_paths: [{path: /etc}, {path: /data}, {path: /data, mode: 2775}]\n",
-        f"{AT} shared_directories_paths[0].path is '/etc', not an absolute path without spaces and .., and not "
-        "the system's own [invalid-value]",
+        f"{AT} shared_directories_paths[0].path is '/etc', not an absolute path without spaces and .., and "
+        "not the system's own [invalid-value]",
         f"{AT} shared_directories_paths[2].mode is 2775, not a mode in quotes, of three or four digits from "
         '0 to 7, as in "2775" [invalid-value]',
     ),
