@@ -13,6 +13,8 @@ BUILD_TOOLS = (
     *("libtool", "pkg-config", "bison", "flex", "gdb", "git", "python3-dev"),
 )
 """What people compile with, by names that all supported releases have."""
+RUN_TIME = ("libgfortran5", "libgomp1")
+"""What programs that were compiled with those need on compute nodes."""
 HEALTH_CHECK_PROGRAM = "/usr/local/sbin/node_health"
 """Where the role node_health puts its program."""
 
@@ -30,6 +32,8 @@ def software_variables(site: Site, host: Host, hardware: Mapping[str, Any]) -> V
         wired |= {} if builds else {"ml_stack_packages": []}
     if host in site.logins:
         wired |= _of_login(site, host)
+    elif NODE in host.groups and host.value("user_environment_build_tools"):
+        wired["user_environment_build_packages"] = list(RUN_TIME)
     if NODE in host.groups:
         wired["node_health_contract"] = hardware
         finds = any(master.value("slurmctld_gres_autodetect") == "nvml" for master in site.controllers)

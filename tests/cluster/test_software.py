@@ -98,7 +98,7 @@ def test_further_packages_are_in_their_group_alone(cluster: Cluster) -> None:
 
 
 def test_conda_is_in_jobs_and_in_its_users_directory(cluster: Cluster) -> None:
-    said = cluster.as_user("srun --quiet --export=NONE micromamba env list")
+    said = cluster.as_user("srun --quiet micromamba env list")
     assert said == "on node1 /home/alice/.micromamba env list\n"
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from deploy.plan.build import build_plan
 from deploy.plan.generated_inventory import generated_inventory
-from deploy.plan.software_vars import BUILD_TOOLS
+from deploy.plan.software_vars import BUILD_TOOLS, RUN_TIME
 from deploy.site.inventory import read_site
 from deploy.site.versions import catalogue
 from tests.unit.site.sites import INVENTORY, write_site
@@ -44,10 +44,11 @@ def test_without_a_tree_nothing_is_searched_beside_what_the_site_says(tmp_path: 
     assert groups["phase_check"]["hosts"]["node1"]["environment_modules_trees"] == []
 
 
-def test_compilers_are_for_login_nodes(tmp_path: Path) -> None:
+def test_compilers_are_for_login_nodes_and_what_they_link_for_nodes(tmp_path: Path) -> None:
     hosts = groups_of(tmp_path, all="user_environment_build_tools: true\n")["phase_check"]["hosts"]
     assert hosts["login1"]["user_environment_build_packages"] == [*BUILD_TOOLS]
-    assert not hosts["node1"].get("user_environment_build_packages")
+    assert hosts["node1"]["user_environment_build_packages"] == [*RUN_TIME]
+    assert "user_environment_build_packages" not in hosts["ctl1"]
 
 
 def test_shared_directories_are_made_where_the_storage_is(tmp_path: Path) -> None:
