@@ -8,7 +8,10 @@ USER = "alice"
 HOST = "ctl1"
 PLACE = f"/home/{USER}/testsuite"
 """In the storage that all machines of a lab share, which the suite needs."""
-_PACKAGES = "expect python3-pytest sudo gcc libc6-dev make libslurm-dev bc bzip2 xz-utils"
+_PACKAGES = (
+    "expect python3-pytest python3-requests python3-pexpect sudo gcc libc6-dev make libslurm-dev bc bzip2 "
+    "xz-utils"
+)
 # The mirrors that the machine has, asked for sources as well.
 _SOURCES = r"""
 set -eu
@@ -29,7 +32,7 @@ _FETCH = r"""
 set -eu
 mkdir -p {place} && cd {place}
 version=$(dpkg-query --show --showformat='${{source:Version}}' slurmctld)
-apt-get source -qq --download-only -o APT::Sandbox::User=root "slurm-wlm=$version" >&2
+apt-get source -qq --download-only --tar-only -o APT::Sandbox::User=root "slurm-wlm=$version" >&2
 tar --extract --file slurm-wlm_*.orig.tar.* --strip-components=1 --no-same-owner
 rm -f slurm-wlm_*
 cat > testsuite/testsuite.conf <<END
@@ -75,4 +78,4 @@ def _run(cluster: Cluster, part: str, command: str, chosen: str, seconds: float)
     )
     # It fails where a test does; what that means, the report says.
     cluster.as_user(script, host=HOST, expect=None, seconds=seconds)
-    return cluster.on(HOST, "cat", report)
+    return cluster.on(HOST, "sh", "-c", f"cat {report} || {{ tail --lines=20 {log} >&2; exit 1; }}")
