@@ -26,7 +26,7 @@ def test_a_signal_for_the_batch_script_leaves_the_jobs_scratch(cluster: Cluster)
     def keeper() -> str:
         return cluster.on("node1", "pgrep", "--full", "^sleep 100000000", expect=None)
 
-    job = submit(cluster, "-w node1 -n1 --time=2", "trap 'touch signalled' USR1; sleep 90 & wait; wait")
+    job = submit(cluster, "-w node1 -n1 --time=2", 'trap "touch signalled" USR1; sleep 90 & wait; wait')
     wait_until("its scratch is kept", lambda: bool(keeper()), seconds=60)
     wait_for_job(cluster, job, "RUNNING")
     before = keeper()

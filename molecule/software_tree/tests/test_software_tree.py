@@ -49,7 +49,8 @@ def test_easyconfigs_of_the_project_are_found(on: On, machine: str) -> None:
 
 
 def test_who_is_no_member_builds_nothing_there(on: On, machine: str) -> None:
-    assert "Permission denied" in typed(on, machine, "alice", _BUILD, data=_EASYCONFIG, code=1)
+    again = _BUILD.replace("eb build", "eb --rebuild build")
+    assert "Permission denied" in typed(on, machine, "alice", again, data=_EASYCONFIG, code=1)
     typed(on, machine, "alice", "touch /srv/software/x", code=1)
 
 
