@@ -6,8 +6,8 @@ from tests.cluster.lab_cluster import Cluster
 
 USER = "alice"
 HOST = "ctl1"
-PLACE = f"/home/{USER}/testsuite"
-"""In the storage that all machines of a lab share, which the suite needs."""
+PLACE = "/home/slurm-testsuite"
+"""In the storage that all machines of a lab share: what the suite's jobs write, it reads."""
 _PACKAGES = (
     "expect python3-pytest python3-requests python3-pexpect sudo gcc libc6-dev make libslurm-dev bc bzip2 "
     "xz-utils"
@@ -49,7 +49,7 @@ echo "$version"
 _RUN = "export PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin; cd {place}/testsuite/{part} && {command}"
 _PYTEST = (
     "python3 -m pytest -q --local-config --no-color -p no:cacheprovider --tb=line "
-    "--junit-xml={report} {chosen} > {log} 2>&1"
+    "--basetemp={place}/tmp --junit-xml={report} {chosen} > {log} 2>&1"
 )
 _EXPECT = "python3 regression.py --time-individual --keep-logs --results-file={report} {chosen} > {log} 2>&1"
 
@@ -74,7 +74,7 @@ def run_expect(cluster: Cluster, chosen: str = "", seconds: float = 3 * 3600) ->
 def _run(cluster: Cluster, part: str, command: str, chosen: str, seconds: float) -> str:
     report, log = f"{PLACE}/{part}.report", f"{PLACE}/{part}.log"
     script = _RUN.format(
-        place=PLACE, part=part, command=command.format(report=report, log=log, chosen=chosen)
+        place=PLACE, part=part, command=command.format(place=PLACE, report=report, log=log, chosen=chosen)
     )
     # It fails where a test does; what that means, the report says.
     cluster.as_user(script, host=HOST, expect=None, seconds=seconds)
