@@ -51,6 +51,7 @@ ORDER: tuple[str, ...] = (
     "login",
     "show_budget",
     "software",
+    "module_files",
     "mpi",
     "apptainer",
     "conda",

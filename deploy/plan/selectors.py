@@ -128,6 +128,10 @@ SELECTORS: Mapping[str, Selector] = {
     ],
     "with_mpi": lambda site: [host for host in slurm_hosts(site) if host.variables.get("openmpi_packages")],
     "with_apptainer": _of_users("apptainer_version"),
+    # Also where it is empty, which takes away what was there.
+    "with_module_files": lambda site: [
+        host for host in slurm_hosts(site) if "environment_modules_software" in host.variables
+    ],
     "with_conda": _of_users("conda_version"),
     "with_shared_directories": _making_shared_directories,
     "with_software_tree": lambda site: [
