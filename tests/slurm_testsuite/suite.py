@@ -47,9 +47,12 @@ chmod 0440 /etc/sudoers.d/slurm-testsuite
 echo "$version"
 """
 _RUN = "export PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin; cd {place}/testsuite/{part} && {command}"
+# File by file: a session asks after each test for the jobs of all before, and Slurm forgets old ones.
 _PYTEST = (
-    "python3 -m pytest -q --local-config --no-color -p no:cacheprovider --tb=line "
-    "--basetemp={place}/tmp --junit-xml={report} {chosen} > {log} 2>&1"
+    "rm -rf {place}/reports; : > {log}; for file in {chosen}; do "
+    "python3 -m pytest -q --local-config --no-color -p no:cacheprovider --tb=line --basetemp={place}/tmp "
+    "--junit-xml={place}/reports/$(basename $file).xml $file >> {log} 2>&1; done; "
+    "(echo '<all>'; sed 's/<?xml[^>]*?>//' {place}/reports/*.xml; echo '</all>') > {report}"
 )
 _EXPECT = "python3 regression.py --time-individual --keep-logs --results-file={report} {chosen} > {log} 2>&1"
 
@@ -61,7 +64,7 @@ def prepare(cluster: Cluster) -> str:
     return cluster.on(HOST, "sh", "-c", script, seconds=600).strip().splitlines()[-1]
 
 
-def run_python(cluster: Cluster, chosen: str = "tests", seconds: float = 3600) -> str:
+def run_python(cluster: Cluster, chosen: str = "tests/test_*.py", seconds: float = 7200) -> str:
     """Runs the part for pytest; returns its report."""
     return _run(cluster, "python", _PYTEST, chosen, seconds)
 
