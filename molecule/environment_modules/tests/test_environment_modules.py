@@ -97,7 +97,9 @@ def test_software_without_a_module_file_has_one_and_the_name_alone_means_the_def
     assert said[-1] == "/srv/mpi-4.1/bin"
 
 
-def test_software_that_is_declared_no_more_has_none(on: On, converge: Converge, machine: str) -> None:
-    answer = converge(only=machine, tags="configure", software=[])
+def test_software_that_is_declared_no_more_has_none(
+    on: On, converge: Converge, machine: str, implementation: str
+) -> None:
+    answer = converge(only=machine, tags="configure", software=[], implementation=implementation)
     assert answer.returncode == 0, answer.stdout + answer.stderr
     assert on(machine, "find", "/opt/modulefiles", "-type", "f").stdout == "/opt/modulefiles/probe/1.0\n"
