@@ -10,7 +10,7 @@ LAB_PACKAGES := podman runc netavark aardvark-dns mmdebstrap uidmap iptables ope
 RELEASE ?= trixie
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help newest venv system demo demo-down test test-more lint docs release unit contract prometheus-programs integration molecule molecule-more browser cluster cluster-more upgrade-long update-long reliability clients bench clean clean-labs
+.PHONY: help newest venv system demo demo-down test test-more lint docs release unit contract prometheus-programs integration molecule molecule-more browser cluster cluster-more upgrade-long update-long reliability clients slurm-testsuite bench clean clean-labs
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -137,6 +137,9 @@ reliability: venv system ## Faults under load and what they cost; OPTIONS='--sho
 
 clients: venv system ## What users submit with (submitit, dask-jobqueue, Snakemake, ReFrame, parsl), installed and run in a lab by a user
 	$(BIN)/pytest tests/clients $(OPTIONS)
+
+slurm-testsuite: venv system ## Slurm's own test suite from Debian's source package, in a lab; OPTIONS='--part python --lab NAME'
+	$(BIN)/python -m tests.slurm_testsuite $(OPTIONS)
 
 bench: venv system .venv/pyinfra/bin/pyinfra ## Benchmarks, as ratios side by side; OPTIONS='--nodes 10 --rounds 1'
 	$(BIN)/python -m tests.bench $(OPTIONS)

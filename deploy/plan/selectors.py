@@ -87,6 +87,12 @@ def _of_users(variable: str) -> Selector:
     return select
 
 
+def _making_shared_directories(site: Site) -> list[Host]:
+    """The one host that makes them: storage may refuse root of its clients, so its server comes first."""
+    hosts = (*site.group(NFS), *site.logins, *site.cluster)
+    return [host for host in hosts if host.variables.get("shared_directories_paths")][:1]
+
+
 SELECTORS: Mapping[str, Selector] = {
     "cluster": lambda site: site.cluster,
     "controllers": lambda site: site.controllers,
@@ -122,6 +128,15 @@ SELECTORS: Mapping[str, Selector] = {
     ],
     "with_mpi": lambda site: [host for host in slurm_hosts(site) if host.variables.get("openmpi_packages")],
     "with_apptainer": _of_users("apptainer_version"),
+    # Also where it is empty, which takes away what was there.
+    "with_module_files": lambda site: [
+        host for host in slurm_hosts(site) if "environment_modules_software" in host.variables
+    ],
+    "with_conda": _of_users("conda_version"),
+    "with_shared_directories": _making_shared_directories,
+    "with_software_tree": lambda site: [
+        host for host in site.logins if host.variables.get("software_tree_directory")
+    ],
     "with_ml_stack": _of_users("ml_stack_environments"),
     "rdma": _having(lambda host: RDMA in host.groups),
     "proxied": _proxied,

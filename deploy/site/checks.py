@@ -24,6 +24,7 @@ from deploy.site.reservations import check_reservations
 from deploy.site.secrets_check import check_secrets
 from deploy.site.slurm_parameters import check_slurm_parameters
 from deploy.site.slurm_source import check_slurm_source
+from deploy.site.software import check_software
 from deploy.site.storage import check_storage
 from deploy.site.templates_check import check_templates
 from deploy.site.topology import check_topology
@@ -55,6 +56,7 @@ _OF_VALUES: tuple[Callable[[Site], Iterable[Finding]], ...] = (
     check_directory,
     check_duplicates,
     check_programs,
+    check_software,
     check_job_programs,
     check_backups,
     check_portal,

@@ -204,8 +204,8 @@ MISSING = (
     Missing("mig_manager_*", "MIG is left as it is", harmless=True),
     Missing(
         "sm_* spack_*",
-        "EasyBuild and Spack are not set up: name the directories of your module files in "
-        "environment_modules_shared",
+        "EasyBuild and Spack have other variables: see software_tree_directory and "
+        "software_tree_spack_version; for module files of your own environment_modules_shared",
     ),
     Missing("slurm_install_hpcsdk hpcsdk_*", "the HPC SDK is not installed"),
     Missing(
@@ -217,7 +217,8 @@ MISSING = (
     Missing("proxy_env", "see proxy_http, proxy_https and proxy_no_proxy", harmless=True),
     Missing("dns_config_*", "name servers are left as they are"),
     Missing(
-        "software_extra_packages software_remove_packages", "only the cluster's own packages are installed"
+        "software_extra_packages software_remove_packages",
+        "see user_environment_extra_packages; no package is removed",
     ),
     Missing("rc_local_contents", "/etc/rc.local is left as it is"),
     Missing(

@@ -7,11 +7,13 @@ from deploy.site.inventory import Site
 from deploy.site.values import faults, opaque
 
 _KEYS: Mapping[str, tuple[str, ...]] = {
+    "environment_modules_software": ("name", "version"),
     "job_programs_epilog": ("name",),
     "job_programs_prolog": ("name",),
     "mariadb_users": ("name", "host"),
     "ml_stack_environments": ("name", "version"),
     "node_health_programs": ("name",),
+    "shared_directories_paths": ("path",),
     "user_environment_job_variables": ("name",),
     "user_environment_variables": ("name",),
 }

@@ -325,6 +325,7 @@ PORT_RANGE = Form(
     judge=_is_port_range,
     example="8000-8099",
 )
+_SOFTWARE_VERSION = Form(r"\d[A-Za-z0-9.~-]*", 'a version in quotes, as in "5.4.1"', quoted=True)
 _APPTAINER = Form(r"\d[A-Za-z0-9.~-]*", 'a version in quotes, as in "1.5.3"', quoted=True)
 
 RULES: Mapping[str, Rule] = {
@@ -342,6 +343,17 @@ RULES: Mapping[str, Rule] = {
     "alertmanager_group_wait": _WAIT,
     "alertmanager_repeat_interval": _INTERVAL,
     "environment_modules_shared[]": _DIRECTORY,
+    "environment_modules_software[].name": _MODULE_WORD,
+    "environment_modules_software[].prefix": Form(
+        r"/[^\s{}\\]*",
+        "an absolute path without spaces, braces and ..",
+        judge=_is_directory,
+        example="/software/x",
+    ),
+    "environment_modules_software[].requires[]": Form(
+        r"[A-Za-z0-9][\w.+/-]*", "a module, as in ucx/1.19-cuda"
+    ),
+    "environment_modules_software[].version": _MODULE_WORD,
     "environment_modules_trees[]": _DIRECTORY,
     "firewall_admin_networks[]": _NETWORK,
     "firewall_cluster_networks[]": _NETWORK,
@@ -481,6 +493,50 @@ RULES: Mapping[str, Rule] = {
     ),
     "ml_stack_environments[].version": _MODULE_WORD,
     "ml_stack_owner": _USER_NAME,
+    "conda_channel_alias": _PAGE,
+    "conda_channels[]": _ONE_WORD,
+    "conda_directory": Form(
+        r"(/|\$HOME\b|\$\{?[A-Za-z_])[A-Za-z0-9_./${}-]*",
+        "an absolute path, or one that begins with a variable, as in $HOME/.micromamba or "
+        "/scratch/$USER/conda",
+        judge=_is_directory,
+        example="/scratch/$USER/conda",
+    ),
+    "conda_files[].sha256": _SHA256,
+    "conda_files[].url": _URL,
+    "conda_files[].version": _SOFTWARE_VERSION,
+    "conda_version": Form(rf"|{_SOFTWARE_VERSION.pattern}", _SOFTWARE_VERSION.expected, quoted=True),
+    "seff_index_url": Form(rf"|{_INDEX.pattern}", _INDEX.expected),
+    "shared_directories_paths[].group": _DIRECTORY_GROUP,
+    "shared_directories_paths[].mode": Form(
+        r"0?[0-7]?[0-7]{3}",
+        'a mode in quotes, of three or four digits from 0 to 7, as in "2775"',
+        quoted=True,
+    ),
+    "shared_directories_paths[].owner": _DIRECTORY_GROUP,
+    "shared_directories_paths[].path": _PLACE,
+    "software_tree_directory": Form(
+        rf"|{_PLACE.pattern}",
+        f"{_PLACE.expected}; or empty",
+        judge=lambda text: not text or _is_place(text),
+        example="/software",
+    ),
+    "software_tree_easybuild_archives[].sha256": _SHA256,
+    "software_tree_easybuild_archives[].url": _URL,
+    "software_tree_easybuild_archives[].version": _SOFTWARE_VERSION,
+    "software_tree_easybuild_version": Form(
+        rf"|{_SOFTWARE_VERSION.pattern}", _SOFTWARE_VERSION.expected, quoted=True
+    ),
+    "software_tree_group": Form(rf"|{_DIRECTORY_GROUP.pattern}", f"{_DIRECTORY_GROUP.expected}; or empty"),
+    "software_tree_owner": Form(
+        rf"|(?!root$){_DIRECTORY_GROUP.pattern}", "the name of an account that is not root's, or empty"
+    ),
+    "software_tree_spack_archives[].sha256": _SHA256,
+    "software_tree_spack_archives[].url": _URL,
+    "software_tree_spack_archives[].version": _SOFTWARE_VERSION,
+    "software_tree_spack_version": Form(
+        rf"|{_SOFTWARE_VERSION.pattern}", _SOFTWARE_VERSION.expected, quoted=True
+    ),
     "node_health_disks[].path": _DIRECTORY,
     "node_health_mounts[].path": _DIRECTORY,
     "node_health_programs[].seconds": Range(1, 30),

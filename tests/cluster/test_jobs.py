@@ -20,6 +20,27 @@ def test_arrays(cluster: Cluster) -> None:
     assert cluster.as_user("cat a0.out a1.out a2.out a3.out").splitlines() == [f"task {n}" for n in range(4)]
 
 
+def test_a_signal_for_the_batch_script_leaves_the_jobs_scratch(cluster: Cluster) -> None:
+    """As docs/storage.md says: one for the steps ends what keeps it, before Slurm 25.05."""
+
+    def keeper() -> str:
+        return cluster.on("node1", "pgrep", "--full", "^sleep 100000000", expect=None)
+
+    job = submit(cluster, "-w node1 -n1 --time=2", 'trap "touch signalled" USR1; sleep 90 & wait; wait')
+    wait_until("its scratch is kept", lambda: bool(keeper()), seconds=60)
+    wait_for_job(cluster, job, "RUNNING")
+    before = keeper()
+    # Until the script has its trap, the signal would end it.
+    wait_until("it waits", lambda: bool(cluster.on("node1", "pgrep", "--full", "^sleep 90", expect=None)), 60)
+    cluster.as_user(f"rm -f signalled; scancel --batch --signal=USR1 {job}")
+    wait_until("the script has it", lambda: "signalled" in cluster.as_user("ls"), seconds=60)
+    assert keeper() == before
+    cluster.as_user(f"scancel --signal=USR1 {job}")
+    wait_until("the fault is still there", lambda: keeper() != before, seconds=60)
+    cluster.as_user(f"scancel {job}")
+    wait_for_job(cluster, job, "CANCELLED")
+
+
 def test_salloc_gives_a_shell_on_the_node(cluster: Cluster) -> None:
     out = cluster.as_user(
         "script -qec 'salloc -w node2 --gres=gpu:a100:1' /dev/null <<< 'echo on:$(hostname); exit'"

@@ -20,6 +20,7 @@ _NOTHING_LOST = {
     "deploy/bundle/files.py": "a download, compared with its checksum whenever it is used",
     "deploy/site/creation.py": "the directory of a new site: its files are on disk",
     "playbooks/library/python_environment.py": "a link; what it leads to is on disk",
+    "playbooks/library/unpacked_release.py": "a link; what it leads to is on disk",
     "deploy/validate/programs/load.py": "the answer of a job, which is read once",
     "roles/pyxis/library/spank_package.py": "a package, which dpkg judges",
     "roles/users/library/accounts.py": "sets a user's own file aside; gives a new home its name",

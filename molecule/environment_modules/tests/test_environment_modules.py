@@ -83,3 +83,23 @@ def test_a_login_says_nothing(on: On, machine: str, implementation: str) -> None
     answer = on(machine, "su", "--login", "alice", "--command", "true")
     assert answer.stdout + answer.stderr == ""
     assert installed(on, machine, implementation)
+
+
+def test_software_without_a_module_file_has_one_and_the_name_alone_means_the_default(
+    on: On, machine: str
+) -> None:
+    script = "module load mpi && echo ${PATH%%:*} $PROBE $MPI_NOTE && module load mpi/4.1; echo ${PATH%%:*}"
+    lines = on(
+        machine, *SHELLS["command"], f"{script}; module unload mpi; module load mpi/4.1; echo ${{PATH%%:*}}"
+    )
+    said = lines.stdout.splitlines()
+    assert said[0] == "/srv/mpi-5.0/bin /opt/modulefiles/probe/1.0 a $note [with] signs"
+    assert said[-1] == "/srv/mpi-4.1/bin"
+
+
+def test_software_that_is_declared_no_more_has_none(
+    on: On, converge: Converge, machine: str, implementation: str
+) -> None:
+    answer = converge(only=machine, tags="configure", software=[], implementation=implementation)
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    assert on(machine, "find", "/opt/modulefiles", "-type", "f").stdout == "/opt/modulefiles/probe/1.0\n"

@@ -1,6 +1,6 @@
 """The program is there and counts; what sacct says is played back, as there is no Slurm here."""
 
-from molecule.conftest import On
+from molecule.conftest import Converge, On
 
 SACCT = r"""#!/bin/sh
 case "$*" in *--jobs=7*) exit 0;; esac
@@ -19,3 +19,14 @@ def test_it_says_what_a_job_used(on: On, machine: str) -> None:
     assert "State: TIMEOUT (exit code 0)\n" in said
     none = on(machine, "seff", "7", check=False)
     assert (none.returncode, none.stderr) == (1, "seff: no job 7 that you may see\n")
+
+
+def test_reportseff_is_there_for_users_and_goes_where_it_is_not_wanted(
+    on: On, converge: Converge, machine: str
+) -> None:
+    version = ("setpriv", "--reuid=nobody", "--clear-groups", "reportseff", "--version")
+    assert on(machine, *version).stdout == "reportseff, version 2.10.3\n"
+    answer = converge(only=machine, reportseff=False)
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    assert on(machine, "ls", "/usr/local/bin").stdout == "seff\n"
+    assert converge(only=machine).returncode == 0

@@ -56,3 +56,8 @@ def test_a_locale_is_there_and_one_that_was_chosen_stays(on: On, machine: str, c
     assert on(machine, "stat", "--dereference", "--format=%U", "/etc/default/locale").stdout == "root\n"
     assert converge(only=machine, tags="configure", locale="C.UTF-8").returncode == 0
     assert on(machine, *show).stdout == "LANG=C.UTF-8\n"
+
+
+def test_further_packages_are_there(on: On, machine: str) -> None:
+    assert on(machine, "tree", "--version").stdout.startswith("tree v")
+    assert on(machine, "make", "--version").stdout.startswith("GNU Make")

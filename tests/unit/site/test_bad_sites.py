@@ -28,6 +28,7 @@ from tests.unit.site.bad import (
     slips,
     slurm_parameters,
     slurm_source,
+    software,
     storage,
     templates,
     topology,
@@ -57,6 +58,7 @@ SITES: tuple[BadSite, ...] = (
     *secrets.SITES,
     *settings.SITES,
     *slips.SITES,
+    *software.SITES,
     *storage.SITES,
     *templates.SITES,
 )
