@@ -26,14 +26,14 @@ class Outcome:
 
     ``jobs`` are those of users, ``submitted`` those of the stream of witnesses, ``without_end`` those of them
     that have not the one row of a job that ended well; ``silence`` is for how many seconds nothing could be
-    submitted.
+    submitted. ``backups`` are the directories, by host, of what was there before.
     """
 
     wanted: str
     before: Mapping[str, str]
     seconds: float
     is_nothing: bool = False
-    backup: str = ""
+    backups: Mapping[str, str] = field(default_factory=dict)
     rehearsal: Mapping[str, Any] = field(default_factory=dict)
     done: tuple[str, ...] = ()
     jobs: tuple[Fate, ...] = ()
