@@ -1,8 +1,8 @@
 """Before the first of several slurmctld starts: another one that leads ends, so that two never write at once.
 
-The first one leads when it starts. Slurm has the other one step back then, and both write to the state meanwhile.
-So that one is told to end first; systemd starts it there to stand by, and only then does this one start. Where it
-cannot be reached, it is waited for as long as its heartbeat goes on.
+The first one leads when it starts. Slurm has the other one step back then, and both write to the state
+meanwhile. So that one is told to end first; systemd starts it there to stand by, and only then does this one
+start. Where it cannot be reached, it is waited for as long as its heartbeat goes on.
 
 The unit slurmctld runs this, with the standard library of Python 3.9 alone.
 """
@@ -162,12 +162,12 @@ def main(host: str = "") -> int:
     except OSError:
         return 0
     names = list(controllers(text))
-    if len(names) < 2 or names[0] != (host or socket.gethostname().partition(".")[0]):
+    if not names[1:] or names[0] != (host or socket.gethostname().partition(".")[0]):
         return 0
     with tempfile.TemporaryDirectory(prefix="deploy-lead-") as directory:
         if who := wait_for_lead(text, Others(text, Path(directory))):
             sys.stderr.write(
-                f"slurmctld does not start: {who} leads and does not end, and two would write at once. There: "
+                f"slurmctld does not start: {who} leads and does not end; two would write at once. There: "
                 "systemctl restart slurmctld; if nobody can, systemctl kill --signal=KILL slurmctld\n"
             )
             return 1
