@@ -17,9 +17,9 @@ _STATUS = "SHOW STATUS WHERE Variable_name IN ('wsrep_cluster_size', 'wsrep_loca
 
 
 @contextmanager
-def members_lab(name: str, places: pytest.TempPathFactory, database: str) -> Iterator[Cluster]:
+def members_lab(name: str, places: pytest.TempPathFactory, database: str, *more: str) -> Iterator[Cluster]:
     """One controller, a node, and two machines for the database; nothing is deployed yet."""
-    options = ("--controllers", "2", "--nodes", "1", "--gpus", "0")
+    options = ("--controllers", "2", "--nodes", "1", "--gpus", "0", *more)
     with booted(name, places, *options, release="trixie") as made:
         prepare(made, database)
         yield made
@@ -33,7 +33,7 @@ def prepare(made: Cluster, database: str) -> None:
         ("[slurm-master]\nctl1\nctl2\n", "[slurm-master]\nctl1\n"),
         ("[slurm-login]\nlogin1\n", "[slurm-login]\nlogin1\nctl1\n"),
         ("[slurm-database]\nlogin1\n", database),
-        ("slurm-metric\n\n[all:vars]", "slurm-metric\nslurm-database\n\n[all:vars]"),
+        ("\n\n[all:vars]", "\nslurm-database\n\n[all:vars]"),
     )
     edit(made, "group_vars/slurm-master.yml", ("slurmctld_state_save_location: /srv/slurm/state\n", ""))
 

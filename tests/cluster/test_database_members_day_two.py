@@ -2,7 +2,8 @@
 
 import json
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,12 @@ _SLOW_END = (
     f"mkdir -p {_ENDING.rpartition('/')[0]}; printf '[Service]\\nExecStop=/bin/sleep 20\\n' > {_ENDING}"
 )
 
+_ALERTS = """
+import urllib.request
+with urllib.request.urlopen("http://127.0.0.1:9090/api/v1/alerts") as answer:
+    print(answer.read().decode())
+"""
+
 
 @pytest.fixture(scope="module")
 def key(tmp_path_factory: pytest.TempPathFactory) -> Key:
@@ -29,7 +36,7 @@ def key(tmp_path_factory: pytest.TempPathFactory) -> Key:
 
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory, key: Key) -> Iterator[Cluster]:
-    with members_lab("members-two", tmp_path_factory, MEMBERS) as made:
+    with members_lab("members-two", tmp_path_factory, MEMBERS, "--monitoring") as made:
         backed_up(made, key)
         made.deploy()
         yield made
@@ -91,29 +98,58 @@ def test_a_member_that_is_ending_is_not_taken_for_one_that_serves(kept: Cluster)
 
 
 def test_the_side_without_the_arbitrator_answers_nothing_until_the_network_is_back(kept: Cluster) -> None:
-    pid = run("podman", "inspect", "--format", "{{.State.Pid}}", container_name(kept.name, "login1"))
-    rules = [
-        ("nsenter", "-t", pid.stdout.strip(), "-n", "iptables", "{}", chain, "!", way, "lo", "-j", "DROP")
-        for chain, way in (("INPUT", "-i"), ("OUTPUT", "-o"))
-    ]
-    _all(rules, "-A")
-    try:
-        asked = ("mariadb", "-Ne", "SELECT COUNT(*) FROM slurm_acct_db.user_table")
+    asked = ("mariadb", "-Ne", "SELECT COUNT(*) FROM slurm_acct_db.user_table")
+    with _cut(kept, "login1"):
         wait_until("it refuses", lambda: kept.on("login1", *asked, expect=None) == "", 120)
         assert kept.on("ctl2", *asked).strip().isdigit()
         job = kept.as_user("sbatch --parsable --wrap true", host="ctl1").strip()
         wait_for_job(kept, job, "COMPLETED", seconds=240)
         wait_until("the other side has its row", lambda: job in rows(kept, "ctl2"), 120)
-    finally:
-        _all(rules, "-D")
     is_whole(kept)
     wait_until("both have the row", lambda: job in rows(kept, "login1"), 120)
     assert rows(kept, "ctl2") == rows(kept, "login1")
 
 
-def _all(rules: Sequence[Sequence[str]], verb: str) -> None:
-    for rule in rules:
-        run(*(word.format(verb) for word in rule))
+def test_two_alerts_fire_where_members_do_not_hear_each_other(kept: Cluster) -> None:
+    """With shorter times than those that the rules have."""
+    rules = "/etc/prometheus/rules/services.yml"
+    kept.on("ctl1", "cp", rules, "/run/services.yml")
+    kept.on("ctl1", "sed", "-i", "/alert: DatabaseMember/,/for:/s/for: .*/for: 5s/", rules)
+    kept.on("ctl1", "systemctl", "reload", "prometheus")
+    try:
+        with _cut(kept, "login1", "-p", "tcp", "-m", "multiport", "--ports", "4444,4567,4568"):
+            wanted = {("DatabaseMemberMissing", "ctl2"), ("DatabaseMemberNotSynced", "login1")}
+            wait_until("both fire", lambda: wanted <= _firing(kept), 300)
+        is_whole(kept)
+        wait_until("none fires", lambda: not wanted & _firing(kept), 300)
+    finally:
+        kept.on("ctl1", "cp", "/run/services.yml", rules)
+        kept.on("ctl1", "systemctl", "reload", "prometheus")
+
+
+def _firing(cluster: Cluster) -> set[tuple[str, str]]:
+    """Alerts that fire, and where."""
+    said = json.loads(cluster.on("ctl1", "python3", "-c", _ALERTS))["data"]["alerts"]
+    return {
+        (alert["labels"]["alertname"], alert["labels"].get("instance", ""))
+        for alert in said
+        if alert["state"] == "firing"
+    }
+
+
+@contextmanager
+def _cut(cluster: Cluster, host: str, *what: str) -> Iterator[None]:
+    """No packet of a kind, by default of any, comes to a host or leaves it."""
+    pid = run("podman", "inspect", "--format", "{{.State.Pid}}", container_name(cluster.name, host))
+    inside = ("nsenter", "-t", pid.stdout.strip(), "-n", "iptables")
+    chains = (("INPUT", "-i"), ("OUTPUT", "-o"))
+    try:
+        for chain, way in chains:
+            run(*inside, "-A", chain, "!", way, "lo", *what, "-j", "DROP")
+        yield
+    finally:
+        for chain, way in chains:
+            run(*inside, "-D", chain, "!", way, "lo", *what, "-j", "DROP")
 
 
 def test_members_get_another_key(kept: Cluster) -> None:
