@@ -67,18 +67,17 @@ class Others:
 
     def stand(self, name: str) -> str:
         """How one of them stands: one that is gone refuses connections, one that is silent does not."""
-        said, succeeded = self._ask(name, "sdiag")
-        if succeeded:
-            return LEADS
-        if _STANDS_BY in said:
-            return STANDS_BY
+        # Slurm's commands would try again and again.
         try:
             socket.create_connection((self.addresses[name], self._port), 3).close()
         except ConnectionRefusedError:
             return IS_GONE
         except OSError:
             return SILENT
-        return SILENT
+        said, succeeded = self._ask(name, "sdiag")
+        if succeeded:
+            return LEADS
+        return STANDS_BY if _STANDS_BY in said else SILENT
 
     def end(self, name: str) -> None:
         """Tells it to save the state and to end."""
@@ -138,7 +137,7 @@ def wait_for_lead(text: str, others: Others) -> str:
                 others.end(name)
                 told[name] = time.monotonic()
         waited_for = [name for name, how in stand.items() if _is_in_the_way(how, told.get(name))]
-        if not waited_for and (STANDS_BY in stand.values() or not is_written(text)):
+        if not waited_for and (SILENT not in stand.values() or not is_written(text)):
             return ""
         if time.monotonic() > deadline:
             return ", ".join(waited_for) or "another controller that is not reached"
