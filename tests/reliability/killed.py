@@ -8,6 +8,7 @@ import argparse
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -264,7 +265,7 @@ def main() -> int:
     about = {
         "measured": datetime.now(UTC).isoformat(timespec="seconds"),
         **machine.describe(),
-        "labs": f"two controllers, a host of the database that users log in to; seed {seed}",
+        "labs": f"two controllers, a node that has the database and logins, too; seed {seed}",
     }
     os.environ.setdefault("XDG_STATE_HOME", tempfile.mkdtemp(prefix="kills-state-"))
     chance = random.Random(seed)  # noqa: S311 - no secret
@@ -289,6 +290,11 @@ def _in_a_lab(
         cluster = Cluster(f"test-kills-{os.getpid()}", Path(place) / "site", "trixie")
         try:
             cluster.up("--controllers", "2", "--nodes", "0", "--gpus", "0")
+            text = cluster.inventory.read_text(encoding="utf-8")
+            cluster.inventory.write_text(
+                re.sub(r"^\[slurm-node\]\n", "[slurm-node]\nlogin1\n", text, flags=re.MULTILINE),
+                encoding="utf-8",
+            )
             return _all(Kills(cluster, chance), counts, about, file)
         finally:
             cluster.down()
