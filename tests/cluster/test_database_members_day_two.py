@@ -51,24 +51,27 @@ def backed_up(made: Cluster, key: Key) -> None:
 def test_a_restore_loads_one_member_and_the_other_gets_it(kept: Cluster, key: Key) -> None:
     first = done(kept)
     wait_until("both have the row", lambda: all(first in rows(kept, host) for host in ROWS), 120)
-    _state_is_saved(kept)
+    of_backup = {first, _state_is_saved(kept)}
+    wait_until("slurmdbd knows both", lambda: of_backup <= rows(kept, "ctl2"), 120)
     archive = Path(json.loads(run(*DEPLOY, "backup", str(kept.inventory), "--json").stdout)["file"])
     second = done(kept)
     wait_until("both have this one, too", lambda: all(second in rows(kept, host) for host in ROWS), 120)
     before = kept.starts(*ROWS)
     tried = restore(kept, archive, key, "--check").stderr
-    assert "the database can be loaded; it has 1 jobs" in tried
+    assert "the database can be loaded; it has 2 jobs" in tried
     assert kept.starts(*ROWS) == before
     said = restore(kept, archive, key, "--only", "database", "--yes", "--no-validate").stderr
-    assert "has the 1 jobs of the backup, and so has login1" in said
+    assert "has the 2 jobs of the backup, and so has login1" in said
     for host in ROWS:
-        assert rows(kept, host) == {first}
+        assert rows(kept, host) == of_backup
     is_whole(kept)
     restore(kept, archive, key, "--yes", "--no-validate")
     is_whole(kept)
     third = done(kept)
     assert int(third) > int(second)
-    wait_until("both have its row", lambda: all(rows(kept, host) == {first, third} for host in ROWS), 120)
+    wait_until(
+        "both have its row", lambda: all(rows(kept, host) == {*of_backup, third} for host in ROWS), 120
+    )
     assert _asides(kept, "ctl2") == _asides(kept, "login1")
     assert len(_asides(kept, "ctl2")) == 2
 
@@ -78,11 +81,13 @@ def _asides(cluster: Cluster, host: str) -> list[str]:
     return sorted(listed.split())
 
 
-def _state_is_saved(cluster: Cluster) -> None:
+def _state_is_saved(cluster: Cluster) -> str:
+    """A job that is held, with which the queue was saved."""
     cluster.on("ctl1", "touch", "/run/they-are-there")
-    submit(cluster, "--hold", "true")
+    held = submit(cluster, "--hold", "true")
     written = ("find", "/var/spool/slurmctld/job_state", "-newer", "/run/they-are-there")
     wait_until("the queue is saved", lambda: bool(cluster.on("ctl1", *written, expect=None)), 60)
+    return held
 
 
 def test_a_member_that_is_ending_is_not_taken_for_one_that_serves(kept: Cluster) -> None:

@@ -397,11 +397,10 @@ def test_a_member_joins_and_is_counted(restore: Any, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(restore, "_PAUSE", 0)
     monkeypatch.setattr(restore, "counts", lambda _: {"tables": 2, "jobs": 3, "associations": 4})
     restore.leave()
-    assert done[-1] == "systemctl stop mariadb"
+    assert done[-2:] == ["systemctl disable slurmdbd", "systemctl stop mariadb"]
     done.clear()
     restore.join("db", {"tables": 2, "jobs": 3, "associations": 4})
-    assert done[0] == "systemctl start mariadb"
-    assert "systemctl stop slurmdbd" in done
+    assert done == ["systemctl start mariadb", "systemctl enable slurmdbd"]
     said = iter([["wsrep_local_state_comment\tSynced"]])
     with pytest.raises(restore.NoBackupError, match="3 jobs of 5"):
         restore.join("db", {"tables": 2, "jobs": 5, "associations": 4})
@@ -412,4 +411,4 @@ def test_a_member_joins_and_is_counted(restore: Any, monkeypatch: pytest.MonkeyP
     # Where nothing was loaded it only comes back.
     done.clear()
     restore.join("db", {})
-    assert done == ["systemctl start mariadb"]
+    assert done == ["systemctl start mariadb", "systemctl enable slurmdbd"]

@@ -203,19 +203,26 @@ def put_database(name: str, expected: Mapping[str, int], when: str) -> dict[str,
 
 
 def leave() -> dict[str, Any]:
-    """Ends the MariaDB of this host, a member of several, in order: the others go on without it."""
+    """Ends the MariaDB of this host, a member of several, in order: the others go on without it.
+
+    slurmdbd of this host, which its start starts, is not to take over meanwhile.
+    """
     stop()
+    with contextlib.suppress(NoBackupError):
+        must("systemctl", "disable", "slurmdbd")
     must("systemctl", "stop", "mariadb")
     return {}
 
 
 def join(name: str, expected: Mapping[str, int]) -> dict[str, Any]:
     """Starts it again: it gets the rows of the others, which are counted where it is said what to expect."""
-    # Whatever the others have to send comes before the end of this.
-    must("systemctl", "start", "mariadb")
+    try:
+        # Whatever the others have to send comes before the end of this.
+        must("systemctl", "start", "mariadb")
+    finally:
+        with contextlib.suppress(NoBackupError):
+            must("systemctl", "enable", "slurmdbd")
     if expected:
-        # MariaDB's start starts slurmdbd of its host, which waits for that of the first one.
-        stop()
         deadline = time.monotonic() + _SECONDS_TO_ANSWER
         while not (is_synced := rows(_SYNCED) == [_IS_SYNCED]) and time.monotonic() < deadline:
             time.sleep(_PAUSE)
