@@ -9,7 +9,6 @@ from typing import Any
 
 from deploy.engine.alone import alone
 from deploy.engine.batches import Bad, Course, Share, StoppedError, Work, in_batches, next_batch
-from deploy.engine.database import half_database
 from deploy.engine.drains import reason
 from deploy.engine.options import Options
 from deploy.engine.run import Run, opened
@@ -21,14 +20,13 @@ from deploy.judge.upgrade_route import is_of, refuse_route
 from deploy.judge.version_skew import release, shown
 from deploy.plan.build import build_plan
 from deploy.plan.slurm_source import is_built, slurm_builder
-from deploy.plan.upgrade_groups import head_variables, write_step
+from deploy.plan.upgrade_groups import write_step
 from deploy.run.cancellation import signals_cancel
 from deploy.run.events import Event, HostResult
 from deploy.run.execute import execute
 from deploy.run.journal import state_directory
 from deploy.run.lock import site_lock
 from deploy.run.submissions import Submissions, submissions
-from deploy.site.inventory import Host
 from deploy.site.node_lists import fold
 
 __all__ = ["Outcome", "Walk", "upgrade"]
@@ -85,7 +83,7 @@ class Walk:
     proves: Callable[[], None] = lambda: None
     began: float = field(default_factory=time.time)
     rehearsal: Mapping[str, Any] = field(default_factory=dict)
-    backups: dict[str, str] = field(default_factory=dict)
+    backup: str = ""
     begun: list[str] = field(default_factory=list)
     done: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -101,28 +99,21 @@ class Walk:
             jobs = self.state.ask("jobs", but=self.state.user or "")
             with self.halting():
                 self.fetch()
-                if self.state.left_of(self.heads):
+                if self.state.left_of(site.controllers):
                     self.rehearse()
-                    self.accounting()
                     self.controllers()
                 self.nodes()
                 self.logins()
         return self.outcome(jobs, stream)
 
-    @property
-    def heads(self) -> tuple[Host, ...]:
-        """The hosts of slurmdbd and slurmctld."""
-        hosts = (*self.run.site.accounting_hosts, *self.run.site.controllers)
-        return tuple({host.name: host for host in hosts}.values())
-
     def refuse(self) -> None:
         """Raises DeployError where one hop does not lead to what is wanted, or deploy knows no way."""
         site = self.run.site
-        if len(site.controllers) > 1:
+        if len(site.controllers) > 1 or site.database_hosts != site.controllers:
             raise error(
                 "upgrade-apart",
-                f"slurmctld is on {fold(host.name for host in site.controllers)}; an upgrade brings one "
-                "controller only",
+                f"slurmdbd is on {fold(host.name for host in site.database_hosts)} and slurmctld on "
+                f"{fold(host.name for host in site.controllers)}; an upgrade brings both on one host only",
                 where=site.controller.name,
                 hint="by hand, as Slurm's upgrade guide says: slurmdbd, slurmctld on all, slurmd, clients",
             )
@@ -148,27 +139,25 @@ class Walk:
 
     def start(self) -> None:
         """Raises DeployError where Slurm does not answer, unless an upgrade that was cut off stopped it."""
-        names = [host.name for host in self.heads]
-        halted = {name: why for name, said in self.state.looks(names).items() if (why := _halted(said))}
-        for name, why in halted.items():
+        name = self.run.site.controller.name
+        said = self.state.looks([name])[name]
+        stopped = [unit for unit, state in said["daemons"].items() if state == "inactive"]
+        if stopped or said["broken"]:
+            why = (
+                f"{', '.join(stopped)} stopped"
+                if stopped
+                else f"dpkg left {', '.join(said['broken'])} undone"
+            )
             self.run.say(
                 f"{name}: {why}, as an upgrade leaves it that is cut off: this one goes on from there"
             )
-        if halted:
             self.notes.append("Slurm was stopped at the beginning, so the jobs of before are not known")
         else:
             self.gate("before the first step")
-            self.refuse_half_database()
             if self._compute():
                 self.refuse_short_timeout()
-            if {*names} & {*self.state.left}:
+            if name in self.state.left:
                 self.proves()
-
-    def refuse_half_database(self) -> None:
-        """Raises DeployError where one of several hosts of the database is not what the others are."""
-        findings = half_database(self.run.site, self.run.options)
-        if findings:
-            raise DeployError(*findings, exit_code=ExitCode.FAILED)
 
     def refuse_short_timeout(self, exit_code: ExitCode = ExitCode.BAD_INPUT) -> None:
         """Raises DeployError where Slurm would set a node DOWN, and requeue its jobs, while it is upgraded.
@@ -193,7 +182,9 @@ class Walk:
 
     def _compute(self) -> list[str]:
         """The compute nodes that are left, without those that are controllers, too."""
-        names = {host.name for host in self.run.site.nodes} - {host.name for host in self.heads}
+        names = {host.name for host in self.run.site.nodes} - {
+            host.name for host in self.run.site.controllers
+        }
         return [name for name in self.state.left if name in names and name not in self.done]
 
     def gate(self, when: str, names: Collection[str] = ()) -> None:
@@ -223,70 +214,31 @@ class Walk:
 
         Not where it is installed already: then one that was cut off did that.
         """
-        if controllers := self._untouched(self.run.site.controllers):
-            self.run.say(f"slurmctld {self.state.wanted} judges the configuration")
-            self.step("judge", controllers)
-        if lead := self._untouched(self.run.site.accounting_lead):
-            self.run.say(f"slurmdbd {self.state.wanted} converts a dump of the database")
-            answers = self.step("rehearse", lead)
-            self.rehearsal = next((said for said in answers.values() if "counts" in said), {})
+        said = self.state.looks([self.run.site.controller.name])[self.run.site.controller.name]
+        if said["broken"] or all(is_of(version, self.state.wanted) for version in said["packages"].values()):
+            return
+        controllers = [host.name for host in self.run.site.controllers]
+        self.run.say(f"slurmctld {self.state.wanted} judges the configuration")
+        self.step("judge", controllers)
+        self.run.say(f"slurmdbd {self.state.wanted} converts a dump of the database")
+        answers = self.step("rehearse", [host.name for host in self.run.site.accounting_hosts])
+        self.rehearsal = next((said for said in answers.values() if "counts" in said), {})
         if self.rehearsal:
             self.run.say(_rehearsed(self.rehearsal))
 
-    def _untouched(self, hosts: Collection[Host]) -> list[str]:
-        """Those of some hosts where no package is of the wanted release, or half changed."""
-        return [
-            name
-            for name, said in self.state.looks([host.name for host in hosts]).items()
-            if not said["broken"]
-            and not all(is_of(version, self.state.wanted) for version in said["packages"].values())
-        ]
-
-    def accounting(self) -> None:
-        """The hosts of slurmdbd, also where slurmctld is not, or where one stands by.
-
-        That one is down while the first converts the database, which no other release may touch by then.
-        """
-        site = self.run.site
-        lead, *others = [host.name for host in site.accounting_hosts]
-        left = self.state.left_of(site.accounting_hosts)
-        if lead in left:
-            if others:
-                self.run.say(f"slurmdbd on {fold(others)}: stops while that on {lead} converts the database")
-                self.step("aside", others)
-            self._head([lead])
-        for name in others:
-            if name in left:
-                self._head([name])
-
     def controllers(self) -> None:
-        """What is left: slurmctld, where slurmdbd is elsewhere."""
-        if names := [name for name in self.state.left_of(self.run.site.controllers) if name not in self.done]:
-            self._head(names)
-
-    def _head(self, names: list[str]) -> None:
-        """The daemons of a head; until they start again, the old packages are the way back."""
+        """Both daemons of the controller; until they start again, the old packages are the way back."""
+        names = self.state.left_of(self.run.site.controllers)
         old = release(self.state.before[names[0]])
-        place = f"{_BACKUPS}/slurm-{shown(old) if old else 'unknown'}-{time.strftime('%Y%m%d-%H%M%S')}"
-        what = self._kept_of(names)
-        kept = f", {what} is kept in {place}" if what else ""
-        self.run.say(f"{fold(names)}: Slurm stops{kept}, starts as {self.state.wanted}")
-        if what:
-            self.backups[names[0]] = place
+        self.backup = f"{_BACKUPS}/slurm-{shown(old) if old else 'unknown'}-{time.strftime('%Y%m%d-%H%M%S')}"
+        self.run.say(
+            f"controller {fold(names)}: stops, is kept in {self.backup}, starts as {self.state.wanted}"
+        )
         seconds = max(_LEAST_CONVERSION, int(4 * float(self.rehearsal.get("seconds", 0))) + _LEAST_CONVERSION)
         self.forget(names)
-        self.step("controllers", names, slurm_backup_directory=place, slurmdbd_start_timeout=seconds)
+        self.step("controllers", names, slurm_backup_directory=self.backup, slurmdbd_start_timeout=seconds)
         self.done += names
-        self.gate(f"after {fold(names)}")
-
-    def _kept_of(self, names: Collection[str]) -> str:
-        """What a head has that the new release is about to change."""
-        site = self.run.site
-        what = [
-            *(["the database"] if site.accounting_lead[0].name in names else []),
-            *(["the state"] if any(host.name in names for host in site.controllers) else []),
-        ]
-        return " and ".join(what)
+        self.gate("after the controller")
 
     def nodes(self) -> None:
         """One node, and when that is good the others in batches."""
@@ -402,8 +354,9 @@ class Walk:
         source = self.run.place / f"{group}.json"
         # Of a host that this step does not change the pin stays as it is.
         kept = {} if group in {"controllers", "hosts"} else self._kept()
+        unpacks = {host.name for host in self.run.site.controllers}
         by_host: dict[str, dict[str, Any]] = {
-            name: {"slurm_packages_kept": kept.get(name, ""), **head_variables(self.run.site, name)}
+            name: {"slurm_packages_kept": kept.get(name, ""), "slurm_stage_unpacks": name in unpacks}
             for name in self.run.site.hosts
         }
         if back_to:
@@ -522,7 +475,7 @@ class Walk:
             self.state.wanted,
             self.state.before,
             time.time() - self.began,
-            backups=dict(self.backups),
+            backup=self.backup,
             rehearsal=dict(self.rehearsal),
             done=tuple(self.done),
             jobs=tuple(fates(before, now, rows)),
@@ -542,14 +495,6 @@ class Walk:
             time.sleep(_PAUSE)
             rows = self.state.ask("ended", names=names)
         return rows
-
-
-def _halted(said: Mapping[str, Any]) -> str:
-    """Why a host is as an upgrade left it that was cut off; empty where it is not."""
-    stopped = [unit for unit, state in said["daemons"].items() if state == "inactive"]
-    if stopped:
-        return f"{', '.join(stopped)} stopped"
-    return f"dpkg left {', '.join(said['broken'])} undone" if said["broken"] else ""
 
 
 def _rehearsed(said: Mapping[str, Any]) -> str:

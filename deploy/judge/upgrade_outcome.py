@@ -26,14 +26,14 @@ class Outcome:
 
     ``jobs`` are those of users, ``submitted`` those of the stream of witnesses, ``without_end`` those of them
     that have not the one row of a job that ended well; ``silence`` is for how many seconds nothing could be
-    submitted. ``backups`` are the directories, by host, of what was there before.
+    submitted.
     """
 
     wanted: str
     before: Mapping[str, str]
     seconds: float
     is_nothing: bool = False
-    backups: Mapping[str, str] = field(default_factory=dict)
+    backup: str = ""
     rehearsal: Mapping[str, Any] = field(default_factory=dict)
     done: tuple[str, ...] = ()
     jobs: tuple[Fate, ...] = ()

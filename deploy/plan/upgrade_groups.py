@@ -11,10 +11,10 @@ from deploy.plan.generated_inventory import generated_inventory
 from deploy.site.hardware import Hardware
 from deploy.site.inventory import Site
 
-GROUPS = ("build", "prepare", "plugin", "judge", "rehearse", "aside", "controllers", "hosts")
+GROUPS = ("build", "prepare", "plugin", "judge", "rehearse", "controllers", "hosts")
 """The plays, each of which has a group ``upgrade_<name>``."""
 STAGE = "/var/lib/deploy/slurm-upgrade"
-"""Where a host that tries it has the wanted release beside the installed one."""
+"""Where a controller has the wanted release beside the installed one."""
 
 
 def write_step(
@@ -41,18 +41,6 @@ def write_step(
             "vars": {"slurm_stage_directory": STAGE, **_of_plugin(site), **variables},
         }
     path.write_text(json.dumps(source, indent=1), encoding="utf-8")
-
-
-def head_variables(site: Site, name: str) -> dict[str, bool]:
-    """Which of Slurm's servers a host has, and whether it tries the wanted release before."""
-    controllers = {host.name for host in site.controllers}
-    lead = {host.name for host in site.accounting_lead}
-    return {
-        "slurm_stage_unpacks": name in controllers | lead,
-        "upgrade_has_slurmctld": name in controllers,
-        "upgrade_has_slurmdbd": name in {host.name for host in site.accounting_hosts},
-        "upgrade_keeps_database": name in lead,
-    }
 
 
 def _of_plugin(site: Site) -> dict[str, Any]:

@@ -21,8 +21,8 @@ def upgrade_lines(came: Outcome) -> Iterator[str]:
     yield f"Slurm {', '.join(old)} -> {came.wanted} on {fold(came.done)} in {came.seconds:.0f} s"
     if came.rehearsal:
         yield f"database: converted in {came.rehearsal['seconds']} s in the rehearsal, nothing lost"
-    for host, directory in came.backups.items():
-        yield f"backup: {directory} on {host}"
+    if came.backup:
+        yield f"backup: {came.backup} on the controller"
     states = Counter(f"{fate.before.lower()} -> {fate.now.lower()}" for fate in came.jobs)
     said = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
     named = f" ({said})" if said else ""

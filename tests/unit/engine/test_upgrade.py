@@ -10,11 +10,10 @@ import pytest
 
 from deploy.engine import upgrade as module
 from deploy.engine.batches import Share
-from deploy.engine.options import Options
 from deploy.engine.run import Run
 from deploy.engine.upgrade import Walk
 from deploy.engine.upgrade_state import State
-from deploy.errors import DeployError, ExitCode, Finding, error
+from deploy.errors import DeployError, ExitCode, error
 from deploy.run.cancellation import Cancellation
 from deploy.run.events import HostResult, Status
 from deploy.site.inventory import read_site
@@ -31,7 +30,6 @@ def walk(place: Path, asked: list[tuple[str, dict[str, Any]]] | None = None) -> 
         site=site,
         place=place,
         inventory="inventory.ini",
-        options=Options(),
         cancellation=Cancellation(),
         ansible=None,
         request=lambda *told: told,
@@ -185,94 +183,9 @@ def test_packages_of_another_source_are_no_upgrade(tmp_path: Path, built: bool, 
         made.refuse()
 
 
-def test_several_controllers_are_not_upgraded(tmp_path: Path) -> None:
+def test_a_database_on_a_host_of_its_own_is_not_upgraded(tmp_path: Path) -> None:
     made = walk(tmp_path)
-    several = INVENTORY.replace("[slurm-login]", "login1\n\n[slurm-login]")
-    vars(made.run).update(site=read_site(write_site(tmp_path, several)))
-    with pytest.raises(DeployError, match=r"slurmctld is on ctl1,login1.*upgrade-apart"):
+    apart = INVENTORY.replace("[slurm-login]", "[slurm-database]\nlogin1\n\n[slurm-login]")
+    vars(made.run).update(site=read_site(write_site(tmp_path, apart)))
+    with pytest.raises(DeployError, match=r"slurmdbd is on login1 and slurmctld on ctl1.*upgrade-apart"):
         made.refuse()
-
-
-ALL = {"ctl1", "login1", "db1"}
-
-
-@pytest.mark.parametrize(
-    ("database", "left", "expected"),
-    [
-        ("", ALL, ["controllers ctl1: the database and the state"]),
-        ("login1\n", ALL, ["controllers login1: the database", "controllers ctl1: the state"]),
-        (
-            "db1\nlogin1\nctl1\n",
-            ALL,
-            [
-                "aside login1",
-                "controllers db1: the database",
-                "controllers login1: ",
-                "controllers ctl1: the state",
-            ],
-        ),
-        # One that was cut off when the first had converted the database.
-        ("db1\nlogin1\nctl1\n", ALL - {"db1"}, ["controllers login1: ", "controllers ctl1: the state"]),
-        (
-            "ctl1\nlogin1\ndb1\n",
-            ALL,
-            ["aside login1", "controllers ctl1: the database and the state", "controllers login1: "],
-        ),
-    ],
-    ids=["on the controller", "apart", "members", "members, cut off", "a member that is the controller"],
-)
-def test_one_release_alone_touches_the_database(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    database: str,
-    left: set[str],
-    expected: list[str],
-) -> None:
-    made = walk(tmp_path)
-    text = INVENTORY.replace("node1 ans", "db1 ansible_host=10.0.0.3\nnode1 ans")
-    group = f"[slurm-database]\n{database}\n[slurm-cluster:children]\nslurm-database\n" if database else ""
-    vars(made.run).update(
-        site=read_site(
-            write_site(
-                tmp_path, text.replace("[slurm-cluster:children]\n", group or "[slurm-cluster:children]\n")
-            )
-        )
-    )
-    done: list[str] = []
-
-    def step(_: Walk, group: str, hosts: list[str], **__: object) -> dict[str, Any]:
-        done.append(f"{group} {','.join(hosts)}")
-        if group == "controllers":
-            done[-1] += f": {made._kept_of(hosts)}"
-        return {}
-
-    made.state.before["db1"] = "24.11.5-4"
-    vars(made.state).update(
-        left_of=lambda hosts: [
-            host.name for host in hosts if host.name in left and host.name not in made.done
-        ]
-    )
-    monkeypatch.setattr(Walk, "step", step)
-    monkeypatch.setattr(Walk, "forget", lambda *_: None)
-    monkeypatch.setattr(Walk, "gate", lambda *_: None)
-    made.accounting()
-    made.controllers()
-    assert done == expected
-    assert set(made.backups) == {
-        line.split()[1].rstrip(":") for line in expected if not line.endswith(": ")
-    } - {"login1" if "aside login1" in expected else ""}
-
-
-def test_half_a_database_is_not_upgraded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made, trouble = walk(tmp_path), Finding("db2", "members-missing", "2 of 3 have a vote", "start it")
-    monkeypatch.setattr(module, "half_database", lambda *_: [trouble])
-    monkeypatch.setattr(Walk, "gate", lambda *_: None)
-    vars(made.state).update(
-        left=[], looks=lambda _: {"ctl1": {"daemons": {"slurmctld": "active"}, "broken": []}}
-    )
-    with pytest.raises(DeployError, match="2 of 3 have a vote"):
-        made.start()
-    # One that was cut off has stopped one of them.
-    vars(made.state).update(looks=lambda _: {"ctl1": {"daemons": {"slurmctld": "inactive"}, "broken": []}})
-    made.start()
-    assert made.notes

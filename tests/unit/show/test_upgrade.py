@@ -24,7 +24,7 @@ CAME = Outcome(
     "26.05",
     {"ctl1": "24.11.5-4", "node1": "24.11.5-4"},
     95.0,
-    backups={"ctl1": "/var/backups/deploy/slurm-24.11-1"},
+    backup="/var/backups/deploy/slurm-24.11-1",
     rehearsal=REHEARSAL,
     done=("ctl1", "node1"),
     jobs=JOBS,
