@@ -3,7 +3,8 @@
 from typing import Any
 
 from deploy.engine.options import Options
-from deploy.judge.database_lead import beginner
+from deploy.errors import Finding, shown_path
+from deploy.judge.database_lead import beginner, member_troubles
 from deploy.run.ssh import Unanswered, ask
 from deploy.site.inventory import Host, Site
 
@@ -29,10 +30,29 @@ def begins(site: Site, options: Options) -> dict[str, dict[str, Any]]:
     return {name: {"mariadb_cluster_begins": True}} if name else {}
 
 
+def half_database(site: Site, options: Options) -> list[Finding]:
+    """What keeps several hosts of the database from going on without one of them; nothing of its one host."""
+    if not site.database_arbiter:
+        return []
+    said = looks(site, options)
+    hint = f"deploy check {shown_path(site.inventory)}"
+    silent = {name: look.why for name, look in said.items() if isinstance(look, Unanswered)}
+    return [
+        *(Finding(name, "host-silent", f"it does not answer: {why}", hint) for name, why in silent.items()),
+        *(Finding(name, *trouble) for name in said for trouble in member_troubles(name, said)),
+    ]
+
+
+def serving(site: Site, options: Options) -> list[Host]:
+    """Those of several hosts with rows that have them all, and go on, in the inventory's order."""
+    return [
+        site.hosts[name]
+        for name, look in looks(site, options).items()
+        if not isinstance(look, Unanswered) and look["serves"] and look["is_synced"]
+    ]
+
+
 def with_rows(site: Site, options: Options) -> Host:
     """The host whose database is asked for all its rows: of several the first one that has them all."""
-    if site.database_arbiter:
-        for name, look in looks(site, options).items():
-            if not isinstance(look, Unanswered) and look["serves"] and look["is_synced"]:
-                return site.hosts[name]
-    return site.database_host
+    found = serving(site, options) if site.database_arbiter else []
+    return found[0] if found else site.database_host

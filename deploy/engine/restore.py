@@ -4,14 +4,16 @@ import json
 import re
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from deploy.durable import replace_file
 from deploy.engine.alone import alone
 from deploy.engine.backup import cluster_name, need_age, parts_of
+from deploy.engine.database import serving
 from deploy.engine.options import Options
 from deploy.engine.run import Run, opened
 from deploy.errors import DeployError, ExitCode, error, shown_path
@@ -25,6 +27,7 @@ from deploy.run.ssh import NotByPlainSshError, Unanswered
 from deploy.run.transfer import TransferError, transfer
 from deploy.site.hardware import FILE_NAME
 from deploy.site.inventory import SECRETS_FILE, Host, Site, existing_inventory
+from deploy.site.node_lists import fold
 from deploy.site.secrets import missing_secrets
 
 STATE, DATABASE, SECRETS = "state", "database", "secrets"
@@ -123,7 +126,7 @@ def try_restore(inventory: Path, wish: Wish, options: Options, say: Callable[[st
             hosts.send("try_database", made_by().DATABASE, arguments, hosts.database)
             say(f"the database can be loaded; it has {archive.manifest['database']['jobs']} jobs")
         elif DATABASE in wish.parts:
-            say(f"the database was not loaded: {hosts.database.name} has no MariaDB yet")
+            say(f"the database was not loaded: {hosts.why_no_database(found)}")
 
 
 def opened_archive(inventory: Path, wish: Wish) -> Archive:
@@ -154,16 +157,7 @@ def opened_archive(inventory: Path, wish: Wish) -> Archive:
 
 
 def refuse_other(site: Site, archive: Archive) -> None:
-    """Raises DeployError ``backup-of-other-cluster``, ``restore-to-members``."""
-    if site.database_arbiter:
-        raise error(
-            "restore-to-members",
-            f"{' and '.join(host.name for host in site.database_hosts)} keep each other's rows of the "
-            "accounting database; a backup is put on a database of one host",
-            where=shown_path(archive.path),
-            hint=f"leave {site.database_host.name} alone in [slurm-database], deploy cluster, deploy "
-            "restore; then name the others again",
-        )
+    """Raises DeployError ``backup-of-other-cluster``."""
     theirs, ours = archive.manifest["cluster"], cluster_name(site)
     if theirs != ours:
         raise error(
@@ -241,9 +235,10 @@ def _at_work(inventory: Path, options: Options, say: Callable[[str], None]) -> I
 
 @dataclass(frozen=True)
 class _Hosts:
-    """The controllers and the database's host that a backup is put on. Raises DeployError ``restore-failed``.
+    """The controllers and the database's hosts that a backup is put on (DeployError ``restore-failed``).
 
-    Several controllers have one state, in a directory that all mount.
+    Several controllers have one state, in a directory that all mount. Of several hosts of the database one
+    gets what is in the backup, and the others get it from that one.
     """
 
     run: Run
@@ -253,13 +248,26 @@ class _Hosts:
     def site(self) -> Site:
         return self.run.site.resolved
 
+    @cached_property
+    def serving(self) -> list[Host]:
+        """Of several hosts of the database those that go on; its one host, whether it does or not."""
+        site = self.site
+        return serving(site, self.run.options) if site.database_arbiter else [site.database_host]
+
     @property
     def database(self) -> Host:
-        return self.site.database_host
+        """The host whose MariaDB gets the database."""
+        return self.serving[0] if self.serving else self.site.database_host
+
+    @property
+    def others(self) -> list[Host]:
+        """Those that get it from there."""
+        return [host for host in self.site.database_hosts if host != self.database]
 
     @property
     def all(self) -> tuple[Host, ...]:
-        return tuple({host.name: host for host in (*self.site.controllers, self.database)}.values())
+        hosts = (*self.site.controllers, *self.site.database_hosts)
+        return tuple({host.name: host for host in hosts}.values())
 
     @property
     def names(self) -> list[str]:
@@ -286,14 +294,23 @@ class _Hosts:
             (answer,) = found.values()
             return {**answer, "has_database": answer["programs"]}
         of_controllers = [found[host.name] for host in self.site.controllers]
-        of_database = found[self.database.name]
+        have_server = all(found[host.name]["server"] for host in self.site.database_hosts)
+        has_database = have_server and bool(self.serving)
         return {
             "daemons": [f"{daemon} on {name}" for name, said in found.items() for daemon in said["daemons"]],
             "state": any(said["state"] for said in of_controllers),
-            "jobs": of_database["jobs"],
-            "has_database": of_database["server"],
-            "programs": of_database["server"] and all(said["slurmctld"] for said in of_controllers),
+            "jobs": found[self.database.name]["jobs"],
+            "have_server": have_server,
+            "has_database": has_database,
+            "programs": has_database and all(said["slurmctld"] for said in of_controllers),
         }
+
+    def why_no_database(self, found: Mapping[str, Any]) -> str:
+        """Why a database cannot be loaded, by what `look` found."""
+        names = fold(host.name for host in self.site.database_hosts)
+        if found.get("have_server"):
+            return f"MariaDB serves on none of {names}; deploy restore begins with one of them"
+        return f"{names} has no MariaDB yet"
 
     def put(self, parts: Collection[str], least: int, say: Callable[[str], None]) -> None:
         """Puts the database and the state onto hosts that have their programs.
@@ -323,12 +340,30 @@ class _Hosts:
         return f"state: {directory} is that of the backup{_aside(answer)}"
 
     def put_database(self) -> str:
-        arguments = {"name": parts_of(self.site)["database"], "expected": _counts(self.archive)}
-        answer = self.send(
-            "put_database", made_by().DATABASE, {**arguments, "when": self.when}, self.database
-        )
-        jobs = self.archive.manifest["database"]["jobs"]
-        return f"database: {arguments['name']} has the {jobs} jobs of the backup{_aside(answer)}"
+        name, expected = parts_of(self.site)["database"], _counts(self.archive)
+        arguments = {"name": name, "expected": expected, "when": self.when}
+        with self._others_aside(name, expected):
+            answer = self.send("put_database", made_by().DATABASE, arguments, self.database)
+        copied = f", and so has {fold(host.name for host in self.others)}" if self.others else ""
+        return f"database: {name} has the {expected['jobs']} jobs of the backup{copied}{_aside(answer)}"
+
+    @contextmanager
+    def _others_aside(self, name: str, expected: Mapping[str, int]) -> Iterator[None]:
+        """The other members are stopped while one is loaded, get its rows afterwards, and are counted.
+
+        Where it was not loaded they come back to what it has.
+        """
+        for host in self.others:
+            self.send("leave", "", {}, host)
+        try:
+            yield
+        except DeployError:
+            for host in self.others:
+                with suppress(DeployError):
+                    self.send("join", "", {"name": name, "expected": {}}, host)
+            raise
+        for host in self.others:
+            self.send("join", "", {"name": name, "expected": expected}, host)
 
     def send(
         self, verb: str, member: str, arguments: Mapping[str, Any], host: Host | None = None

@@ -10,6 +10,7 @@ from typing import Any
 
 from deploy.engine.alone import alone
 from deploy.engine.batches import Bad, Share, Work, in_batches
+from deploy.engine.database import half_database
 from deploy.engine.drains import Ledger
 from deploy.engine.fit import Nodes
 from deploy.engine.options import Options
@@ -115,7 +116,7 @@ def _alone(run: Run, say: Callable[[str], None]) -> Iterator[None]:
 
 def _others(site: Site, due: Collection[str], nodes: Collection[str]) -> Iterator[str]:
     """Hosts that are no compute nodes, controllers and databases last."""
-    last = {host.name: None for host in (*site.database_hosts, *site.accounting_hosts, *site.controllers)}
+    last = {host.name: None for host in (*site.database_members, *site.accounting_hosts, *site.controllers)}
     yield from (h.name for h in site.cluster if h.name in due and h.name not in nodes and h.name not in last)
     yield from (name for name in last if name in due and name not in nodes)
 
@@ -186,18 +187,34 @@ class _Hosts:
     def one(self, name: str) -> None:
         """A host that is no compute node. Raises DeployError ``update-stopped``."""
         self.say(f"update: {name}")
+        if trouble := self._half_database(name):
+            raise self._stopped(name, f"it was not begun, and nothing that comes after it: {trouble}")
         bad, _ = self.install([name])
         if not bad and name in {host.name for host in self.run.site.controllers}:
             bad = self._silent_controller(name)
+        if not bad and (trouble := self._half_database(name)):
+            bad = {name: trouble}
         if bad:
-            again = f"deploy update {shown_path(self.run.site.inventory)}"
-            finding = Finding(
-                name,
-                "update-stopped",
-                f"it is not well after its update, and what comes after it was not begun: {bad[name]}",
-                f"put it right, then the same again: {again}",
+            raise self._stopped(
+                name, f"it is not well after its update, and what comes after it was not begun: {bad[name]}"
             )
-            raise DeployError(finding, exit_code=ExitCode.FAILED)
+
+    def _stopped(self, name: str, why: str) -> DeployError:
+        again = f"deploy update {shown_path(self.run.site.inventory)}"
+        finding = Finding(name, "update-stopped", why, f"put it right, then the same again: {again}")
+        return DeployError(finding, exit_code=ExitCode.FAILED)
+
+    def _half_database(self, name: str) -> str:
+        """Of who has a vote on the database: what keeps one from going on without another."""
+        site = self.run.site
+        if not site.database_arbiter or name not in {host.name for host in site.database_members}:
+            return ""
+        for _ in range(_MOST_SILENCES):
+            found = half_database(site, self.run.options)
+            if not found:
+                return ""
+            time.sleep(_POLL_SECONDS)
+        return "; ".join(f"{finding.where}: {finding.message}" for finding in found)
 
     def _silent_controller(self, name: str) -> dict[str, str]:
         """A slurmctld may take a while to read its state."""

@@ -100,7 +100,8 @@ class Drill:
 
         def started(options: Options) -> None:
             self._database = self._counted()
-            names = {host.name: None for host in (*self.site.controllers, self.site.database_host)}
+            hosts = (*self.site.controllers, *self.site.accounting_hosts)
+            names = {host.name: None for host in hosts}
             deploys(replace(options, limit=",".join(names), tags=_DAEMONS))
 
         put_back(

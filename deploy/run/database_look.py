@@ -6,6 +6,7 @@ Sent as text over ssh and run as root, with the standard library of Python 3.9 a
 from __future__ import annotations
 
 import re
+import time
 from pathlib import Path
 
 from deploy.run.host_commands import runner, tell
@@ -22,6 +23,7 @@ _STATUS = (
 _RECOVERED = re.compile(r"WSREP: Recovered position:?\s+([0-9a-f-]{36}):(-?\d+)")
 _NONE = "00000000-0000-0000-0000-000000000000"
 _run = runner(20)
+_SECONDS_TO_END, _PAUSE = 30.0, 0.5
 
 
 def look(database: str) -> dict[str, Any]:
@@ -30,6 +32,7 @@ def look(database: str) -> dict[str, Any]:
     ``cluster``: of which it is a member, empty for none; ``at``: its last transaction, None where that is not
     known; ``was_last``: it ended in order and after all others.
     """
+    is_ending = _is_ending()
     asked = ["mariadb", "--batch", "--skip-column-names", "--execute", _STATUS]
     said = dict(line.split("\t", 1) for line in _run(*asked)[0].splitlines() if "\t" in line)
     kept = _kept()
@@ -40,7 +43,7 @@ def look(database: str) -> dict[str, Any]:
         found = [number for uuid, number in _RECOVERED.findall(log) if uuid == cluster]
         at = int(found[-1]) if found else -1
     return {
-        "serves": said.get("wsrep_cluster_status") == "Primary",
+        "serves": said.get("wsrep_cluster_status") == "Primary" and not is_ending,
         "votes": int(said.get("wsrep_cluster_size", "0")),
         "is_synced": said.get("wsrep_local_state_comment") == "Synced",
         "has": (_DATA / database).is_dir() and any((_DATA / database).glob("*.ibd")),
@@ -48,6 +51,16 @@ def look(database: str) -> dict[str, Any]:
         "at": at if at >= 0 else None,
         "was_last": kept.get("safe_to_bootstrap") == "1",
     }
+
+
+def _is_ending() -> bool:
+    """Whether it is still about to end, when it had its time: until it has, it answers as if it went on."""
+    deadline = time.monotonic() + _SECONDS_TO_END
+    while _run("systemctl", "is-active", "mariadb")[0].strip() == "deactivating":
+        if time.monotonic() > deadline:
+            return True
+        time.sleep(_PAUSE)
+    return False
 
 
 def _kept() -> dict[str, str]:

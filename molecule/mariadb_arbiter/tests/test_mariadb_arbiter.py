@@ -87,3 +87,17 @@ def test_a_member_that_serves_begins_nothing_anew(on: On, converge: Converge) ->
     assert answer.returncode == 0, answer.stdout
     assert asked(on, "SHOW STATUS LIKE 'wsrep_cluster_state_uuid'") == uuid
     assert on(MEMBER, "systemctl", "show", "mariadb", "--property=InvocationID").stdout == started
+
+
+def test_another_key_is_that_of_both(on: On, converge: Converge) -> None:
+    until(lambda: votes(on) == BOTH, on)
+    before = on(MEMBER, "cat", "/etc/mysql/deploy-cluster.crt").stdout
+    answer = converge(secret="another secret of this scenario")  # noqa: S106 - of a test
+    assert answer.returncode == 0, answer.stdout
+    until(lambda: votes(on) == BOTH, on)
+    after = on(MEMBER, "cat", "/etc/mysql/deploy-cluster.crt").stdout
+    assert after != before
+    place = on(ARBITER, "hostname", "--all-ip-addresses").stdout.split()[0]
+    shown = "openssl s_client -connect {}:4567 </dev/null 2>/dev/null | openssl x509"
+    assert on(MEMBER, "sh", "-c", shown.format(place)).stdout.split() == after.split()
+    assert asked(on, "SELECT x FROM slurm_acct_db.kept") == "7"

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.member_unit import has_another_key, unit_of_mariadb
 
 DOCUMENTATION = r"""
 module: mariadb_begin
@@ -16,8 +17,17 @@ short_description: A MariaDB server begins a cluster of which no member serves
 description:
   - Starts the server as the first member, with what it has; others join it and take that over. Whether it is
     the right one has to be known before.
-  - A server that is a member of a majority is left alone.
+  - A server that is a member of a majority is left alone, unless it was started with another key.
 options:
+  begins:
+    description: Whether none of the members serves, and this one has the rows.
+    type: bool
+    required: true
+  key_file:
+    description:
+      - The key by which members know each other. A member that serves and was started before it was written
+        begins anew. Others must have left before, as they would not come in any more.
+    type: path
   state_file:
     description: Where the member keeps what it was when it ended.
     type: path
@@ -43,8 +53,8 @@ def may_begin(state: str) -> str:
 
 
 def _serves(module: AnsibleModule) -> bool:
-    """Whether the server is a member of a majority."""
-    if not module.get_bin_path("mariadb"):
+    """Whether the server is a member of a majority; one that is ending is none any more."""
+    if not module.get_bin_path("mariadb") or unit_of_mariadb(module)["ActiveState"] == "deactivating":
         return False
     code, out, _ = module.run_command(["mariadb", "--batch", "--skip-column-names", "--execute", _STATUS])
     return code == 0 and out.split()[1:] == ["Primary"]
@@ -52,14 +62,26 @@ def _serves(module: AnsibleModule) -> bool:
 
 def main() -> None:
     """Ask, allow, start."""
-    arguments: dict[str, Any] = {"state_file": {"type": "path", "default": "/var/lib/mysql/grastate.dat"}}
+    arguments: dict[str, Any] = {
+        "begins": {"type": "bool", "required": True},
+        "key_file": {"type": "path", "no_log": False},
+        "state_file": {"type": "path", "default": "/var/lib/mysql/grastate.dat"},
+    }
     module = AnsibleModule(argument_spec=arguments, supports_check_mode=True)
-    path = Path(module.params["state_file"])
+    path, key = Path(module.params["state_file"]), module.params["key_file"]
+    is_anew = bool(key) and has_another_key(unit_of_mariadb(module), key) and _serves(module)
+    if not (is_anew or module.params["begins"]):
+        module.exit_json(changed=False, deploy_impact={"kind": "none", "service": "mariadb", "reasons": []})
     # Of members that were cut off together those that are back begin by themselves, once all are there.
     deadline = time.monotonic() + (_PATIENCE if (path.parent / "gvwstate.dat").exists() else 0)
     while not (serves := _serves(module)) and time.monotonic() < deadline and not module.check_mode:
         time.sleep(_PAUSE)
-    impact = {"kind": "none" if serves else "restart", "service": "mariadb", "reasons": []}
+    serves = serves and not is_anew
+    impact = {
+        "kind": "none" if serves else "restart",
+        "service": "mariadb",
+        "reasons": [key] if is_anew else [],
+    }
     if serves or module.check_mode:
         module.exit_json(changed=not serves, deploy_impact=impact)
     module.run_command(["systemctl", "daemon-reload"], check_rc=True)

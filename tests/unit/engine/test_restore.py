@@ -17,7 +17,7 @@ from deploy.engine.restore import Wish, restore, try_restore
 from deploy.errors import DeployError, ExitCode, error
 from deploy.run.archive import Archive, UnreadableError
 from deploy.run.ssh import Unanswered
-from deploy.site.inventory import Host
+from deploy.site.inventory import Host, Site
 from deploy.site.secrets import secret_names
 from tests.unit.site.sites import write_site
 
@@ -54,6 +54,10 @@ class Cluster:
     said: list[str] = field(default_factory=list)
     of_host: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     """What a host has, where it is not what ``found`` says."""
+    serving: list[str] = field(default_factory=list)
+    """The members of the database that have all rows."""
+    failing: str = ""
+    """What a host does not do."""
 
     def archive(self, path: Path, identities: tuple[Path, ...]) -> Archive:
         manifest = {
@@ -72,6 +76,8 @@ class Cluster:
             assert host
             return dict(self.of_host.get(host.name, self.found))
         self.done.append(f"{verb} {host.name}" if host and host.name != "ctl1" else verb)
+        if verb == self.failing:
+            raise error("restore-failed", "no room", hint="the same again")
         self.sent[verb] = arguments
         return {"aside": "/aside", "scripts": 2}
 
@@ -110,6 +116,11 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
 
     monkeypatch.setattr(module._Hosts, "send", send)
     monkeypatch.setattr(Members, "ask", made.ask)
+
+    def serving(site: Site, _: Options) -> list[Host]:
+        return [site.hosts[name] for name in made.serving]
+
+    monkeypatch.setattr(module, "serving", serving)
     return made
 
 
@@ -223,6 +234,70 @@ def test_new_hosts_get_their_packages_and_storage_first(cluster: Cluster, apart:
         "deploy ctl1,ctl2,db1 base,slurm_packages,munge,mariadb,storage",
         *("stop", "stop ctl2", "stop db1", "put_database db1", "put_state", "deploy"),
     ]
+
+
+MEMBERS = SITE.replace("[slurm-node]", "[slurm-database]\ndb1\ndb2\nctl1\n[slurm-node]")
+OF_DATABASE = {**LIVING, "daemons": ["slurmdbd"], "slurmctld": False, "programs": False}
+OF_CONTROLLER = {**LIVING, "jobs": None, "server": False, "programs": False}
+STOPPED = ("stop", "stop db1", "stop db2")
+
+
+@pytest.fixture
+def members(cluster: Cluster, tmp_path: Path) -> Path:
+    cluster.of_host = {"ctl1": OF_CONTROLLER, "db1": OF_DATABASE, "db2": OF_DATABASE}
+    cluster.serving = ["db1", "db2"]
+    return write_site(tmp_path, MEMBERS)
+
+
+def test_one_member_is_loaded_while_the_other_is_down_and_gets_it_afterwards(
+    cluster: Cluster, members: Path
+) -> None:
+    assert refused(cluster, members)[0] == "restore-not-agreed"
+    assert any("slurmdbd on db1, slurmdbd on db2" in line for line in cluster.said)
+    cluster.restore(members, agrees=True)
+    loaded = ("leave db2", "put_database db1", "join db2")
+    assert cluster.done == [*STOPPED, *loaded, "put_state", "deploy"]
+    assert cluster.sent["join"]["expected"] == {"tables": 1, "jobs": 3, "associations": 2}
+    assert any("3 jobs of the backup, and so has db2; what was there" in line for line in cluster.said)
+
+
+def test_the_member_that_has_all_rows_is_loaded(cluster: Cluster, members: Path) -> None:
+    cluster.serving = ["db2"]
+    cluster.restore(members, agrees=True)
+    assert cluster.done == [*STOPPED, "leave db1", "put_database db2", "join db1", "put_state", "deploy"]
+
+
+def test_where_no_member_serves_one_begins_before(cluster: Cluster, members: Path) -> None:
+    """New machines, too."""
+    cluster.serving = []
+    deploys = cluster.deploys
+
+    def begins(options: Options) -> None:
+        deploys(options)
+        cluster.serving = ["db1", "db2"]
+
+    cluster.deploys = begins  # type: ignore[method-assign]
+    cluster.restore(members, agrees=True)
+    assert cluster.done == [
+        "deploy ctl1,db1,db2 base,slurm_packages,munge,mariadb,storage",
+        *(*STOPPED, "leave db2", "put_database db1", "join db2", "put_state", "deploy"),
+    ]
+
+
+def test_the_other_member_is_back_where_the_database_was_not_loaded(cluster: Cluster, members: Path) -> None:
+    cluster.failing = "put_database"
+    with pytest.raises(DeployError, match="no room"):
+        cluster.restore(members, agrees=True)
+    assert cluster.done == [*STOPPED, "leave db2", "put_database db1", "join db2"]
+    assert cluster.sent["join"]["expected"] == {}
+
+
+def test_a_trial_loads_a_member_s_throwaway(cluster: Cluster, members: Path) -> None:
+    try_restore(members, Wish(Path("c.age"), ()), Options(), cluster.said.append)
+    assert cluster.done == ["try_state", "try_database db1"]
+    cluster.serving = []
+    try_restore(members, Wish(Path("c.age"), ()), Options(), cluster.said.append)
+    assert any("MariaDB serves on none of db[1-2]" in line for line in cluster.said)
 
 
 def test_a_controller_that_does_not_answer_ends_it_before_anything_is_changed(

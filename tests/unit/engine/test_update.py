@@ -12,7 +12,7 @@ from deploy.engine.batches import Share
 from deploy.engine.batches import Work as BatchWork
 from deploy.engine.drains import Drain, Ledger, Node
 from deploy.engine.options import Options
-from deploy.errors import DeployError, ExitCode
+from deploy.errors import DeployError, ExitCode, Finding
 from deploy.run.ssh import Unanswered
 from tests.unit.site.sites import write_site
 
@@ -154,3 +154,24 @@ def test_the_first_bad_host_ends_it(machines: Machines, tmp_path: Path) -> None:
     assert (finding.where, finding.reference) == ("login1", "update-stopped")
     assert "dpkg: error" in finding.message
     assert machines.done == ["install login1"]
+
+
+MEMBERS = SITE + "[slurm-database]\nctl1\nlogin1\ndb1\n[all]\ndb1 ansible_host=10.0.0.5\n"
+
+
+def test_members_of_the_database_are_updated_one_by_one_while_all_have_a_vote(
+    machines: Machines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    missing = [Finding("ctl1", "members-missing", "2 of 3 have a vote", "start it")]
+    # Whole before the first, half for a moment after it, half for good after the second.
+    answers = iter([[], missing, [], [], *([missing] * 50)])
+    monkeypatch.setattr(module, "half_database", lambda *_: next(answers))
+    machines.waiting = {name: [OPENSSL] for name in ("ctl1", "login1", "db1")}
+    inventory = write_site(tmp_path, MEMBERS)
+    with pytest.raises(DeployError, match="ctl1: 2 of 3 have a vote") as problem:
+        module.update(inventory, Options(), lambda _: True, most=Share(1), say=print)
+    assert (problem.value.findings[0].reference, problem.value.findings[0].where) == (
+        "update-stopped",
+        "login1",
+    )
+    assert machines.done == ["install ctl1", "install login1"]

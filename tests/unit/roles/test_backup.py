@@ -387,3 +387,28 @@ def test_a_program_that_ends_before_it_has_read_all_says_why(
     with pytest.raises(backup.NoBackupError, match="unknown recipient"):
         write()
     assert [path.name for path in tmp_path.iterdir()] == ["bin"]
+
+
+def test_a_member_joins_and_is_counted(restore: Any, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ANN401
+    done: list[str] = []
+    said = iter([["wsrep_local_state_comment\tJoined"], ["wsrep_local_state_comment\tSynced"]])
+    monkeypatch.setattr(restore, "must", lambda *words: done.append(" ".join(words)) or "")
+    monkeypatch.setattr(restore, "rows", lambda _: next(said))
+    monkeypatch.setattr(restore, "_PAUSE", 0)
+    monkeypatch.setattr(restore, "counts", lambda _: {"tables": 2, "jobs": 3, "associations": 4})
+    restore.leave()
+    assert done[-2:] == ["systemctl disable slurmdbd", "systemctl stop mariadb"]
+    done.clear()
+    restore.join("db", {"tables": 2, "jobs": 3, "associations": 4})
+    assert done == ["systemctl start mariadb", "systemctl enable slurmdbd"]
+    said = iter([["wsrep_local_state_comment\tSynced"]])
+    with pytest.raises(restore.NoBackupError, match="3 jobs of 5"):
+        restore.join("db", {"tables": 2, "jobs": 5, "associations": 4})
+    monkeypatch.setattr(restore, "_SECONDS_TO_ANSWER", 0)
+    monkeypatch.setattr(restore, "rows", lambda _: [])
+    with pytest.raises(restore.NoBackupError, match="not yet what the other members have"):
+        restore.join("db", {"tables": 2, "jobs": 3, "associations": 4})
+    # Where nothing was loaded it only comes back.
+    done.clear()
+    restore.join("db", {})
+    assert done == ["systemctl start mariadb", "systemctl enable slurmdbd"]

@@ -1,5 +1,10 @@
 """What members of a database know each other by, and their leave to begin."""
 
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
@@ -30,3 +35,34 @@ def test_without_a_secret_there_is_none() -> None:
 def test_a_member_that_may_begin_keeps_all_else(before: str) -> None:
     kept = f"# GALERA saved state\nversion: 2.1\nuuid:    1a2b\nseqno:   7\nsafe_to_bootstrap: {before}\n"
     assert begin.may_begin(kept) == kept.replace(f"bootstrap: {before}", "bootstrap: 1")
+
+
+unit = load_module("roles/mariadb/module_utils/member_unit.py")
+
+
+@pytest.mark.parametrize(
+    ("state", "after", "expected"),
+    [("active", 60, True), ("active", -60, False), ("inactive", 60, False), ("deactivating", 60, False)],
+)
+def test_a_server_that_was_started_before_its_key_was_written_has_another(
+    tmp_path: Path, state: str, after: int, *, expected: bool
+) -> None:
+    key = tmp_path / "key.pem"
+    key.write_text("a key")
+    started = time.monotonic() - time.time() + key.stat().st_mtime - after
+    said = f"ActiveState={state}\nExecMainStartTimestampMonotonic={int(started * 1e6)}\n"
+    module: Any = SimpleNamespace(run_command=lambda *_, **__: (0, said, ""))
+    found = unit.unit_of_mariadb(module)
+    assert unit.has_another_key(found, str(key)) is expected
+    assert not unit.has_another_key(found, str(tmp_path / "none.pem"))
+
+
+def test_one_that_is_ending_serves_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = {"systemctl": "ActiveState=active\n", "mariadb": "wsrep_cluster_status\tPrimary\n"}
+    module: Any = SimpleNamespace(
+        run_command=lambda words, **_: (0, said[words[0]], ""), get_bin_path=lambda _: "/usr/bin/mariadb"
+    )
+    monkeypatch.setattr(begin, "unit_of_mariadb", unit.unit_of_mariadb)
+    assert begin._serves(module)
+    said["systemctl"] = "ActiveState=deactivating\n"
+    assert not begin._serves(module)

@@ -32,6 +32,7 @@ from backup import (
     give_up,
     input_of,
     must,
+    rows,
     tables,
     throwaway,
 )
@@ -50,6 +51,8 @@ _DAEMONS = ("slurmctld", "slurmdbd")
 _MARK = "deploy_shared"
 _FRESH, _ASIDE = ".restoring", ".before-restore-{}"
 _SECONDS_TO_ANSWER = 120
+_SYNCED = "SHOW GLOBAL STATUS LIKE 'wsrep_local_state_comment'"
+_IS_SYNCED = "wsrep_local_state_comment\tSynced"
 _PAUSE = 0.5
 
 
@@ -199,6 +202,36 @@ def put_database(name: str, expected: Mapping[str, int], when: str) -> dict[str,
     return {"aside": aside if before else ""}
 
 
+def leave() -> dict[str, Any]:
+    """Ends the MariaDB of this host, a member of several, in order: the others go on without it.
+
+    slurmdbd of this host, which its start starts, is not to take over meanwhile.
+    """
+    stop()
+    with contextlib.suppress(NoBackupError):
+        must("systemctl", "disable", "slurmdbd")
+    must("systemctl", "stop", "mariadb")
+    return {}
+
+
+def join(name: str, expected: Mapping[str, int]) -> dict[str, Any]:
+    """Starts it again: it gets the rows of the others, which are counted where it is said what to expect."""
+    try:
+        # Whatever the others have to send comes before the end of this.
+        must("systemctl", "start", "mariadb")
+    finally:
+        with contextlib.suppress(NoBackupError):
+            must("systemctl", "enable", "slurmdbd")
+    if expected:
+        deadline = time.monotonic() + _SECONDS_TO_ANSWER
+        while not (is_synced := rows(_SYNCED) == [_IS_SYNCED]) and time.monotonic() < deadline:
+            time.sleep(_PAUSE)
+        if not is_synced:
+            give_up("MariaDB runs, and has not yet what the other members have")
+        _compare(counts(name), expected)
+    return {}
+
+
 def try_state(least: int) -> dict[str, Any]:
     """Reads the state that comes as `put_state` would, and writes nothing."""
     jobs = 0
@@ -271,6 +304,8 @@ def main(verb: str, arguments: dict[str, Any]) -> None:
         "look": look,
         "own": own,
         "stop": stop,
+        "leave": leave,
+        "join": join,
         "put_state": put_state,
         "put_database": put_database,
         "try_state": try_state,

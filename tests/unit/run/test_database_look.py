@@ -1,0 +1,48 @@
+"""What a member of the database says of itself, also while it ends."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from deploy.run import database_look as module
+
+STATE = "uuid: 5f0c0000-0000-0000-0000-000000000001\nseqno: {}\nsafe_to_bootstrap: {}\n"
+PRIMARY = "wsrep_cluster_status\tPrimary\nwsrep_local_state_comment\tSynced\nwsrep_cluster_size\t3\n"
+
+
+@pytest.fixture
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(module, "_DATA", tmp_path)
+    monkeypatch.setattr(module, "_PAUSE", 0)
+    (tmp_path / "grastate.dat").write_text(STATE.format(-1, 0))
+    return tmp_path
+
+
+def test_one_that_is_ending_is_waited_for(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    states: Iterator[str] = iter(["deactivating", "deactivating", "inactive"])
+
+    def run(*command: str) -> tuple[str, bool]:
+        if command[0] == "systemctl":
+            state = next(states)
+            if state == "inactive":
+                (data / "grastate.dat").write_text(STATE.format(17, 1))
+            return f"{state}\n", False
+        return "ERROR 2002 (HY000): Can't connect", False
+
+    monkeypatch.setattr(module, "_run", run)
+    said = module.look("slurm_acct_db")
+    assert (said["serves"], said["at"], said["was_last"]) == (False, 17, True)
+
+
+def test_one_that_does_not_end_serves_nobody(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert data
+    monkeypatch.setattr(module, "_SECONDS_TO_END", 0)
+    state = ["deactivating"]
+    monkeypatch.setattr(
+        module, "_run", lambda *command: (state[0] if command[0] == "systemctl" else PRIMARY, True)
+    )
+    said = module.look("slurm_acct_db")
+    assert (said["serves"], said["is_synced"], said["votes"]) == (False, True, 3)
+    state[0] = "active"
+    assert module.look("slurm_acct_db")["serves"]
