@@ -19,6 +19,7 @@ from tests.cluster.dashboard_queries import ask
 from tests.cluster.jobs import submit, wait_for_job
 from tests.cluster.lab_cluster import Cluster, booted, wait_until
 from tests.cluster.test_monitoring import page_of
+from tests.cluster.validated import validated
 
 pytestmark = [pytest.mark.one_release, pytest.mark.more]
 
@@ -132,6 +133,15 @@ def test_nothing_is_wrong_with_them(saving: Cloud) -> None:
         "node1": "powered down",
         "node2": "powered down",
     }
+
+
+def test_a_validation_measures_what_is_there(saving: Cloud) -> None:
+    """No job has them come."""
+    found = validated(saving.cluster, "--quick", expect=0)
+    places = {verdict["where"] for verdict in found["reachable"]["verdicts"]}
+    assert places == {"ctl1", "login1"}
+    assert saving.cluster.is_off("node1")
+    assert saving.cluster.is_off("node2")
 
 
 def test_no_alert_is_about_them(saving: Cloud) -> None:
