@@ -9,6 +9,8 @@ import pytest
 from deploy.engine import powered_down
 from deploy.engine.options import Options
 from deploy.engine.run import opened
+from deploy.engine.secrets import refuse_new_secrets_for_some
+from deploy.errors import DeployError
 from deploy.run.ssh import Login, Unanswered
 from deploy.site.inventory import Site, read_site
 from tests.unit.site.sites import write_site
@@ -87,6 +89,18 @@ def test_a_run_says_whom_it_leaves_out(tmp_path: Path, said: Said) -> None:
         (finding,) = run.warnings
     assert str(finding).startswith("node1: warning: left out: Slurm has switched it off")
     assert finding.reference == "node-powered-down"
+
+
+@pytest.mark.parametrize(("kind", "is_refused"), [("machine", True), ("cloud", False)])
+def test_no_new_key_passes_a_machine_by(tmp_path: Path, said: Said, kind: str, is_refused: bool) -> None:  # noqa: FBT001
+    """Cloud nodes get theirs with their image."""
+    said["ctl1"] = {"node1": ["IDLE", "POWERED_DOWN"], "node2": ["IDLE"]}
+    with opened(_site(tmp_path, kind), Options(new_secrets=True)) as run:
+        if not is_refused:
+            refuse_new_secrets_for_some(run)
+            return
+        with pytest.raises(DeployError, match="while node1 cannot be reached"):
+            refuse_new_secrets_for_some(run)
 
 
 def test_a_run_on_all_is_no_limited_one(tmp_path: Path, said: Said) -> None:
