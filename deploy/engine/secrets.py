@@ -38,8 +38,8 @@ def refuse_new_secrets_for_some(run: Run) -> None:
     if missing and options.new_secrets and off:
         raise error(
             "new-secrets-limited",
-            f"{', '.join(missing)} would be made anew while {fold(off)} cannot be reached: Slurm has switched "
-            "it off, and would not let it in again",
+            f"{', '.join(missing)} would be made anew while {fold(off)} cannot be reached: Slurm has "
+            "switched it off, and would not let it in again",
             where=shown_path(secrets_file(run.site)),
             hint=f"scontrol update nodename={fold(off)} state=power_up   (on {run.controllers[0]}); then "
             f"deploy cluster {run.inventory} --new-secrets",
