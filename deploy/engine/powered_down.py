@@ -16,7 +16,7 @@ _AWAY = frozenset({"POWERED_DOWN", "POWERING_DOWN", "POWERING_UP"})
 def powered_down(site: Site, login: Login, named: Collection[str] | None) -> frozenset[str]:
     """Of the nodes that Slurm switches, and ``named`` (all without it), those that it has switched off.
 
-    A cloud node that Slurm does not know yet is one of them where no machine answers.
+    A cloud node that Slurm does not know as one yet is among them where no machine answers.
     """
     nodes = [node for node in power_saved(site) if named is None or node.name in named]
     if not nodes:
@@ -24,7 +24,7 @@ def powered_down(site: Site, login: Login, named: Collection[str] | None) -> fro
     controllers = _answers(site.controllers, site, login).values()
     states: Mapping[str, Any] = next((found for found in controllers if _is_told(found)), {})
     away = {node.name for node in nodes if _AWAY & {*states.get(node.name, ())}}
-    unknown = [node for node in nodes if is_cloud(node) and node.name not in states]
+    unknown = [node for node in nodes if is_cloud(node) and "CLOUD" not in states.get(node.name, ())]
     away |= {name for name, said in _answers(unknown, site, login).items() if _is_silent(said)}
     return frozenset(away)
 

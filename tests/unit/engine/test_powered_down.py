@@ -66,11 +66,12 @@ def test_slurm_says_which(tmp_path: Path, said: Said, state: list[str], is_away:
 
 
 @pytest.mark.parametrize(("kind", "away"), [("machine", set()), ("cloud", {"node1"})])
-def test_before_slurm_knows_them_cloud_nodes_need_not_be_there(
-    tmp_path: Path, said: Said, kind: str, away: set[str]
+@pytest.mark.parametrize("known", [{}, {"node1": ["DOWN", "NOT_RESPONDING"], "node2": ["IDLE"]}])
+def test_before_slurm_knows_them_as_such_cloud_nodes_need_not_be_there(
+    tmp_path: Path, said: Said, kind: str, away: set[str], known: dict[str, list[str]]
 ) -> None:
     """A machine that cannot be reached is a fault, as ever."""
-    said |= {"ctl1": {}, "node2": {}}
+    said |= {"ctl1": known, "node2": {}}
     assert _away(read_site(_site(tmp_path, kind))) == away
     said["node1"] = Unanswered("ansible_password", is_by_choice=True)
     assert _away(read_site(tmp_path / "inventory.ini")) == set()
