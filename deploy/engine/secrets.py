@@ -41,6 +41,6 @@ def refuse_new_secrets_for_some(run: Run) -> None:
             f"{', '.join(missing)} would be made anew while {fold(off)} cannot be reached: Slurm has "
             "switched it off, and would not let it in again",
             where=shown_path(secrets_file(run.site)),
-            hint=f"scontrol update nodename={fold(off)} state=power_up   (on {run.site.controller.name}); then "
-            f"deploy cluster {run.inventory} --new-secrets",
+            hint=f"scontrol update nodename={fold(off)} state=power_up   (on {run.site.controller.name}); "
+            f"then deploy cluster {run.inventory} --new-secrets",
         )
