@@ -59,7 +59,7 @@ class Cloud:
             wanted = self.cluster.on("ctl1", "cat", _WANTED, expect=None).splitlines()
             for line in wanted[len(self.done) :]:
                 kind, node = line.split()
-                # What did not come in time is switched off, too: for Slurm it comes when it has booted once more.
+                # Also what did not come in time: for Slurm it comes when it has booted once more.
                 if kind != "on":
                     power_off(self.cluster.name, node)
                 elif node not in self.refuses:
