@@ -92,8 +92,10 @@ def saving(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         hosts = made.directory / "host_vars"
         hosts.mkdir(exist_ok=True)
         (hosts / "ctl1.yml").write_text(json.dumps(SAID))
-        (hosts / "node1.yml").write_text("slurmd_power_saving: machine\n")
-        (hosts / "node2.yml").write_text("slurmd_power_saving: cloud\n")
+        # A container is up for as long as its host, and Slurm waits for a boot: slurmd is to tell of one.
+        own = 'slurmd_options: "-b"\n'
+        (hosts / "node1.yml").write_text(f"{own}slurmd_power_saving: machine\n")
+        (hosts / "node2.yml").write_text(f"{own}slurmd_power_saving: cloud\n")
         with _cloud(made) as cloud:
             made.deploy("--yes")
             yield cloud
