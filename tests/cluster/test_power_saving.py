@@ -16,7 +16,7 @@ from deploy.lab.power import power_off, power_on
 from deploy.monitoring.alerts import CHAPTERS
 from tests.cluster.conftest import RELEASES
 from tests.cluster.dashboard_queries import ask
-from tests.cluster.jobs import submit, wait_for_job
+from tests.cluster.jobs import UNTIL_TOLD, submit, wait_for_job
 from tests.cluster.lab_cluster import Cluster, booted, wait_until
 from tests.cluster.test_monitoring import page_of
 from tests.cluster.validated import validated
@@ -178,9 +178,14 @@ def test_what_changed_meanwhile_comes_when_they_are_there(saving: Cloud) -> None
     cluster.deploy()
     assert cluster.as_user("echo $WHILE_OFF") == "seen\n"
     # By srun from the login node, which waits for both.
-    assert cluster.as_user("srun -N2 --mem=50M hostname", seconds=_COMES_SECONDS + 120).count("node") == 2
+    came = cluster.as_user("srun -N2 --mem=50M hostname", seconds=_COMES_SECONDS + 120)
+    assert came.count("node") == 2
+    # A node with a job is not switched off under the run.
+    holding = submit(cluster, "-N2 --mem=50M", UNTIL_TOLD)
+    wait_for_job(cluster, holding, "RUNNING")
     said = cluster.deploy()
     assert "left out" not in said.stdout + said.stderr
+    cluster.as_user("touch stop")
     for node in ("node1", "node2"):
         assert "WHILE_OFF" in cluster.on(node, "sh", "-c", "cat /etc/profile.d/*")
 
