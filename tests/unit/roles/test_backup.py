@@ -392,7 +392,12 @@ def test_a_program_that_ends_before_it_has_read_all_says_why(
 def test_a_member_joins_and_is_counted(restore: Any, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ANN401
     done: list[str] = []
     said = iter([["wsrep_local_state_comment\tJoined"], ["wsrep_local_state_comment\tSynced"]])
-    monkeypatch.setattr(restore, "must", lambda *words: done.append(" ".join(words)) or "")
+
+    def must(*words: str) -> str:
+        done.append(" ".join(words))
+        return ""
+
+    monkeypatch.setattr(restore, "must", must)
     monkeypatch.setattr(restore, "rows", lambda _: next(said))
     monkeypatch.setattr(restore, "_PAUSE", 0)
     monkeypatch.setattr(restore, "counts", lambda _: {"tables": 2, "jobs": 3, "associations": 4})
