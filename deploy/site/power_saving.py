@@ -90,7 +90,8 @@ def _program(master: Host, name: str, program: Mapping[str, Any]) -> Iterator[Fi
 
 def _partitions(master: Host) -> Iterator[Finding]:
     said, declared = master.value(_PARTITIONS), master.value("slurmctld_partitions")
-    known = [str(each.get("name")) for each in declared if isinstance(each, dict)]
+    entries = declared if isinstance(declared, list) else []
+    known = [str(each.get("name")) for each in entries if isinstance(each, dict)]
     for name in said if isinstance(said, list) else ():
         if str(name) not in known:
             yield Finding(
