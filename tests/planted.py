@@ -51,7 +51,8 @@ def everywhere(secret: str) -> dict[str, Any]:
     key = f"-----BEGIN PRIVATE KEY-----\n{secret}\n-----END PRIVATE KEY-----\n"
     tls = {"log_server_key": key, "log_server_certificate": public, "log_client_ca": public}
     user = {"name": "web", "password": secret, "privileges": "slurm_acct_db.*:SELECT"}
-    return {**found, **tls, "mariadb_users": [user]}
+    upstream = {"name": "docker.io", "user": "site", "password": secret}
+    return {**found, **tls, "mariadb_users": [user], "slurm_registry_upstreams": [upstream]}
 
 
 def holders(places: Iterable[Path], secrets: Iterable[str]) -> list[Path]:

@@ -105,6 +105,10 @@ def has_started(answers: Ask) -> bool:
         return len(answers("count_over_time(up[1m]) >= 5")) == len(TARGETS) + len(GPUS)
     except OSError:
         return False
+    except ValueError as problem:
+        if "Service Unavailable" not in str(problem):
+            raise
+        return False  # it listens before it can answer
 
 
 def test_every_panel_has_an_answer(prometheus: str) -> None:
