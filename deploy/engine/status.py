@@ -25,7 +25,6 @@ def status_of(inventory: Path, options: Options) -> SiteStatus:
     with opened(inventory, options) as run:
         site, records, members = run.site, run.records, run.members
         asked = asked_hosts(site, run.limit)
-        shown = asked_hosts(site, run.named)
         questions = run.place / "questions.json"
         contract = read_contract(site)
         write_questions(questions, site, asked, contract)
@@ -44,9 +43,8 @@ def status_of(inventory: Path, options: Options) -> SiteStatus:
             departed.result(),
             leading=leads.result(),
             database=database.result() if database else {},
-            asked=shown,
-            away=run.away,
-            limit=run.named,
+            asked=asked,
+            limit=run.limit,
             inventory=run.inventory,
             at=time.time(),
         )
