@@ -12,8 +12,8 @@ from tests.contract.content import ROOT
 _STANDIN = ROOT / "molecule/pyxis/standin"
 _PACKAGE = """
 set -e
-cd /home && rm -rf enroot && mkdir -p enroot/DEBIAN enroot/usr/bin enroot/etc/enroot/hooks.d enroot/etc/enroot/mounts.d
-mkdir -p enroot/usr/share/enroot/hooks.d
+cd /home && rm -rf enroot && mkdir -p enroot/DEBIAN enroot/usr/bin enroot/etc/enroot/hooks.d
+mkdir -p enroot/etc/enroot/mounts.d enroot/usr/share/enroot/hooks.d
 echo '#!/bin/sh' > enroot/usr/bin/enroot
 printf '%s\\n' 'Package: enroot' 'Version: 1' 'Architecture: all' 'Maintainer: x <x@y>' 'Description: x' \
   'Depends: squashfs-tools' > enroot/DEBIAN/control
