@@ -50,8 +50,8 @@ def test_a_site_of_three_machines(tmp_path: Path) -> None:
     assert "8 CPUs and 65536 MiB (slurm-node)" in pretended
     assert set(commands["deep-learning-job"]["jobs"].values()) == {"COMPLETED"}
     for name, page in ("jupyter", "lab"), ("tensorboard", "tensorboard/"):
-        said = commands[f"web-interface-{name}"]["output"]
-        assert f"running\nconnected to {page} True\nended\nCANCELLED" in said
+        output = commands[f"web-interface-{name}"]["output"]
+        assert f"running\nconnected to {page} True\nended\nCANCELLED" in output
     assert f"lab {NAME} is gone" in said.stderr
     assert NAME not in run("podman", "ps", "--all", "--format", "{{.Names}}").stdout
     assert NAME not in run("podman", "volume", "ls", "--format", "{{.Name}}").stdout
