@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from deploy.errors import DeployError
+from deploy.site.checks import site_findings
 from deploy.site.inventory import read_site
 from deploy.site.secrets import fill_secrets, read_secrets, secret_names
 from tests.unit.site.sites import write_site
@@ -99,3 +100,23 @@ def test_a_broken_file_is_not_shown(tmp_path: Path) -> None:
         fill_secrets(site, None)
     assert problem.value.findings[0].reference == "secrets-invalid"
     assert "5ecr3t" not in str(problem.value)
+
+
+@pytest.mark.parametrize(
+    ("key", "is_taken"),
+    [
+        ("kQ7dz3" * 20 + "FIXME" + "x1", True),
+        ("kQ7dz3" * 20 + "ToDo" + "x1", True),
+        ("fixme" + "-" * 30, False),
+        ("please_fix-me_before_use_of_this", False),
+        ("kQ7dz3" * 20 + "changeme", False),
+    ],
+)
+def test_a_drawn_key_is_no_placeholder_by_chance(tmp_path: Path, key: str, is_taken: bool) -> None:  # noqa: FBT001
+    site = read_site(write_site(tmp_path))
+    fill_secrets(site, None)
+    place = tmp_path / "secrets.yml"
+    content = yaml.safe_load(place.read_text())
+    place.write_text(yaml.safe_dump({**content, "munge_key": key}))
+    found = {finding.reference for finding in site_findings(site)}
+    assert ("placeholder-secret" not in found) == is_taken
