@@ -17,22 +17,24 @@ _GROUPS = frozenset(phase.group for phase in PHASES)
 
 def write_playbook(path: Path, name: str, groups: Collection[str]) -> Path:
     """Writes ``playbooks/<name>.yml`` without the plays of phases whose groups are not among these."""
-    path.write_text(json.dumps([*_plays(playbook(name), groups)]), encoding="utf-8")
+    source = playbook(name)
+    plays = [*_chosen(read_data(source), source.parent, groups)]
+    path.write_text(json.dumps(plays), encoding="utf-8")
     return path
 
 
-def _plays(source: Path, groups: Collection[str]) -> Iterator[dict[str, Any]]:
+def _chosen(
+    plays: list[dict[str, Any]], directory: Path, groups: Collection[str]
+) -> Iterator[dict[str, Any]]:
     """The plays of phases are in the playbook itself or in those that it imports."""
-    for play in read_data(source):
-        imported = source.parent / play.get(_IMPORT, "")
+    for play in plays:
         if _IMPORT not in play:
             if play["hosts"] not in _GROUPS or play["hosts"] in groups:
                 yield play
-        elif _has_phases(imported):
-            yield from _plays(imported, groups)
+            continue
+        imported = directory / play[_IMPORT]
+        inner = read_data(imported)
+        if any(each.get("hosts") in _GROUPS for each in inner):
+            yield from _chosen(inner, imported.parent, groups)
         else:
             yield {**play, _IMPORT: str(imported)}
-
-
-def _has_phases(source: Path) -> bool:
-    return any(play.get("hosts") in _GROUPS for play in read_data(source))

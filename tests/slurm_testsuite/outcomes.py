@@ -1,4 +1,4 @@
-"""What the two parts of Slurm's test suite said, held against the failures that are known. Pure."""
+"""What the two parts of Slurm's test suite said, compared with the failures that are known. Pure."""
 
 import json
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""What Slurm's test suite says is read, and held against what is known to fail."""
+"""What Slurm's test suite says is read, and compared with what is known to fail."""
 
 import json
 
