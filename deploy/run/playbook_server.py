@@ -10,6 +10,7 @@ the next. A playbook that did not come to its end is the last; so is the first w
 it cannot be forgotten.
 """
 
+import gc
 import importlib
 import json
 import sys
@@ -30,9 +31,13 @@ _LOADED_BEFOREHAND = (
 
 def main() -> None:
     """Wait, be ansible-playbook, wait again."""
+    # What is imported stays: it is not looked through for what may go, neither now nor later.
+    gc.disable()
     for name in _LOADED_BEFOREHAND:
         with suppress(ImportError):
             importlib.import_module(name)
+    gc.freeze()
+    gc.enable()
     apply(Patch.COMPILED_TEMPLATES, _keep_compiled_templates)
     if why := why_no_mitogen():
         notice(why)

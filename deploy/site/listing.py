@@ -16,12 +16,16 @@ Standard input is JSON: ``{"arguments": [inventory, playbook_directory, limit, v
 is null, nothing is resolved. So it can be started, and import Ansible, before it is known what to list.
 """
 
+import gc
 import hashlib
 import json
 import os
 import sys
 from collections.abc import Mapping
 from typing import Any
+
+# What is imported stays: it is not looked through for what may go, neither now nor later.
+gc.disable()
 
 from ansible import constants
 from ansible._internal._datatag._tags import Origin
@@ -32,6 +36,9 @@ from ansible.parsing.vault import EncryptedString, VaultHelper, get_file_vault_s
 from ansible.template import Templar
 from ansible.vars.hostvars import HostVars
 from ansible.vars.manager import VariableManager
+
+gc.freeze()
+gc.enable()
 
 _MAGIC = frozenset({"groups", "group_names", "hostvars", "omit", "playbook_dir", "environment"})
 _MAGIC_PREFIXES = ("inventory_",)

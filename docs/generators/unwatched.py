@@ -23,6 +23,7 @@ _EDITS = "Only some lines are deploy's. Another that changes is named, and stays
 _SILENT = "They take no orders: what changes them is a file or an argument, and those are watched."
 _KEEPS = "It is written where it is missing. What somebody wrote is named once, and stays: it was chosen."
 _BLOCKS = ("block", "rescue", "always")
+_FILES = "root_files"
 _EDITED = ("ansible.builtin.lineinfile", "ansible.builtin.blockinfile")
 
 
@@ -112,7 +113,10 @@ def _edited(value: object) -> Iterator[str]:
 
 
 def _kept(value: object) -> Iterator[str]:
-    return (str(told["dest"]) for _, told in _modules(value) if told.get("force") is False)
+    for _, told in _modules(value):
+        if told.get("force") is False:
+            yield str(told["dest"])
+        yield from told.get("keeps", ())
 
 
 def _modules(value: object) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -121,5 +125,5 @@ def _modules(value: object) -> Iterator[tuple[str, Mapping[str, Any]]]:
         for name, told in task.items():
             if name in _BLOCKS:
                 yield from _modules(told)
-            elif "." in name and isinstance(told, Mapping):
+            elif ("." in name or name == _FILES) and isinstance(told, Mapping):
                 yield name, told

@@ -74,9 +74,12 @@ def keep_directory(module: AnsibleModule, path: Path) -> bool:
 
 def keep_file(module: AnsibleModule, path: Path, text: str, mode: int) -> bool:
     """Has a file be as it is declared; returns whether anything differs, also in check mode."""
+    is_led_elsewhere = path.is_symlink()
     if not module.check_mode:
         path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-    return keep(module, path, text, mode)
+        if is_led_elsewhere:
+            path.unlink()
+    return keep(module, path, text, mode) or is_led_elsewhere
 
 
 def surplus(absent: list[str], patterns: list[str], wanted: set[Path]) -> list[Path]:

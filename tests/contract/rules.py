@@ -207,11 +207,22 @@ def _mappings(node: yaml.Node | None) -> Iterator[yaml.MappingNode]:
         yield from _mappings(part)
 
 
+# A path and what it says, as root_files has them.
+_ROOT_FILE = re.compile(
+    r"""^\s+(/[\w./-]+): (?:"|>-\n\s+)\{\{ lookup\('ansible.builtin.template', '([^']+)'\)""", re.MULTILINE
+)
+
+
 def mirrors_targets_in_template_paths(role: Path) -> Iterator[str]:
     """The template of /etc/x/y lies at templates/etc/x/y.j2."""
     known = {
         name: value for path in role.glob("vars/*.yml") for name, value in (read_yaml(path) or {}).items()
     }
+    for path in _files(role, "tasks", "vars"):
+        if path.suffix == ".yml":
+            for target, source in _ROOT_FILE.findall(path.read_text(encoding="utf-8")):
+                if target.removeprefix("/") != source.removesuffix(".j2"):
+                    yield f"{path}: {source} does not mirror {target}"
     for task in tasks(role):
         words = task.words.get("ansible.builtin.template")
         if not words:

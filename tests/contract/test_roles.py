@@ -61,6 +61,11 @@ __broken_twice: {<<: *one, a: 2}
     src: elsewhere.conf.j2
     dest: /etc/here.conf
   tags: [configure]
+- name: Lies elsewhere, too
+  root_files:
+    files:
+      /etc/one.conf: "{{ lookup('ansible.builtin.template', 'etc/other.conf.j2') }}"
+  tags: [configure]
 - name: Leaves another's mode
   ansible.builtin.copy:
     content: x
@@ -89,7 +94,10 @@ EXPECTED = {
     "installs_packages_in_one_way": {"ansible.builtin.apt instead of packages"},
     "tells_releases_apart_in_one_place": {"main.yml:15: tells systems apart", "Debian-1, Debian-12,"},
     "has_no_key_twice": {"main.yml:4: a is there twice"},
-    "mirrors_targets_in_template_paths": {"elsewhere.conf.j2 does not mirror"},
+    "mirrors_targets_in_template_paths": {
+        "elsewhere.conf.j2 does not mirror",
+        "etc/other.conf.j2 does not mirror /etc/one.conf",
+    },
     "keeps_owner_and_mode_of_what_it_leaves": {"keeps the mode of /etc/once", "half an archive"},
     "keeps_secrets_quiet": {"without no_log", "without diff"},
 }
