@@ -1,10 +1,13 @@
-"""Step: nobody else changes the cluster meanwhile."""
+"""Step: nobody else changes the cluster meanwhile, and what hosts say of themselves is of that time."""
 
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 
 from deploy.engine.run import Run
+from deploy.engine.story import Story
+from deploy.engine.verify import Looked, verify
 from deploy.run.cluster_lock import cluster_lock
 from deploy.run.events import Event, Level, Notice
 
@@ -26,3 +29,17 @@ def alone(run: Run, tell: Callable[[Event], None], *, is_needed: bool) -> Iterat
             message = f"no lock, so nothing keeps a run from another machine away: {why}"
             tell(Notice(time.time(), Level.WARNING, message))
         yield held.idle
+
+
+@contextmanager
+def alone_and_asked(run: Run, meanwhile: ThreadPoolExecutor, story: Story) -> Iterator[Future[Looked]]:
+    """Holds the lock where the run may change something, and gives what hosts are asked ``meanwhile``.
+
+    They are asked while the lock is waited for, and once more where another run was at work at that time:
+    what they said then is not so any more. Raises DeployError ``cluster-locked``.
+    """
+    began, asked = time.monotonic(), meanwhile.submit(verify, run, meanwhile)
+    with alone(run, story.tell, is_needed=not run.options.check) as idle:
+        if idle <= time.monotonic() - began:
+            asked = meanwhile.submit(verify, run, meanwhile)
+        yield asked

@@ -1,6 +1,7 @@
 """Step: the work is done, and hosts keep a record of it."""
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from deploy.engine.apply import apply
 from deploy.engine.consent import Permission
@@ -26,10 +27,7 @@ def carry_out(run: Run, work: Work, given: Permission, story: Story, known: Mapp
                 recording.go_on(story.events)
 
         if not given.passed:
-            secrets = borrowed_secrets(run) if run.options.check else completed_secrets(run)
-            if not run.options.check:
-                run.members.remember(work.looked.known, work.plan.hosts)
-                run.records.forget(work.plan, work.unrecorded)
+            secrets = borrowed_secrets(run) if run.options.check else _prepared(run, work)
             apply(run, "cluster", work, tell, secrets=secrets, options=given.options)
         run.ansible.dismiss()
         summary = summarize(story.events, run.hosts)
@@ -40,3 +38,11 @@ def carry_out(run: Run, work: Work, given: Permission, story: Story, known: Mapp
     for notice in written.notices:
         story.tell(notice)
     return written
+
+
+def _prepared(run: Run, work: Work) -> tuple[Path, ...]:
+    """The secrets, completed. Controllers know the hosts; what is worked on has no record from here on."""
+    secrets = completed_secrets(run)
+    run.members.remember(work.looked.known, work.plan.hosts)
+    run.records.forget(work.plan, work.unrecorded)
+    return secrets

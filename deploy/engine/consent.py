@@ -30,6 +30,11 @@ class Permission:
     options: Options
     passed: tuple[Event, ...] = ()
 
+    @property
+    def renews_records(self) -> bool:
+        """Whether hosts get new records; where --full found nothing to change, those that they have hold."""
+        return not (self.options.check or (self.passed and self.options.full))
+
 
 def permission(
     run: Run, work: Work, display: Display, agrees: Agrees, unproven: Collection[str] = ()

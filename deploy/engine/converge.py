@@ -6,10 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import replace
 
-from deploy.engine.alone import alone
+from deploy.engine.alone import alone_and_asked
 from deploy.engine.carry_out import carry_out
 from deploy.engine.consent import Agrees, Permission, permission
-from deploy.engine.discover import discover, keep_found
+from deploy.engine.discover import Machines, discover, keep_found
 from deploy.engine.display import Display
 from deploy.engine.journal import journalled
 from deploy.engine.left_over import tell_left_over
@@ -19,7 +19,7 @@ from deploy.engine.recording import Written, known_records
 from deploy.engine.run import Run
 from deploy.engine.story import Story
 from deploy.engine.verify import verify
-from deploy.engine.work import work_of
+from deploy.engine.work import Work, work_of
 from deploy.judge.convergence import converged_hosts
 from deploy.judge.departed import left_over_events
 from deploy.judge.plan_outcome import PlanOutcome
@@ -34,44 +34,24 @@ from deploy.run.journal import last_run
 def converge(run: Run, display: Display, agrees: Agrees) -> Summary:
     """Makes of a site's machines the cluster that it says; raises DeployError before anything changes."""
     started, story = time.time(), Story(display.event)
-    with _under_way(run, "cluster", display) as meanwhile:
-        began, asked = time.monotonic(), meanwhile.submit(verify, run, meanwhile)
-        with alone(run, story.tell, is_needed=not run.options.check) as idle:
-            if idle <= time.monotonic() - began:
-                # What hosts said while another run was at work there is not so any more.
-                asked = meanwhile.submit(verify, run, meanwhile)
-            machines = discover(run, story.tell)
-            refuse_skew(story.events, run.controllers)
-            work = work_of(run, machines, asked, story.tell)
-            is_to_run = bool(work.plan.steps) and not (story.is_refused or story.is_broken)
-            changes = is_to_run and not run.options.check
-            # Where nothing is yet, there are no jobs that could be lost, and no secrets that hosts go by.
-            is_asked = changes and not machines.are_new
-            given = Permission(run.options)
-            if is_asked:
-                given = permission(run, work, display, agrees, _unproven(run))
-            story.keep(*given.passed)
-            known = known_records(run, work, renews=changes and not (given.passed and run.options.full))
-            with journalled(run, work, story, started) as journal:
-                if not (run.options.check or story.is_refused or story.is_broken):
-                    keep_found(run, machines)
-                written = carry_out(run, work, given, story, known) if is_to_run else Written()
-                tell_left_over(run, work, written.left, story)
-                summary = summarize(story.events, run.hosts, started=started)
-                converged = converged_hosts(summary, run.limit) if run.options.converges else ()
-                journal.finish(converged=converged, recorded={**known, **written.digests})
-                display.finish(summary, next_command(run, summary, is_refused=story.is_refused))
+    with _under_way(run, "cluster", display) as meanwhile, alone_and_asked(run, meanwhile, story) as asked:
+        machines = discover(run, story.tell)
+        refuse_skew(story.events, run.controllers)
+        work = work_of(run, machines, asked, story.tell)
+        goes_on = bool(work.plan.steps) and not story.is_stopped
+        given = _permission(run, work, machines, display, agrees) if goes_on else Permission(run.options)
+        story.keep(*given.passed)
+        known = known_records(run, work, renews=goes_on and given.renews_records)
+        with journalled(run, work, story, started) as journal:
+            keep_found(run, machines, story)
+            written = carry_out(run, work, given, story, known) if goes_on else Written()
+            tell_left_over(run, work, written.left, story)
+            summary = summarize(story.events, run.hosts, started=started)
+            converged = converged_hosts(summary, run.limit) if run.options.converges else ()
+            journal.finish(converged=converged, recorded={**known, **written.digests})
+            display.finish(summary, next_command(run, summary, is_refused=story.is_refused))
     refuse_unknown_secrets(story.events)
     return summary
-
-
-def _unproven(run: Run) -> set[str]:
-    """The hosts on which the last run here did not come to its end.
-
-    What made it fail there may still be so, and be nothing that a preview sees.
-    """
-    last = last_run(run.site.directory)
-    return set(last.hosts) - set(last.converged) if last else set()
 
 
 def look_ahead(run: Run, display: Display) -> PlanOutcome:
@@ -97,3 +77,19 @@ def _under_way(run: Run, verb: str, display: Display) -> Iterator[ThreadPoolExec
     with signals_cancel(run.cancellation), closing(display), ThreadPoolExecutor(1) as meanwhile:
         display.start(run.command(verb), run.hosts)
         yield meanwhile
+
+
+def _permission(run: Run, work: Work, machines: Machines, display: Display, agrees: Agrees) -> Permission:
+    """Asked for by a preview, where there can be jobs to lose, and secrets that hosts go by."""
+    if run.options.check or machines.are_new:
+        return Permission(run.options)
+    return permission(run, work, display, agrees, _unproven(run))
+
+
+def _unproven(run: Run) -> set[str]:
+    """The hosts on which the last run here did not come to its end.
+
+    What made it fail there may still be so, and be nothing that a preview sees.
+    """
+    last = last_run(run.site.directory)
+    return set(last.hosts) - set(last.converged) if last else set()

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from deploy.engine.run import Run
+from deploy.engine.story import Story
 from deploy.judge.served import is_new_cluster
 from deploy.plan.build import build_plan
 from deploy.plan.generated_inventory import write_discovery
@@ -47,7 +48,7 @@ def discover(run: Run, tell: Callable[[Event], None]) -> Machines:
     return Machines(completed(run.site, contract, found), found, are_new=are_new)
 
 
-def keep_found(run: Run, machines: Machines) -> None:
-    """Keeps in the site what nodes said that they have; only a run that nothing refused any more does."""
-    if machines.found:
+def keep_found(run: Run, machines: Machines, story: Story) -> None:
+    """Keeps in the site what nodes said that they have; only a run that nothing stopped does."""
+    if machines.found and not (run.options.check or story.is_stopped):
         keep(run.site, machines.found)

@@ -42,3 +42,8 @@ class Story:
     def is_broken(self) -> bool:
         """Whether Ansible broke outside of any task: what it would have said next, nobody knows."""
         return bool(summarize(self.events, ()).trouble)
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether nothing may be changed any more."""
+        return self.is_refused or self.is_broken
