@@ -3,7 +3,7 @@
 import json
 import shlex
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +17,15 @@ _CONNECTION_SECONDS = 10
 _SECONDS = 60
 _MARK = "deploy:"
 _AS_ROOT = 'if [ "$(id -u)" = 0 ]; then exec {python}; else exec sudo -n {python}; fi'
+# ssh's option; the variables of a host that say it, the first of them that is there; else the environment,
+# where neither --private-key nor --user says it.
+_OPTIONS = (
+    ("-i", ("ansible_ssh_private_key_file", "ansible_private_key_file"), "ANSIBLE_PRIVATE_KEY_FILE"),
+    ("-l", ("ansible_user", "ansible_ssh_user"), "ANSIBLE_REMOTE_USER"),
+    ("-p", ("ansible_port", "ansible_ssh_port"), "ANSIBLE_REMOTE_PORT"),
+)
+# Further words for ssh; in capitals they are what the environment says.
+_ARGUMENTS = ("ansible_ssh_args", "ansible_ssh_common_args", "ansible_ssh_extra_args")
 _BY_ANSIBLE_ONLY = (
     "ansible_password",
     "ansible_ssh_pass",
@@ -94,17 +103,11 @@ def command(host: Host, login: Login, python_options: Sequence[str] = ("-IS", "-
     if said.get("ansible_connection") == "local":
         return shlex.split(as_root)
     return [
-        *_words(said, "ansible_ssh_executable", "ANSIBLE_SSH_EXECUTABLE", login, default="ssh"),
+        *_words(said, login, "ansible_ssh_executable", default="ssh"),
         *("-T", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={_CONNECTION_SECONDS}"),
-        *_words(said, "ansible_ssh_args", "ANSIBLE_SSH_ARGS", login),
-        *_words(said, "ansible_ssh_common_args", "ANSIBLE_SSH_COMMON_ARGS", login),
-        *_words(said, "ansible_ssh_extra_args", "ANSIBLE_SSH_EXTRA_ARGS", login),
+        *(word for name in _ARGUMENTS for word in _words(said, login, name)),
         *("-o", "StrictHostKeyChecking=yes"),
-        *_option("-i", _first(said, "ansible_ssh_private_key_file", "ansible_private_key_file"), _key(login)),
-        *_option("-l", _first(said, "ansible_user", "ansible_ssh_user"), _user(login)),
-        *_option(
-            "-p", _first(said, "ansible_port", "ansible_ssh_port"), login.setting("ANSIBLE_REMOTE_PORT")
-        ),
+        *_options(said, login),
         *("--", _first(said, "ansible_host", "ansible_ssh_host") or host.name, as_root),
     ]
 
@@ -129,23 +132,16 @@ def _first(said: Mapping[str, Any], *names: str) -> str | None:
     return next((str(said[name]) for name in names if said.get(name)), None)
 
 
-def _user(login: Login) -> str | None:
-    return login.user or login.setting("ANSIBLE_REMOTE_USER")
+def _options(said: Mapping[str, Any], login: Login) -> Iterator[str]:
+    typed = {"-i": login.private_key, "-l": login.user}
+    for option, variables, environment in _OPTIONS:
+        value = _first(said, *variables) or typed.get(option) or login.setting(environment)
+        if value:
+            yield from (option, str(Path(value).expanduser()) if option == "-i" else value)
 
 
-def _key(login: Login) -> str | None:
-    return login.private_key or login.setting("ANSIBLE_PRIVATE_KEY_FILE")
-
-
-def _option(option: str, value: str | None, otherwise: str | None) -> list[str]:
-    chosen = value or otherwise
-    return [option, str(Path(chosen).expanduser()) if option == "-i" else chosen] if chosen else []
-
-
-def _words(
-    said: Mapping[str, Any], name: str, variable: str, login: Login, default: str = ""
-) -> Iterable[str]:
-    return shlex.split(str(said.get(name, login.setting(variable) or default)))
+def _words(said: Mapping[str, Any], login: Login, name: str, default: str = "") -> list[str]:
+    return shlex.split(str(said.get(name, login.setting(name.upper()) or default)))
 
 
 def _ask(words: list[str], text: str) -> Any:  # noqa: ANN401

@@ -36,10 +36,17 @@ def test_what_the_inventory_says_wins_over_the_command_line() -> None:
 
 
 def test_the_command_line_and_the_environment_fill_gaps() -> None:
-    login = Login(user="me", environment={"ANSIBLE_PRIVATE_KEY_FILE": "/k", "ANSIBLE_SSH_ARGS": "-o X=y"})
-    words = command(host(), login)
-    assert words[words.index("-l") + 1] == "me"
-    assert words[words.index("-i") + 1] == "/k"
+    said = {
+        "ANSIBLE_PRIVATE_KEY_FILE": "/k",
+        "ANSIBLE_REMOTE_PORT": "2222",
+        "ANSIBLE_REMOTE_USER": "other",
+        "ANSIBLE_SSH_ARGS": "-o X=y",
+        "ANSIBLE_SSH_EXECUTABLE": "/opt/ssh -q",
+    }
+    words = command(host(), Login(user="me", environment=said))
+    assert words[:3] == ["/opt/ssh", "-q", "-T"]
+    for option, value in (("-l", "me"), ("-p", "2222"), ("-i", "/k")):
+        assert words[words.index(option) + 1] == value
     assert "X=y" in words
 
 
