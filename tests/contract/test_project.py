@@ -8,8 +8,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from deploy.cli.app import VERBS
+from deploy.monitoring.alerts import CHAPTERS
+from deploy.monitoring.dashboards import DASHBOARDS
 from deploy.plan.catalog import PHASES
 from deploy.validate import answers
+from deploy.validate.catalog import CHECKS
 from tests.contract.content import ROOT, options, read_yaml, role_directories, strings, tasks
 from tests.tracked import tracked
 
@@ -76,6 +80,17 @@ def test_ci_types_what_the_readme_says_in_its_order() -> None:
     readme = commands_of_make((ROOT / "README.md").read_text(encoding="utf-8"))
     assert len(readme) > 3
     assert commands_of_make((ROOT / ".ci" / "run").read_text(encoding="utf-8")) == readme
+
+
+def test_the_readme_counts_what_is_there() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    alerts = sum(len(chapter.alerts) for chapter in CHAPTERS)
+    assert len(DASHBOARDS) == 9
+    assert re.findall(r"(\w+) dashboards and (\d+) alerts", readme) == [("Nine", str(alerts))]
+    assert re.findall(r"(\d+) checks", readme) == [str(len(CHECKS))]
+    named = set(re.findall(r"\bdeploy ([a-z]+)(?=[` ])", readme))
+    assert len(named) > 10
+    assert named <= {verb.name for verb in VERBS}
 
 
 def test_what_was_seen_by_hand_says_when() -> None:
