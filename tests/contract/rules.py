@@ -31,6 +31,7 @@ _KINDS: Mapping[str, type] = {"int": int, "bool": bool, "str": str, "list": list
 _INSTALL = frozenset(
     f"ansible.builtin.{name}" for name in ("apt", "apt_repository", "deb822_repository", "dnf", "package")
 )
+_NO_ACTION = frozenset({"Have", "Let", "Say", "See", "Tell"})
 _RELEASES = frozenset(
     f"{system}-{version.partition('.')[0]}" for system, versions in SYSTEMS.items() for version in versions
 )
@@ -163,6 +164,14 @@ def tags_its_tasks(role: Path) -> Iterator[str]:
         is_import = "ansible.builtin.import_tasks" in task.words
         if task.file.name in {"main.yml", *imported} and not is_import:
             yield f"{task.place}: has no tag"
+
+
+def names_action_and_object(role: Path) -> Iterator[str]:
+    """The name of a task, as ``deploy plan`` shows it, says what is done to what."""
+    for task in tasks(role):
+        first = str(task.words.get("name", "")).partition(" ")[0]
+        if first in _NO_ACTION:
+            yield f"{task.place}: {first} is no action: Configure, Create, Install, Check, Explain ..."
 
 
 def installs_packages_in_one_way(role: Path) -> Iterator[str]:
@@ -315,6 +324,7 @@ RULES: tuple[Rule, ...] = (
     reads_nothing_of_other_hosts,
     explains_its_exceptions,
     tags_its_tasks,
+    names_action_and_object,
     installs_packages_in_one_way,
     tells_releases_apart_in_one_place,
     has_no_key_twice,

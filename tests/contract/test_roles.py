@@ -47,7 +47,7 @@ __broken_twice: {<<: *one, a: 2}
     dest: /etc/secret.conf
   ignore_errors: true
   register: result
-- name: Says nothing of why
+- name: Say nothing of why
   ansible.builtin.command: "true"
   changed_when: false
   tags: [service]
@@ -91,6 +91,7 @@ EXPECTED = {
     "reads_nothing_of_other_hosts": {"reads other hosts'", "ansible_hostname"},
     "explains_its_exceptions": {"not ignored", "no comment"},
     "tags_its_tasks": {"main.yml:2: has no tag"},
+    "names_action_and_object": {"main.yml:8: Say is no action"},
     "installs_packages_in_one_way": {"ansible.builtin.apt instead of packages"},
     "tells_releases_apart_in_one_place": {"main.yml:15: tells systems apart", "Debian-1, Debian-12,"},
     "has_no_key_twice": {"main.yml:4: a is there twice"},
