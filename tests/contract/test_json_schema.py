@@ -58,7 +58,7 @@ def test_it_describes_every_variable() -> None:
 def _examples() -> Iterator[tuple[str, str]]:
     for path in sorted((ROOT / "inventory").glob("**/*_vars/**/*.yml")):
         yield str(path.relative_to(ROOT)), path.read_text()
-    for path in sorted([*ROOT.glob("docs/*.md"), ROOT / "README.md"]):
+    for path in sorted([*ROOT.glob("docs/*.md"), *ROOT.glob("roles/*/README.md"), ROOT / "README.md"]):
         for number, block in enumerate(_BLOCK.findall(path.read_text())):
             yield f"{path.relative_to(ROOT)}-{number}", block
     for release, gpus, cgroup_v1 in product(("trixie", "bookworm"), (0, 2), (False, True)):
@@ -72,7 +72,12 @@ EXAMPLES = dict(_examples())
 
 
 def test_examples_are_found() -> None:
-    assert {"inventory/example/group_vars/all.yml", "docs/admin.md-0", "every default"} <= EXAMPLES.keys()
+    assert {
+        "inventory/example/group_vars/all.yml",
+        "docs/admin.md-0",
+        "roles/time_sync/README.md-0",
+        "every default",
+    } <= EXAMPLES.keys()
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
