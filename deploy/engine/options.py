@@ -14,22 +14,28 @@ from deploy.site.listing_process import ListingProcess
 class Options:
     """What the admin typed behind a verb."""
 
+    # Where, and which tasks there.
     limit: str | None = None
     tags: str | None = None
     skip_tags: str | None = None
+    # What is done.
     check: bool = False
     full: bool = False
-    diff: bool = False
     new_secrets: bool = False
+    # How hosts are reached.
     user: str | None = None
     private_key: Path | None = None
-    forks: int | None = None
-    extra: tuple[str, ...] = ()
-    verbose: int = 0
-    vault_password_file: Path | None = None
-    plain_ansible: bool = False
     connection_password: str | None = field(default=None, repr=False)
     become_password: str | None = field(default=None, repr=False)
+    forks: int | None = None
+    plain_ansible: bool = False
+    # What variables are, and what opens them.
+    extra: tuple[str, ...] = ()
+    vault_password_file: Path | None = None
+    # What is shown.
+    diff: bool = False
+    verbose: int = 0
+    # What was not typed.
     listing: ListingProcess | None = field(default=None, repr=False, compare=False)
     """An Ansible that was started to read the inventory."""
     line: tuple[str, ...] = field(default_factory=lambda: tuple(sys.argv[1:]), repr=False, compare=False)
@@ -62,21 +68,15 @@ class Options:
 
     def connection(self) -> list[str]:
         """The options of ansible-playbook that say how hosts are reached."""
-        given: list[str] = []
-        for option, value in (
-            ("--user", self.user),
-            ("--private-key", self.private_key),
-            ("--vault-password-file", self.vault_password_file),
-        ):
-            if value is not None:
-                given += [option, str(value)]
-        return given
+        return self._given("--user", "--private-key", "--vault-password-file")
 
     def playbook(self) -> list[str]:
         """The options of ansible-playbook that say what is done."""
-        given: list[str] = []
-        for option, value in (("--tags", self.tags), ("--skip-tags", self.skip_tags)):
-            if value is not None:
-                given += [option, value]
+        given = self._given("--tags", "--skip-tags")
         given += ["--check"] * self.check + ["--diff"] * self.diff
         return given + ["-" + "v" * self.verbose] * bool(self.verbose)
+
+    def _given(self, *options: str) -> list[str]:
+        """Those that have a value, with it; Ansible calls them as they are called here."""
+        values = [(option, getattr(self, option.removeprefix("--").replace("-", "_"))) for option in options]
+        return [word for option, value in values if value is not None for word in (option, str(value))]

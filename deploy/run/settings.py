@@ -16,25 +16,27 @@ _MOST_FORKS = 50
 _FORKS_PER_CORE = 10
 # Cores that the mitogen we depend on was run with; with others its strategy may not load.
 _MITOGEN_CORES = ("2.19", "2.20", "2.21")
-_PLAIN = "DEPLOY_PLAIN_ANSIBLE"
-# Of the caller's own ANSIBLE_ variables only those on how to reach and unlock hosts are kept: the
-# others would make a run depend on the shell it is started from.
-_KEPT = (
-    "ANSIBLE_VAULT_",
-    "ANSIBLE_PRIVATE_KEY_FILE",
-    "ANSIBLE_REMOTE_USER",
-    "ANSIBLE_REMOTE_PORT",
-    "ANSIBLE_SSH_ARGS",
-    "ANSIBLE_SSH_COMMON_ARGS",
-    "ANSIBLE_SSH_EXTRA_ARGS",
-    "ANSIBLE_SSH_EXECUTABLE",
-    "ANSIBLE_BECOME",
-)
+PLAIN = "DEPLOY_PLAIN_ANSIBLE"
+KEPT: Mapping[str, str] = {
+    "ANSIBLE_REMOTE_USER": "who logs in",
+    "ANSIBLE_REMOTE_PORT": "the port of sshd",
+    "ANSIBLE_PRIVATE_KEY_FILE": "the ssh key",
+    "ANSIBLE_SSH_EXECUTABLE": "the program that is called as ssh",
+    "ANSIBLE_SSH_ARGS": "options of ssh, in place of those by which Ansible shares a connection",
+    "ANSIBLE_SSH_COMMON_ARGS": "further options of ssh, scp and sftp",
+    "ANSIBLE_SSH_EXTRA_ARGS": "further options of ssh",
+    "ANSIBLE_BECOME": "how one becomes root; and all that begin so",
+    "ANSIBLE_VAULT_": "passwords of vaults: all that begin so",
+}
+"""Of the caller's own ANSIBLE_ variables those on how to reach and unlock hosts, with their meaning.
+
+The others would make a run depend on the shell it is started from.
+"""
 
 
 def is_plain_wanted() -> bool:
     """Whether the environment asks for Ansible as it is."""
-    return os.environ.get(_PLAIN, "0") not in {"", "0"}
+    return os.environ.get(PLAIN, "0") not in {"", "0"}
 
 
 @dataclass(frozen=True)
@@ -136,4 +138,4 @@ def _openssh(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _is_kept(name: str) -> bool:
-    return name.startswith(_KEPT) or not name.startswith(("ANSIBLE_", "_ANSIBLE_", "RUNNER_", "AWX_"))
+    return name.startswith(tuple(KEPT)) or not name.startswith(("ANSIBLE_", "_ANSIBLE_", "RUNNER_", "AWX_"))

@@ -11,6 +11,8 @@ from typer.main import get_command
 from deploy.cli.app import app
 from deploy.cli.verbs import Verb
 from deploy.errors import MEANINGS
+from deploy.run.patches import WITHOUT
+from deploy.run.settings import KEPT, PLAIN
 
 Command = TyperCommand | TyperGroup
 Context = Any  # Typer's own class is private
@@ -30,16 +32,26 @@ deploy --show-completion        # prints what that would install
 
 A new shell then completes verbs, options and their values. The shell must find `deploy` on its `PATH`.
 """
-_FILES = """\
+_ENVIRONMENT = {
+    "NO_COLOR": "set to anything: no colours, as with `--no-color`",
+    PLAIN: "`1`: as with `--plain-ansible`",
+    WITHOUT: "what deploy changes in Ansible and is to leave out, as [the benchmarks](benchmarks.md) name it",
+    **KEPT,
+    "ANSIBLE_...": "others are not read, nor is your `ansible.cfg`: a run is the same from every shell",
+}
+_FILES_HEAD = """\
 ## Environment and files
+
+What the inventory and options say goes before the environment.
 
 | name | meaning |
 |---|---|
-| `NO_COLOR` | set to anything: no colours, as with `--no-color` |
-| `secrets.yml` | beside the inventory: the generated secrets, 0600 or encrypted |
-| `hardware.yml` | beside the inventory: what each node had when it was first seen |
-| `.deploy/` | beside the inventory: the journal of runs, and the lock that keeps two runs apart |
 """
+_FILES = {
+    "secrets.yml": "beside the inventory: the generated secrets, 0600 or encrypted",
+    "hardware.yml": "beside the inventory: what each node had when it was first seen",
+    ".deploy/": "beside the inventory: the journal of runs, and the lock that keeps two runs apart",
+}
 
 
 def outputs(root: Path) -> Iterator[tuple[Path, str]]:
@@ -47,7 +59,7 @@ def outputs(root: Path) -> Iterator[tuple[Path, str]]:
     command = get_command(app)
     assert isinstance(command, TyperGroup)  # noqa: S101 - for mypy
     context = command.make_context("deploy", [], resilient_parsing=True)
-    chapters = [_INTRODUCTION, *_chapters(command, context), _exit_codes(), _COMPLETION, _FILES]
+    chapters = [_INTRODUCTION, *_chapters(command, context), _exit_codes(), _COMPLETION, _files()]
     yield root / "docs" / "cli.md", "\n".join(chapters)
 
 
@@ -101,6 +113,11 @@ def _list(head: str, rows: list[tuple[str, str]]) -> str:
     lines = [f"| {head} | Meaning |", "|---|---|"]
     lines += [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows]
     return "".join(f"{line}\n" for line in lines)
+
+
+def _files() -> str:
+    rows = (f"| `{name}` | {meaning} |\n" for name, meaning in {**_ENVIRONMENT, **_FILES}.items())
+    return f"{_FILES_HEAD}{''.join(rows)}"
 
 
 def _exit_codes() -> str:
