@@ -9,6 +9,7 @@ from pathlib import Path
 from deploy.content import playbook
 from deploy.engine.members import Members
 from deploy.engine.options import Options
+from deploy.engine.powered_down import powered_down, said_of
 from deploy.engine.records import Records
 from deploy.errors import DeployError, ExitCode, Finding, error, shown_path
 from deploy.judge.summary import Outcome, summarize
@@ -30,8 +31,9 @@ from deploy.site.variables import read_extra_variables
 class Run:
     """One run on a site; ``place`` is a private directory that vanishes with it.
 
-    ``limit`` are the hosts that --limit names, None without it; ``ansible`` was started while the site was
-    read; ``warnings`` are what the offline checks said.
+    ``limit`` are the hosts that it may reach, None for all; ``named`` are those that --limit names, None
+    without it, and ``away`` those of them that Slurm has switched off. ``ansible`` was started while the site
+    was read; ``warnings`` are what the offline checks said, and that hosts are away.
     """
 
     site: Site
@@ -41,6 +43,8 @@ class Run:
     limit: frozenset[str] | None
     ansible: EarlyStart
     warnings: tuple[Finding, ...] = ()
+    named: frozenset[str] | None = None
+    away: frozenset[str] = frozenset()
     say: Callable[[str], None] = lambda _: None
     """Gets what there is to say beside the run itself, in lines."""
     cancellation: Cancellation = field(default_factory=Cancellation)
@@ -150,7 +154,11 @@ def opened(inventory: Path, options: Options, *, needs_ansible: bool = True) -> 
         warnings = tuple(check_site(site, vault))
         if clashes := sorted(port_clashes(site.resolved, read_contract(site))):
             raise DeployError(*clashes)
-        yield Run(site, options, settings, place, _limited(site, options), ansible, warnings)
+        named = _limited(site, options)
+        away = powered_down(site.resolved, options.login, named)
+        warnings += said_of(away, f"deploy cluster {shown_path(site.inventory)}")
+        limit = (frozenset(site.hosts) if named is None else named) - away if away else named
+        yield Run(site, options, settings, place, limit, ansible, warnings, named=named, away=away)
 
 
 def _limited(site: Site, options: Options) -> frozenset[str] | None:

@@ -292,6 +292,66 @@ def test_other_profiles_are_what_slurm_takes(converge: Converge, profile: str, e
     assert answer.stdout.count(expected) == len(MACHINES), answer.stdout
 
 
+_SWITCHES = {
+    "slurmctld_suspend_program": {"text": "#!/bin/sh\nexit 0\n"},
+    "slurmctld_resume_program": {"text": "#!/bin/sh\nexit 1\n"},
+    "slurmctld_suspend_time": 86400,
+    "more_nodes": [
+        {
+            "name": f"c{number}",
+            "address": f"127.0.0.2{number}",
+            "hardware": {"cpus": 2, "memory_mb": 1000},
+            "scratch": {"directory": "/var/tmp"},
+            "power_saving": kind,
+        }
+        for number, kind in ((1, "cloud"), (2, "cloud"), (3, "machine"))
+    ],
+}
+
+
+def test_nodes_are_switched_by_the_sites_programs(on: On, converge: Converge) -> None:
+    place = "/usr/local/lib/slurm_power"
+    try:
+        answer = converge(tags="configure,service", **_SWITCHES)
+        assert answer.returncode == 0, answer.stdout + answer.stderr
+        for name in MACHINES:
+            shown = settings(on, name)
+            assert shown["SuspendProgram"] == f"{place}/suspend"
+            assert shown["ResumeProgram"] == f"{place}/resume"
+            assert shown["SuspendTime"] == "86400 sec"
+            assert shown["SuspendExcNodes"] == "node1,node2"
+            assert "cloud_dns" in shown["SlurmctldParameters"]
+            found = on(name, "stat", "--format=%U %a", f"{place}/resume").stdout
+            assert found == "root 755\n"
+            states = on(name, "sinfo", "--Node", "--noheader", "--format=%N %t", "--nodes=c[1-3]").stdout
+            assert {line.split()[0]: line[-1] == "~" for line in states.splitlines()} == {
+                "c1": True,
+                "c2": True,
+                "c3": False,
+            }
+        answer = converge(tags="configure,service", **_SWITCHES)
+        assert answer.stdout.count("changed=0") == len(MACHINES), answer.stdout
+    finally:
+        answer = converge(tags="configure,service")
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    for name in MACHINES:
+        assert settings(on, name)["SuspendProgram"] == "(null)"
+        assert on(name, "test", "-e", place, check=False).returncode == 1
+
+
+def test_a_program_that_others_could_change_is_refused(on: On, converge: Converge) -> None:
+    for name in MACHINES:
+        on(name, "install", "-D", "--mode=0777", "/dev/null", "/opt/resume")
+    said = {"slurmctld_resume_program": {"path": "/opt/resume"}}
+    answer = converge(tags="configure,service", **{**_SWITCHES, **said})
+    told = answer.stdout + answer.stderr
+    assert told.count("slurmctld_resume_program is /opt/resume, and others than root can change") >= len(
+        MACHINES
+    )
+    for name in MACHINES:
+        assert settings(on, name)["ResumeProgram"] == "(null)"
+
+
 def test_rejected_configuration_changes_nothing(on: On, converge: Converge) -> None:
     before = {name: (on(name, "cat", "/etc/slurm/slurm.conf").stdout, entered(on, name)) for name in MACHINES}
     answer = converge(tags="configure,service", more_parameters={"SelectType": "select/no_such_plugin"})
