@@ -14,6 +14,7 @@ from deploy.engine.display import Display
 from deploy.engine.journal import journalled
 from deploy.engine.left_over import tell_left_over
 from deploy.engine.next_command import next_command
+from deploy.engine.powered_down import said_of
 from deploy.engine.preview import previewed
 from deploy.engine.recording import Written, known_records
 from deploy.engine.run import Run
@@ -28,6 +29,7 @@ from deploy.judge.summary import Summary, summarize
 from deploy.judge.unknown_secrets import refuse_unknown_secrets
 from deploy.judge.version_skew import refuse_skew
 from deploy.run.cancellation import signals_cancel
+from deploy.run.events import Level, Notice
 from deploy.run.journal import last_run
 
 
@@ -37,7 +39,11 @@ def converge(run: Run, display: Display, agrees: Agrees) -> Summary:
     with _under_way(run, "cluster", display) as meanwhile:
         began, asked = time.monotonic(), meanwhile.submit(verify, run, meanwhile)
         with alone(run, story.tell, is_needed=not run.options.check) as idle:
-            if idle <= time.monotonic() - began:
+            # From here on Slurm switches no node off.
+            before, run = run, run.narrowed()
+            for finding in said_of(run.away - before.away, run.command("cluster")):
+                story.tell(Notice(time.time(), Level.WARNING, str(finding)))
+            if run is not before or idle <= time.monotonic() - began:
                 # What hosts said while another run was at work there is not so any more.
                 asked = meanwhile.submit(verify, run, meanwhile)
             machines = discover(run, story.tell)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -77,6 +77,14 @@ class Run:
     def members(self) -> Members:
         """Its hosts of then and now."""
         return Members(self.site, self.options)
+
+    def narrowed(self) -> "Run":
+        """The run without what Slurm has switched off since it was opened; the same where that is nothing."""
+        gone = powered_down(self.site.resolved, self.options.login, self.limit)
+        if not gone:
+            return self
+        limit = frozenset(self.site.hosts) if self.limit is None else self.limit
+        return replace(self, limit=limit - gone, away=self.away | gone)
 
     def request(
         self,
@@ -155,10 +163,9 @@ def opened(inventory: Path, options: Options, *, needs_ansible: bool = True) -> 
         if clashes := sorted(port_clashes(site.resolved, read_contract(site))):
             raise DeployError(*clashes)
         named = _limited(site, options)
-        away = powered_down(site.resolved, options.login, named)
-        warnings += said_of(away, f"deploy cluster {shown_path(site.inventory)}")
-        limit = (frozenset(site.hosts) if named is None else named) - away if away else named
-        yield Run(site, options, settings, place, limit, ansible, warnings, named=named, away=away)
+        run = Run(site, options, settings, place, named, ansible, named=named).narrowed()
+        warnings += said_of(run.away, run.command("cluster"))
+        yield replace(run, warnings=warnings)
 
 
 def _limited(site: Site, options: Options) -> frozenset[str] | None:

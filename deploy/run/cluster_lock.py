@@ -23,6 +23,8 @@ from deploy.run.ssh import Login, NotByPlainSshError, command
 from deploy.site.inventory import Host
 
 _PATH = "/run/deploy.lock"
+_POWER_SAVING = "/usr/local/sbin/deploy-power-saving"
+"""Where Slurm switches nodes off: this has it leave them on while the lock is held."""
 _CHUNK = 4096
 _MARK = b"deploy:"
 _ANSWER_SECONDS = 60
@@ -102,7 +104,12 @@ def _end(connection: subprocess.Popen[bytes]) -> None:
 def _program(mine: Mapping[str, Any]) -> bytes:
     """The text of the program, on one line: the input behind it is what keeps it alive."""
     source = Path(holder.__file__).read_text(encoding="utf-8")
-    arguments = {"path": _PATH, "holder": mine, "patience": _PATIENCE_SECONDS}
+    arguments = {
+        "path": _PATH,
+        "holder": mine,
+        "patience": _PATIENCE_SECONDS,
+        "when_held": _POWER_SAVING,
+    }
     text = f"{source}\n\nhold(**json.loads({json.dumps(arguments)!r}))\n"
     return text.encode("unicode_escape") + b"\n"
 

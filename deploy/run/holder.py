@@ -7,10 +7,12 @@ at the other end, when no line has come for a while.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
 import select
+import subprocess
 import sys
 import time
 
@@ -19,9 +21,13 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-def hold(path: str, holder: dict[str, Any], patience: float) -> None:
+_SECONDS = 30
+
+
+def hold(path: str, holder: dict[str, Any], patience: float, when_held: str) -> None:
     """Says who holds the lock already, or null, and then holds it as long as lines come.
 
+    Before it says so it runs the program ``when_held``, where the controller has one.
     With null it says how many seconds ago the one before let go, which is null where there was none: the time
     of the file is when somebody began or ended.
     """
@@ -35,10 +41,19 @@ def hold(path: str, holder: dict[str, Any], patience: float) -> None:
     idle = max(0.0, time.time() - before.st_mtime) if before.st_size else None
     os.ftruncate(descriptor, 0)
     os.write(descriptor, json.dumps(holder).encode())
+    _run(when_held)
     _say(None, idle)
     while select.select([0], [], [], patience)[0] and os.read(0, 1024):
         pass
     os.utime(descriptor)
+
+
+def _run(program: str) -> None:
+    nothing = subprocess.DEVNULL
+    with contextlib.suppress(FileNotFoundError, subprocess.TimeoutExpired):
+        subprocess.run(
+            [program], stdin=nothing, stdout=nothing, stderr=nothing, timeout=_SECONDS, check=False
+        )
 
 
 def _read(path: str) -> dict[str, Any]:

@@ -68,6 +68,16 @@ def test_the_second_is_refused_and_learns_who_holds_it_and_since_when(tmp_path: 
         pass
 
 
+def test_when_it_is_held_slurm_is_told(tmp_path: Path, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before the run goes on, so that no node is switched off on which it begins to work."""
+    program, seen = tmp_path / "power-saving", tmp_path / "seen"
+    program.write_text(f"#!/bin/sh\nflock --nonblock {path} true || echo held with $# arguments > {seen}\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(module, "_POWER_SAVING", str(program))
+    with lock(controller(tmp_path)):
+        assert seen.read_text() == "held with 0 arguments\n"
+
+
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_it_is_free_when_its_holder_is_gone(tmp_path: Path, path: Path, number: signal.Signals) -> None:
     command = [sys.executable, "-c", _HOLDER, str(tmp_path), str(path)]
