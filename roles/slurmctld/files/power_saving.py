@@ -2,7 +2,7 @@
 """Tells slurmctld which nodes it may switch off: the site's, and none while deploy changes the cluster.
 
 slurm.conf excepts all nodes (SuspendExcNodes), so that a slurmctld which starts, or reads it anew, switches
-none off before it is told to. A timer runs this with the nodes that are never switched off; each run of deploy
+none off before it is told to. A timer runs this with the nodes that are never switched off; a run of deploy
 does without them when it begins. Another list, given to slurmctld by hand, stays until such a run.
 """
 

@@ -6,15 +6,17 @@ from typing import Any
 
 import pytest
 
-from deploy.engine import powered_down
+from deploy.engine import powered_down, records
 from deploy.engine.options import Options
 from deploy.engine.run import opened
 from deploy.engine.secrets import refuse_new_secrets_for_some
 from deploy.errors import DeployError
 from deploy.run.ssh import Login, Unanswered
 from deploy.site.inventory import Site, read_site
+from tests.unit.engine.machines import Machines, machines
 from tests.unit.site.sites import write_site
 
+__all__ = ["machines"]
 _HARDWARE = "slurmd_hardware: {cpus: 4, memory_mb: 8000, gpus: []}\n"
 _PROGRAMS = 'slurmctld_suspend_program: {text: "#!/bin/sh"}\nslurmctld_resume_program: {text: "#!/bin/sh"}\n'
 _LOST = Unanswered("No route to host")
@@ -90,6 +92,37 @@ def test_a_run_says_whom_it_leaves_out(tmp_path: Path, said: Said) -> None:
         (finding,) = run.warnings
     assert str(finding).startswith("node1: warning: left out: Slurm has switched it off")
     assert finding.reference == "node-powered-down"
+
+
+def test_what_goes_off_before_a_run_holds_the_nodes_is_left_out_too(tmp_path: Path, said: Said) -> None:
+    said["ctl1"] = {"node1": ["IDLE"], "node2": ["IDLE"]}
+    with opened(_site(tmp_path, "machine"), Options()) as run:
+        assert run.narrowed() is run
+        said["ctl1"]["node1"] = ["IDLE", "POWERING_DOWN"]
+        narrowed = run.narrowed()
+        assert narrowed.away == {"node1"}
+        assert narrowed.hosts == ("ctl1", "login1", "node2")
+        assert narrowed.narrowed() is narrowed
+
+
+def test_a_run_works_on_what_is_there_when_it_holds_the_nodes(
+    tmp_path: Path, machines: Machines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[set[str]] = []
+
+    def power(questions: Mapping[str, Any], *_: object, **__: object) -> dict[str, Any]:
+        off = ["IDLE", "POWERED_DOWN"] if machines.locked else ["IDLE"]
+        return {name: {"node1": off, "node2": ["IDLE"]} for name in questions}
+
+    def look(questions: Mapping[str, Any], *_: object, **__: object) -> dict[str, Any]:
+        looked.append({name for name, (verb, _) in questions.items() if verb == "look"})
+        return machines.ask(questions)
+
+    monkeypatch.setattr(powered_down, "ask", power)
+    monkeypatch.setattr(records, "ask", look)
+    summary = machines.run(_site(tmp_path, "machine"), lambda *_: True)
+    assert looked[:2] == [{"ctl1", "login1", "node1", "node2"}, {"ctl1", "login1", "node2"}]
+    assert [text for text in summary.warnings if text.startswith("node1: warning: left out")]
 
 
 @pytest.mark.parametrize(("kind", "is_refused"), [("machine", True), ("cloud", False)])
