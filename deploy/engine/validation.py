@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Collection
 from pathlib import Path
 
+from deploy.engine.alone import nodes_on
 from deploy.engine.options import Options
 from deploy.engine.powered_down import said_of
 from deploy.engine.run import Run, opened
@@ -55,7 +56,11 @@ def validate_site(
     ``announce`` hears of load that is put on nodes, ``progress`` what is done next.
     """
     began = time.time()
-    with opened(inventory, options) as run, site_lock(state_directory(run.site.directory), _LOCK):
+    with (
+        opened(inventory, options) as whole,
+        site_lock(state_directory(whole.site.directory), _LOCK),
+        nodes_on(whole) as run,
+    ):
         # Jobs that ask for nodes which are switched off would have them come.
         site, contract = run.site.without(run.away), read_contract(run.site)
         for finding in said_of(run.away, f"deploy validate {run.inventory}"):

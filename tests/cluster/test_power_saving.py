@@ -29,7 +29,7 @@ from tests.cluster.validated import validated
 pytestmark = [pytest.mark.one_release, pytest.mark.more]
 
 _WANTED = "/var/log/slurm/wanted"
-_LOCK = "/run/deploy.lock"
+_LOCK = "/run/deploy-nodes.lock"
 _IDLE_SECONDS, _COMES_SECONDS = 20, 240
 _SWITCHED = _IDLE_SECONDS + 240
 """So long it may take on a busy machine until an idle node is off."""

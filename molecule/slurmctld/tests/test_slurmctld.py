@@ -339,8 +339,8 @@ def test_nodes_are_switched_by_the_sites_programs(on: On, converge: Converge) ->
         assert everybody.startswith("node1,node2,c")
         on(_SAVES, "systemctl", "start", "deploy-power-saving.service")
         assert settings(on, _SAVES)["SuspendExcNodes"] == "node1,node2"
-        # As while a run holds the cluster's lock; and when that has ended.
-        on(_SAVES, "flock", "/run/deploy.lock", command)
+        # While a run needs the nodes, and when that has ended.
+        on(_SAVES, "flock", "--shared", "/run/deploy-nodes.lock", command)
         assert settings(on, _SAVES)["SuspendExcNodes"] == everybody
         on(_SAVES, "systemctl", "start", "deploy-power-saving.service")
         assert settings(on, _SAVES)["SuspendExcNodes"] == "node1,node2"

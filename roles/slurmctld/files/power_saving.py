@@ -9,7 +9,6 @@ does without them when it begins. Another list, given to slurmctld by hand, stay
 from __future__ import annotations
 
 import fcntl
-import os
 import re
 import socket
 import subprocess
@@ -17,10 +16,9 @@ import sys
 from pathlib import Path
 
 CONFIGURATION = "/etc/slurm/slurm.conf"
-AT_WORK = "/run/deploy.lock"
-"""Held by a run of deploy for as long as it goes on, be it that it is killed: deploy/run/cluster_lock.py."""
-ONE_AT_A_TIME = "/run/deploy-power-saving.lock"
-SECONDS = 20
+LOCK = "/run/deploy-nodes.lock"
+"""Shared by runs of deploy that need the nodes, for as long as they go on: deploy/run/holder.py."""
+SECONDS = 10
 _IN_FILE = re.compile(r"^SuspendExcNodes=(\S*)", re.MULTILINE)
 _IN_FORCE = re.compile(r"^SuspendExcNodes\s*=\s*(\S+)", re.MULTILINE)
 _UP = re.compile(r"^Slurmctld\(\S+\) at (\S+) is UP", re.MULTILINE)
@@ -34,20 +32,6 @@ def wanted(all_nodes: str, in_force: str, excepted: str | None, *, is_held: bool
     return excepted if excepted is not None and in_force == all_nodes else in_force
 
 
-def _is_held(path: str) -> bool:
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(descriptor)
-    return False
-
-
 def _scontrol(*arguments: str) -> str:
     """What it prints; it would try for minutes to reach a slurmctld that is not there."""
     command = ["scontrol", *arguments]
@@ -56,22 +40,30 @@ def _scontrol(*arguments: str) -> str:
 
 def main(excepted: str | None) -> None:
     """Looks at what is in force, and changes it where it is to be another."""
-    with Path(ONE_AT_A_TIME).open("w", encoding="utf-8") as mine:
-        # Who begins to hold the lock waits here for a release that was decided before.
-        fcntl.flock(mine, fcntl.LOCK_EX)
-        all_nodes = _IN_FILE.search(Path(CONFIGURATION).read_text(encoding="utf-8"))
+    with Path(LOCK).open("w", encoding="utf-8") as file:
         try:
-            said = _scontrol("show", "config")
-        except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
-            return  # No slurmctld, which others say: nobody switches anything off.
-        leading, found = _UP.search(said), _IN_FORCE.search(said)
-        # Each controller speaks for the slurmctld that is its own.
-        if not (all_nodes and found and leading and leading[1] == socket.gethostname().partition(".")[0]):
-            return
-        in_force = "" if found[1] == _NONE else found[1]
-        other = wanted(all_nodes[1], in_force, excepted, is_held=_is_held(AT_WORK))
-        if other != in_force:
-            _scontrol("update", f"SuspendExcNodes={other}")
+            # Who begins to need the nodes waits for what is decided here.
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            bring(excepted, is_held=True)
+        else:
+            bring(excepted, is_held=False)
+
+
+def bring(excepted: str | None, *, is_held: bool) -> None:
+    """Has slurmctld except what is wanted; each controller speaks for the slurmctld that is its own."""
+    all_nodes = _IN_FILE.search(Path(CONFIGURATION).read_text(encoding="utf-8"))
+    try:
+        said = _scontrol("show", "config")
+    except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
+        return  # No slurmctld, which others say: nobody switches anything off.
+    leading, found = _UP.search(said), _IN_FORCE.search(said)
+    if not (all_nodes and found and leading and leading[1] == socket.gethostname().partition(".")[0]):
+        return
+    in_force = "" if found[1] == _NONE else found[1]
+    other = wanted(all_nodes[1], in_force, excepted, is_held=is_held)
+    if other != in_force:
+        _scontrol("update", f"SuspendExcNodes={other}")
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ class Controller:
 
     def __init__(self, place: Path) -> None:
         self.place = place
-        self.lock = place / "deploy.lock"
+        self.lock = place / "deploy-nodes.lock"
         (place / "slurm.conf").write_text(f"ClusterName=x\nSuspendExcNodes={ALL}\nSuspendTime=60\n")
         self.has_slurmctld()
         self.in_force = ALL
@@ -58,25 +58,25 @@ def controller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Controller:
 @pytest.fixture
 def program(controller: Controller, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     module = load_module(PROGRAM)
-    places = {"CONFIGURATION": "slurm.conf", "AT_WORK": "deploy.lock", "ONE_AT_A_TIME": "own.lock"}
-    for name, file in places.items():
-        monkeypatch.setattr(module, name, str(controller.place / file))
+    monkeypatch.setattr(module, "CONFIGURATION", str(controller.place / "slurm.conf"))
+    monkeypatch.setattr(module, "LOCK", str(controller.lock))
     return module
 
 
 @pytest.fixture
 def at_work(controller: Controller) -> Iterator[None]:
-    """A run holds the cluster's lock."""
-    with controller.lock.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    """Two runs need the nodes."""
+    with controller.lock.open("w") as one, controller.lock.open("w") as other:
+        fcntl.flock(one, fcntl.LOCK_SH)
+        fcntl.flock(other, fcntl.LOCK_SH)
         yield
 
 
 def test_it_goes_by_the_lock_that_runs_hold() -> None:
     module = load_module(PROGRAM)
-    assert module.AT_WORK == cluster_lock._PATH
     names = yaml.safe_load((ROOT / ROLE / "vars/main.yml").read_text())
-    assert names["__slurmctld_power_saving_program"] == cluster_lock._POWER_SAVING
+    program = names["__slurmctld_power_saving_program"]
+    assert {"lock": module.LOCK, "program": program} == cluster_lock._POWER
 
 
 @pytest.mark.parametrize("always_on", [ALWAYS_ON, ""])
