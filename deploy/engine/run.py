@@ -1,6 +1,6 @@
 """A site that was read and found right, and what every step of a run on it goes by."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -85,6 +85,12 @@ class Run:
             return self
         limit = frozenset(self.site.hosts) if self.limit is None else self.limit
         return replace(self, limit=limit - gone, away=self.away | gone)
+
+    def those_on(self, names: Sequence[str], verb: str) -> list[str]:
+        """Of nodes those that Slurm has not switched off; says which it has."""
+        for finding in said_of(self.away & {*names}, self.command(verb)):
+            self.say(str(finding))
+        return [name for name in names if name not in self.away]
 
     def request(
         self,

@@ -1,6 +1,7 @@
 """Nodes that Slurm has switched off are left out of a run, and nothing is wrong with them."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +104,17 @@ def test_what_goes_off_before_a_run_holds_the_nodes_is_left_out_too(tmp_path: Pa
         assert narrowed.away == {"node1"}
         assert narrowed.hosts == ("ctl1", "login1", "node2")
         assert narrowed.narrowed() is narrowed
+
+
+def test_what_is_done_with_nodes_one_by_one_passes_those_by_that_are_off(tmp_path: Path, said: Said) -> None:
+    said["ctl1"] = {"node1": ["IDLE", "POWERED_DOWN"], "node2": ["IDLE"]}
+    told: list[str] = []
+    with opened(_site(tmp_path, "machine"), Options()) as run:
+        there = replace(run, say=told.append).those_on(["node1", "node2"], "node reboot")
+    assert there == ["node2"]
+    (text,) = told
+    assert text.startswith("node1: warning: left out: Slurm has switched it off")
+    assert "-> deploy node reboot " in text
 
 
 def test_a_run_works_on_what_is_there_when_it_holds_the_nodes(
