@@ -38,6 +38,11 @@ class Context:
     """The site with the hosts that are switched off: Slurm has them, and nobody asked them."""
 
     @cached_property
+    def switched_off(self) -> frozenset[str]:
+        """The nodes that Slurm has switched off."""
+        return frozenset(self.whole.hosts) - {*self.site.hosts} if self.whole else frozenset()
+
+    @cached_property
     def slurm_hosts(self) -> tuple[str, ...]:
         """Where Slurm is: controllers, nodes, login nodes."""
         return tuple(host.name for host in members(self.site, self.contract, "packages"))
