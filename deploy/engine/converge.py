@@ -31,10 +31,13 @@ from deploy.run.cancellation import signals_cancel
 from deploy.run.journal import last_run
 
 
-def converge(run: Run, display: Display, agrees: Agrees) -> Summary:
+def converge(whole: Run, display: Display, agrees: Agrees) -> Summary:
     """Makes of a site's machines the cluster that it says; raises DeployError before anything changes."""
     started, story = time.time(), Story(display.event)
-    with _under_way(run, "cluster", display) as meanwhile, alone_and_asked(run, meanwhile, story) as asked:
+    with (
+        _under_way(whole, "cluster", display) as meanwhile,
+        alone_and_asked(whole, meanwhile, story) as (run, asked),
+    ):
         machines = discover(run, story.tell)
         refuse_skew(story.events, run.controllers)
         work = work_of(run, machines, asked, story.tell)

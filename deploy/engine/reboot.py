@@ -1,9 +1,10 @@
 """What ``deploy node reboot`` does: nodes rebooted in batches, each drained, waited for and proven."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
-from deploy.engine.alone import alone
+from deploy.engine.alone import alone, nodes_on
 from deploy.engine.batches import Bad, Share, Work, in_batches
 from deploy.engine.drains import Ledger, Node, Way, reason
 from deploy.engine.fit import Nodes
@@ -42,7 +43,9 @@ def reboot(
             lambda rest: f"deploy node reboot {shown_path(inventory)} {rest!r} --reason {why!r}",
             way,
         )
-        return in_batches(ledger, names, most, work, say)
+        with nodes_on(replace(run, say=say)) as there:
+            names = there.those_on(names, "node reboot")
+            return in_batches(ledger, names, most, work, say) if names else ()
 
 
 class _Turn:

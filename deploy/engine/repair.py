@@ -7,7 +7,7 @@ from pathlib import Path
 
 from deploy.engine import alerts
 from deploy.engine.alerts import Alerts
-from deploy.engine.alone import alone
+from deploy.engine.alone import alone, nodes_on
 from deploy.engine.batches import UNTIL, Bad, Share, StoppedError, Work, in_batches
 from deploy.engine.cluster import deploy_cluster
 from deploy.engine.consent import Agrees
@@ -89,7 +89,7 @@ def repair(
         # A run that is at work there would be cut off. One that begins later is its admin's affair.
         with alone(run, lambda _: None, is_needed=True):
             pass
-        with site_lock(state_directory(run.site.directory), "repair.lock"):
+        with site_lock(state_directory(run.site.directory), "repair.lock"), nodes_on(run):
             faults = turn.faults(names)
             before = {it.name: it for it in ledger.nodes(names)}
             ill = [name for name in names if faults[name] or _is_ours(before[name])]

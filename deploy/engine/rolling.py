@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from deploy.engine.alone import nodes_on
 from deploy.engine.batches import Bad, Share, Work, in_batches
 from deploy.engine.cluster import Say, deploy_cluster, plan_cluster
 from deploy.engine.consent import Agrees
@@ -35,7 +36,7 @@ def deploy_in_batches(
     A node is released when it converged, is registered with Slurm and well. ``displays`` gives one for each
     run. Raises StoppedError at the first batch that is not good, and DeployError before anything changes.
     """
-    with opened(inventory, options, needs_ansible=False) as run:
+    with opened(inventory, options, needs_ansible=False) as whole, nodes_on(whole) as run:
         nodes, hosts = Nodes(Ledger(run.site, options), say), run.hosts
         changing = _changing(inventory, options, nodes, displays(), say)
         rest = [name for name in hosts if name not in changing]

@@ -1,14 +1,15 @@
 """A site that was read and found right, and what every step of a run on it goes by."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
 from deploy.content import playbook
 from deploy.engine.members import Members
 from deploy.engine.options import Options
+from deploy.engine.powered_down import powered_down, said_of
 from deploy.engine.records import Records
 from deploy.errors import DeployError, ExitCode, Finding, error, shown_path
 from deploy.judge.summary import Outcome, summarize
@@ -30,8 +31,9 @@ from deploy.site.variables import read_extra_variables
 class Run:
     """One run on a site; ``place`` is a private directory that vanishes with it.
 
-    ``limit`` are the hosts that --limit names, None without it; ``ansible`` was started while the site was
-    read; ``warnings`` are what the offline checks said.
+    ``limit`` are the hosts that it may reach, None for all; ``named`` are those that --limit names, None
+    without it, and ``away`` those of them that Slurm has switched off. ``ansible`` was started while the site
+    was read; ``warnings`` are what the offline checks said, and that hosts are away.
     """
 
     site: Site
@@ -41,6 +43,8 @@ class Run:
     limit: frozenset[str] | None
     ansible: EarlyStart
     warnings: tuple[Finding, ...] = ()
+    named: frozenset[str] | None = None
+    away: frozenset[str] = frozenset()
     say: Callable[[str], None] = lambda _: None
     """Gets what there is to say beside the run itself, in lines."""
     cancellation: Cancellation = field(default_factory=Cancellation)
@@ -73,6 +77,20 @@ class Run:
     def members(self) -> Members:
         """Its hosts of then and now."""
         return Members(self.site, self.options)
+
+    def narrowed(self) -> "Run":
+        """The run without what Slurm has switched off since it was opened; the same where that is nothing."""
+        gone = powered_down(self.site.resolved, self.options.login, self.limit)
+        if not gone:
+            return self
+        limit = frozenset(self.site.hosts) if self.limit is None else self.limit
+        return replace(self, limit=limit - gone, away=self.away | gone)
+
+    def those_on(self, names: Sequence[str], verb: str) -> list[str]:
+        """Of nodes those that Slurm has not switched off; says which it has."""
+        for finding in said_of(self.away & {*names}, self.command(verb)):
+            self.say(str(finding))
+        return [name for name in names if name not in self.away]
 
     def request(
         self,
@@ -150,7 +168,10 @@ def opened(inventory: Path, options: Options, *, needs_ansible: bool = True) -> 
         warnings = tuple(check_site(site, vault))
         if clashes := sorted(port_clashes(site.resolved, read_contract(site))):
             raise DeployError(*clashes)
-        yield Run(site, options, settings, place, _limited(site, options), ansible, warnings)
+        named = _limited(site, options)
+        run = Run(site, options, settings, place, named, ansible, named=named).narrowed()
+        warnings += said_of(run.away, run.command("cluster"))
+        yield replace(run, warnings=warnings)
 
 
 def _limited(site: Site, options: Options) -> frozenset[str] | None:

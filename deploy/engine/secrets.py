@@ -4,6 +4,8 @@ from pathlib import Path
 
 from deploy.engine.run import Run
 from deploy.errors import error, shown_path
+from deploy.site.node_lists import fold
+from deploy.site.power_saving import is_cloud
 from deploy.site.secrets import fill_secrets, missing_secrets, secrets_file
 
 
@@ -31,4 +33,14 @@ def refuse_new_secrets_for_some(run: Run) -> None:
             f"{', '.join(missing)} would be made anew for some hosts only, and no other would know it",
             where=shown_path(secrets_file(run.site)),
             hint=f"deploy cluster {run.inventory} --new-secrets   (without --limit)",
+        )
+    off = sorted(name for name in run.away if not is_cloud(run.site.resolved.hosts[name]))
+    if missing and options.new_secrets and off:
+        raise error(
+            "new-secrets-limited",
+            f"{', '.join(missing)} would be made anew while {fold(off)} cannot be reached: Slurm has "
+            "switched it off, and would not let it in again",
+            where=shown_path(secrets_file(run.site)),
+            hint=f"scontrol update nodename={fold(off)} state=power_up   (on {run.site.controller.name}); "
+            f"then deploy cluster {run.inventory} --new-secrets",
         )

@@ -25,6 +25,7 @@ def status_of(inventory: Path, options: Options) -> SiteStatus:
     with opened(inventory, options) as run:
         site, records, members = run.site, run.records, run.members
         asked = asked_hosts(site, run.limit)
+        shown = asked_hosts(site, run.named)
         questions = run.place / "questions.json"
         contract = read_contract(site)
         write_questions(questions, site, asked, contract)
@@ -43,8 +44,9 @@ def status_of(inventory: Path, options: Options) -> SiteStatus:
             departed.result(),
             leading=leads.result(),
             database=database.result() if database else {},
-            asked=asked,
-            limit=run.limit,
+            asked=shown,
+            away=run.away,
+            limit=run.named,
             inventory=run.inventory,
             at=time.time(),
         )

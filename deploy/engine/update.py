@@ -134,6 +134,7 @@ class _Hosts:
 
     def pending(self) -> tuple[Pending, ...]:
         """Raises DeployError ``host-not-updated`` where a host cannot say what waits."""
+        replace(self.run, say=self.say).those_on([*self.run.away], "update")
         names = [name for name in self.run.hosts if name in self.run.site.hosts]
         self.say(f"fetching the lists of packages on {fold(names)}")
         if trouble := self._done("refresh", names):

@@ -4,7 +4,9 @@ import time
 from collections.abc import Callable, Collection
 from pathlib import Path
 
+from deploy.engine.alone import nodes_on
 from deploy.engine.options import Options
+from deploy.engine.powered_down import said_of
 from deploy.engine.run import Run, opened
 from deploy.errors import ExitCode, error
 from deploy.judge.site_status import SiteStatus, site_status
@@ -16,7 +18,7 @@ from deploy.run.lock import site_lock
 from deploy.site.hardware import read_contract
 from deploy.site.inventory import Site
 from deploy.site.secrets import secrets_file
-from deploy.validate.answers import JOBS, Answers, gathered
+from deploy.validate.answers import JOBS, PORTAL, Answers, gathered
 from deploy.validate.baseline import keep_baseline, read_baseline, with_regressions
 from deploy.validate.catalog import CHECKS, LOAD, SLOW, Check, alone, judged, ordinary
 from deploy.validate.context import Context, without_jobs
@@ -54,10 +56,18 @@ def validate_site(
     ``announce`` hears of load that is put on nodes, ``progress`` what is done next.
     """
     began = time.time()
-    with opened(inventory, options) as run, site_lock(state_directory(run.site.directory), _LOCK):
-        site, contract = run.site, read_contract(run.site)
+    with (
+        opened(inventory, options) as whole,
+        site_lock(state_directory(whole.site.directory), _LOCK),
+        nodes_on(whole) as run,
+    ):
+        # Jobs that ask for nodes which are switched off would have them come.
+        site, contract = run.site.without(run.away), read_contract(run.site)
+        for finding in said_of(run.away, f"deploy validate {run.inventory}"):
+            announce(str(finding))
         thresholds = read_thresholds(site.directory)
         kinds = {kind for check in checks for kind in check.kinds} - (SLOW if is_quick else set())
+        kinds = kinds if site.nodes else kinds & {PORTAL}
         source = run.place / "questions.json"
         questions = write_questions(
             source, site, contract, kinds, thresholds=thresholds, burn_in_seconds=burn_in_hours * _HOUR
@@ -67,7 +77,9 @@ def validate_site(
             run, run.request("validate", source, monitoring_secrets(site)), hours, announce, progress
         )
         status = _status(run, answers, [host.name for host in site.cluster])
-        context = Context(site, contract, questions, answers, status, thresholds, run.inventory)
+        context = Context(
+            site, contract, questions, answers, status, thresholds, run.inventory, whole=run.site
+        )
         state = state_directory(site.directory)
         found = with_regressions(judged(context, checks), read_baseline(state), thresholds)
         name, lost = (

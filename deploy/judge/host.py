@@ -52,6 +52,8 @@ class Judge:
 
     def findings(self) -> list[Finding]:
         """Everything that is wrong, without what only follows from it."""
+        if self.status.reach is Reach.POWERED_DOWN:
+            return [] if self.status.slurm is None else [*self._slurm()]
         missing = [service.name for service in self.down() if not service.is_installed]
         if missing and self.status.convergence is None:
             message = f"deploy has not been here yet: there is no {', '.join(missing)}"
@@ -150,6 +152,8 @@ class Judge:
     def _is_loss_explained(self) -> bool:
         """Whether Slurm, and nobody else, put the node out of service for something that is said already."""
         by = self.status.slurm.by if self.status.slurm else ""
+        if self.status.reach is Reach.POWERED_DOWN:
+            return False
         lost = self.status.reach is not Reach.ANSWERED
         lost = lost or bool({"slurmd", "munge"} & {service.name for service in self.down()})
         return lost and by in {"", _SLURM_USER}

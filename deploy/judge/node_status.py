@@ -14,16 +14,18 @@ from deploy.run.events import HostResult, Status
 from deploy.run.message import one_line
 
 _NOT_RESPONDING = "NOT_RESPONDING"
+_SWITCHED_OFF = frozenset({"POWERED_DOWN", "POWERING_DOWN", "POWERING_UP"})
 _WITH_JOBS = frozenset({"ALLOCATED", "MIXED", "COMPLETING"})
 
 
 class Reach(StrEnum):
-    """Whether a host answered; Slurm may know nodes that the inventory does not, which nobody asked."""
+    """Whether a host answered; nobody asks nodes that Slurm alone knows, or that it has switched off."""
 
     ANSWERED = "answered"
     FAILED = "failed"
     UNREACHABLE = "unreachable"
     NOT_ASKED = "not asked"
+    POWERED_DOWN = "powered down"
 
 
 @dataclass(frozen=True)
@@ -81,10 +83,10 @@ class SlurmNode:
 
     @property
     def is_down(self) -> bool:
-        """Whether it cannot run jobs."""
-        return not self.flags or bool(
-            {"DOWN", "FAIL", "FAILING", "ERROR", "UNKNOWN", "INVALID_REG", _NOT_RESPONDING} & {*self.flags}
-        )
+        """Whether it cannot run jobs; one that is switched off need not answer."""
+        bad = {"DOWN", "FAIL", "FAILING", "ERROR", "UNKNOWN", "INVALID_REG"}
+        bad |= set() if _SWITCHED_OFF & {*self.flags} else {_NOT_RESPONDING}
+        return not self.flags or bool(bad & {*self.flags})
 
     @property
     def word(self) -> str:

@@ -76,6 +76,7 @@ def site_status(
     leading: Leading | None = None,
     database: Mapping[str, Any] = MappingProxyType({}),
     asked: Collection[str],
+    away: Collection[str] = (),
     limit: Collection[str] | None,
     inventory: str,
     at: float,
@@ -83,7 +84,8 @@ def site_status(
     """The judged hosts of ``limit`` (all without it), of ``asked`` with their ``results`` and ``records``.
 
     ``departed`` are hosts that left the inventory; ``inventory`` is how one would type it. A controller that
-    was asked for the sake of the others appears when something is wrong with it.
+    was asked for the sake of the others appears when something is wrong with it. Those of ``away`` are
+    switched off and were not asked.
     """
     told = [nodes for host in site.controllers if (nodes := slurm_nodes(results.get(host.name))) is not None]
     nodes = told[0] if told else {}
@@ -91,7 +93,9 @@ def site_status(
     judged = []
     for name in asked:
         status = replace(
-            answer_of(name, results.get(name), site.hosts[name].address),
+            NodeStatus(name, Reach.POWERED_DOWN)
+            if name in away
+            else answer_of(name, results.get(name), site.hosts[name].address),
             slurm=nodes.get(name),
             convergence=convergences.get(name),
             record=records.get(name),

@@ -26,3 +26,11 @@ def filled(expr: str, variables: Iterable[str] = (), value: str = ".*") -> str:
     for name in variables:
         text = text.replace(f"${name}", value)
     return text
+
+
+UNLESS_POWERED_DOWN = (
+    'unless on (instance) label_replace(slurm_node_powered_down == 1, "instance", "$1", "node", "(.+)")'
+)
+"""Behind what is asked of hosts: but for nodes that Slurm's power saving has switched off."""
+POWERED_DOWN = 'slurm_node_powered_down{instance="ctl1",job="slurm",node="node1"}'
+"""A series of one, for what proves alerts."""

@@ -10,7 +10,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -23,6 +23,9 @@ from deploy.run.ssh import Login, NotByPlainSshError, command
 from deploy.site.inventory import Host
 
 _PATH = "/run/deploy.lock"
+_POWER = {"lock": "/run/deploy-nodes.lock", "program": "/usr/local/sbin/deploy-power-saving"}
+"""Where Slurm switches nodes off it leaves them on while a run has its share of that lock: the role slurmctld
+has the program there."""
 _CHUNK = 4096
 _MARK = b"deploy:"
 _ANSWER_SECONDS = 60
@@ -62,14 +65,24 @@ def cluster_lock(
             except NotByPlainSshError as problem:
                 unasked.append(f"{controller.name}: {problem}")
                 continue
-            idle.append(held.enter_context(_held(controller.name, words, mine, on_lost)))
+            program = _program("hold", path=_PATH, holder=mine)
+            idle.append(held.enter_context(_held(controller.name, words, program, on_lost)))
         yield Held(tuple(unasked), min(idle))
 
 
 @contextmanager
-def _held(
-    name: str, words: list[str], mine: Mapping[str, Any], on_lost: Callable[[str], None]
-) -> Iterator[float]:
+def nodes_left_on(controllers: Sequence[Host], login: Login) -> Iterator[None]:
+    """Has Slurm switch no node off meanwhile, which runs that change the cluster have by its lock."""
+    with ExitStack() as held:
+        for controller in controllers:
+            with suppress(NotByPlainSshError):
+                words = command(controller, login, ("-IS", "-c", _PROGRAM))
+                held.enter_context(_held(controller.name, words, _program("leave_on"), lambda _: None))
+        yield
+
+
+@contextmanager
+def _held(name: str, words: list[str], program: bytes, on_lost: Callable[[str], None]) -> Iterator[float]:
     pipe = subprocess.PIPE
     # Of its own session: Ctrl-C is for the run, which needs the lock until it has stopped.
     with subprocess.Popen(
@@ -78,7 +91,7 @@ def _held(
         assert connection.stdin  # noqa: S101 - it was asked for
         is_over = threading.Event()
         try:
-            _write(connection, _program(mine))
+            _write(connection, program)
             answer = _answer(connection)
             if answer and answer["held_by"] is not None:
                 raise _locked(name, answer["held_by"])
@@ -99,11 +112,11 @@ def _end(connection: subprocess.Popen[bytes]) -> None:
         connection.kill()
 
 
-def _program(mine: Mapping[str, Any]) -> bytes:
+def _program(verb: str, **arguments: object) -> bytes:
     """The text of the program, on one line: the input behind it is what keeps it alive."""
     source = Path(holder.__file__).read_text(encoding="utf-8")
-    arguments = {"path": _PATH, "holder": mine, "patience": _PATIENCE_SECONDS}
-    text = f"{source}\n\nhold(**json.loads({json.dumps(arguments)!r}))\n"
+    arguments |= {"patience": _PATIENCE_SECONDS, "power": _POWER}
+    text = f"{source}\n\n{verb}(**json.loads({json.dumps(arguments)!r}))\n"
     return text.encode("unicode_escape") + b"\n"
 
 

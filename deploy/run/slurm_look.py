@@ -88,6 +88,13 @@ def gate() -> dict[str, Any]:
     }
 
 
+def power() -> dict[str, list[str]]:
+    """By node the words of its state; empty where slurmctld does not answer."""
+    said, succeeded = _run("scontrol", "--oneliner", "--all", "show", "node")
+    found = re.findall(r"^NodeName=(\S+).*? State=(\S+)", said, re.MULTILINE) if succeeded else ()
+    return {name: [word for word in re.split(r"[^A-Z_]+", state) if word] for name, state in found}
+
+
 def timeout() -> dict[str, int | None]:
     """After how many ``seconds`` without an answer Slurm sets a node DOWN; 0 is never, None is unknown."""
     found = re.search(r"^SlurmdTimeout\s*=\s*(\d+)", _run("scontrol", "show", "config")[0], re.MULTILINE)
@@ -222,6 +229,7 @@ def main(verb: str, arguments: dict[str, Any]) -> None:
     verbs: dict[str, Callable[..., Any]] = {
         "look": look,
         "gate": gate,
+        "power": power,
         "timeout": timeout,
         "jobs": jobs,
         "ended": ended,

@@ -118,7 +118,11 @@ def _leading_as_json(leading: Leading) -> dict[str, Any]:
 
 def _row(host: JudgedHost, now: float) -> Iterator[Cell]:
     status = host.status
-    moods = {Reach.UNREACHABLE: " unreachable", Reach.FAILED: " gave no answer"}
+    moods = {
+        Reach.UNREACHABLE: " unreachable",
+        Reach.FAILED: " gave no answer",
+        Reach.POWERED_DOWN: " powered down",
+    }
     mood = Mood.BAD if host.is_bad else Mood.WARNING if host.findings else Mood.QUIET
     yield Cell(status.name + moods.get(status.reach, ""), mood)
     yield _slurm(host)

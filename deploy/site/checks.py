@@ -18,6 +18,7 @@ from deploy.site.membership import check_addresses, check_groups, check_names
 from deploy.site.other_numbers import check_other_numbers
 from deploy.site.partitions import check_partitions
 from deploy.site.portal import check_portal
+from deploy.site.power_saving import check_power_saving
 from deploy.site.programs import check_programs
 from deploy.site.registry import check_registry
 from deploy.site.reservations import check_reservations
@@ -47,6 +48,7 @@ _OF_VALUES: tuple[Callable[[Site], Iterable[Finding]], ...] = (
     check_reservations,
     check_slurm_parameters,
     check_slurm_source,
+    check_power_saving,
     check_containers,
     check_accounting,
     check_users,

@@ -1,7 +1,7 @@
 """Any Ansible inventory, read by Ansible itself, as a frozen Site."""
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -110,6 +110,17 @@ class Site:
     def group(self, name: str) -> tuple[Host, ...]:
         """The hosts of a group in inventory order; empty when there is no such group."""
         return tuple(self.hosts[host] for host in self.groups.get(name, ()))
+
+    def without(self, names: Collection[str]) -> "Site":
+        """The site as if it did not have these hosts."""
+        return replace(
+            self,
+            hosts={name: host for name, host in self.hosts.items() if name not in names},
+            groups={
+                group: tuple(host for host in hosts if host not in names)
+                for group, hosts in self.groups.items()
+            },
+        )
 
     @cached_property
     def controllers(self) -> tuple[Host, ...]:

@@ -34,6 +34,13 @@ class Context:
     status: SiteStatus
     thresholds: Thresholds = field(default_factory=Thresholds)
     inventory: str = "inventory.ini"
+    whole: Site | None = None
+    """The site with the hosts that are switched off: Slurm has them, and nobody asked them."""
+
+    @cached_property
+    def switched_off(self) -> frozenset[str]:
+        """The nodes that Slurm has switched off."""
+        return frozenset(self.whole.hosts) - {*self.site.hosts} if self.whole else frozenset()
 
     @cached_property
     def slurm_hosts(self) -> tuple[str, ...]:
@@ -53,7 +60,7 @@ class Context:
     @cached_property
     def promised(self) -> Mapping[str, Any]:
         """What slurmctld is configured with, as the role's variables say."""
-        shared = shared_variables(self.site, self.contract)
+        shared = shared_variables(self.whole or self.site, self.contract)
         return {**shared["phase_controller"], **shared["phase_associations"]}
 
     @cached_property

@@ -1,6 +1,7 @@
 """Machines: whether they answer, their disks, memory, clocks and services."""
 
 from deploy.monitoring.alert import Alert, Chapter
+from deploy.monitoring.queries import POWERED_DOWN, UNLESS_POWERED_DOWN
 
 _LOCAL = 'fstype=~"ext[234]|xfs|btrfs|zfs"'
 _REMOTE = 'fstype=~"nfs.*|lustre|ceph|beegfs.*|fuse.*|gpfs"'
@@ -19,16 +20,16 @@ HOSTS = Chapter(
             "HostDown",
             "critical",
             "{{ $labels.instance }} does not answer",
-            'up{job="node"} == 0',
+            f'up{{job="node"}} == 0 {UNLESS_POWERED_DOWN}',
             3,
             (
                 "The node exporter of a host does not answer: the host is off, cut off from the network, "
-                "or only the exporter is gone."
+                "or only the exporter is gone. Nodes that Slurm's power saving has switched off do not count."
             ),
             "Whether Slurm sees the node, too. If it does, the exporter alone is gone.",
             ("sinfo --Node --long", "ping HOST", "ssh HOST systemctl status prometheus-node-exporter"),
             {f"up{_HOST}": "0x60"},
-            {f"up{_HOST}": "1x60"},
+            {f"up{_HOST}": "0x60", POWERED_DOWN: "1x60"},
             _NODE1,
         ),
         Alert(

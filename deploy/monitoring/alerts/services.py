@@ -1,6 +1,7 @@
 """The services around: database, probed pages, certificates, and the monitoring itself."""
 
 from deploy.monitoring.alert import Alert, Chapter
+from deploy.monitoring.queries import POWERED_DOWN, UNLESS_POWERED_DOWN
 
 _PROMETHEUS = 'instance="mon1",job="prometheus"'
 _MON1 = {"instance": "mon1"}
@@ -27,7 +28,7 @@ SERVICES = Chapter(
             "TargetDown",
             "warning",
             "The exporter {{ $labels.job }} of {{ $labels.instance }} does not answer",
-            'up{job!="node"} == 0',
+            f'up{{job!="node"}} == 0 {UNLESS_POWERED_DOWN}',
             5,
             (
                 "Prometheus gets no numbers from an exporter: dashboards have gaps, and alerts about its "
@@ -36,7 +37,7 @@ SERVICES = Chapter(
             "Whether the service runs and the firewall lets Prometheus in.",
             ("ssh HOST systemctl status UNIT", "curl http://HOST:PORT/metrics | head"),
             {'up{instance="ctl1",job="slurm"}': "0x60"},
-            {'up{instance="ctl1",job="slurm"}': "1x60"},
+            {'up{instance="node1",job="gpu"}': "0x60", POWERED_DOWN: "1x60"},
             {"instance": "ctl1"},
         ),
         Alert(

@@ -166,13 +166,16 @@ SLURM = Chapter(
             "SlurmNodeNotResponding",
             "warning",
             "slurmd on {{ $labels.node }} does not answer",
-            "slurm_node_responding == 0",
+            "slurm_node_responding == 0 unless on (node) slurm_node_powered_down == 1",
             5,
             "A node does not answer slurmctld; after SlurmdTimeout it is down and its jobs are requeued.",
             "Whether the host answers at all, then munge and the clock.",
             ("ping NODE", "ssh NODE systemctl status slurmd munge", "ssh NODE chronyc tracking"),
             {f'slurm_node_responding{{{_JOB},node="node1"}}': "0x60"},
-            {f'slurm_node_responding{{{_JOB},node="node1"}}': "1x60"},
+            {
+                f'slurm_node_responding{{{_JOB},node="node1"}}': "0x60",
+                f'slurm_node_powered_down{{{_JOB},node="node1"}}': "1x60",
+            },
             {"node": "node1"},
         ),
         Alert(

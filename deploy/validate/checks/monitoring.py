@@ -104,8 +104,8 @@ def targets(context: Context) -> Iterator[Result]:
     for job, entries in context.targets.items():
         for name in (str(entry["labels"]["instance"]) for entry in entries):
             asked[name].setdefault(job, {"health": "missing", "error": "Prometheus does not ask it"})
-    for name, jobs in sorted(asked.items()):
-        yield _of_targets(context, name, jobs)
+    for name in sorted(asked.keys() - context.switched_off):
+        yield _of_targets(context, name, asked[name])
 
 
 def _of_targets(context: Context, name: str, jobs: Mapping[str, Target]) -> Result:

@@ -76,7 +76,7 @@ def registered(context: Context) -> Iterator[Result]:
             yield passed(
                 f"{record.get('CPUTot')} CPUs, {record.get('RealMemory')} MiB, {_gpus(record)}", name
             )
-    known = {node.name for node in context.site.nodes}
+    known = {node.name for node in (context.whole or context.site).nodes}
     promised = {node["name"] for node in context.promised["slurmctld_nodes"]}
     for name in (node.name for node in context.site.nodes if node.name not in promised):
         yield not_measured("its contract is not known yet: nobody asked it what it has", name)

@@ -292,6 +292,85 @@ def test_other_profiles_are_what_slurm_takes(converge: Converge, profile: str, e
     assert answer.stdout.count(expected) == len(MACHINES), answer.stdout
 
 
+_SWITCHES = {
+    "slurmctld_suspend_program": {"text": "#!/bin/sh\nexit 0\n"},
+    "slurmctld_resume_program": {"text": "#!/bin/sh\nexit 1\n"},
+    "slurmctld_suspend_time": 86400,
+    "more_nodes": [
+        {
+            "name": f"c{number}",
+            "address": f"127.0.0.2{number}",
+            "hardware": {"cpus": 2, "memory_mb": 1000},
+            "scratch": {"directory": "/var/tmp"},
+            "power_saving": kind,
+        }
+        for number, kind in ((1, "cloud"), (2, "cloud"), (3, "machine"))
+    ],
+}
+
+
+_SAVES = "trixie"
+"""The release whose Slurm can be told which nodes to leave on."""
+
+
+def test_nodes_are_switched_by_the_sites_programs(on: On, converge: Converge) -> None:
+    place, command = "/usr/local/lib/slurm_power", "/usr/local/sbin/deploy-power-saving"
+    timer = "deploy-power-saving.timer"
+    try:
+        answer = converge(tags="configure,service", **_SWITCHES)
+        said = answer.stdout + answer.stderr
+        assert re.findall(r"fatal: \[molecule-slurmctld-(\w+)\]", said) == ["bookworm"], said
+        assert "and the installed Slurm 22.05.x cannot be told to leave them on" in said
+        shown = settings(on, _SAVES)
+        assert shown["SuspendProgram"] == f"{place}/suspend"
+        assert shown["ResumeProgram"] == f"{place}/resume"
+        assert shown["SuspendTime"] == "86400 sec"
+        assert "cloud_dns" in shown["SlurmctldParameters"]
+        assert on(_SAVES, "stat", "--format=%U %a", f"{place}/resume").stdout == "root 755\n"
+        states = on(_SAVES, "sinfo", "--Node", "--noheader", "--format=%N %t", "--nodes=c[1-3]").stdout
+        assert {line.split()[0]: line[-1] == "~" for line in states.splitlines()} == {
+            "c1": True,
+            "c2": True,
+            "c3": False,
+        }
+        assert on(_SAVES, "systemctl", "is-active", timer).stdout == "active\n"
+        conf = on(_SAVES, "cat", "/etc/slurm/slurm.conf").stdout
+        (everybody,) = re.findall(r"^SuspendExcNodes=(.*)", conf, re.MULTILINE)
+        assert everybody.startswith("node1,node2,c")
+        on(_SAVES, "systemctl", "start", "deploy-power-saving.service")
+        assert settings(on, _SAVES)["SuspendExcNodes"] == "node1,node2"
+        # While a run needs the nodes, and when that has ended.
+        on(_SAVES, "flock", "--shared", "/run/deploy-nodes.lock", command)
+        assert settings(on, _SAVES)["SuspendExcNodes"] == everybody
+        on(_SAVES, "systemctl", "start", "deploy-power-saving.service")
+        assert settings(on, _SAVES)["SuspendExcNodes"] == "node1,node2"
+        # A slurmctld that starts leaves all nodes on.
+        on(_SAVES, "systemctl", "stop", timer)
+        on(_SAVES, "systemctl", "restart", "slurmctld")
+        assert settings(on, _SAVES)["SuspendExcNodes"] == everybody
+        on(_SAVES, "systemctl", "start", timer)
+        answer = converge(tags="configure,service", **_SWITCHES)
+        assert answer.stdout.count("changed=0") == len(MACHINES), answer.stdout
+    finally:
+        answer = converge(tags="configure,service")
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    for name in MACHINES:
+        assert settings(on, name)["SuspendProgram"] == "(null)"
+        for path in (place, command, f"/etc/systemd/system/{timer}"):
+            assert on(name, "test", "-e", path, check=False).returncode == 1
+
+
+def test_a_program_that_others_could_change_is_refused(on: On, converge: Converge) -> None:
+    for name in MACHINES:
+        on(name, "install", "-D", "--mode=0777", "/dev/null", "/opt/resume")
+    said = {"slurmctld_resume_program": {"path": "/opt/resume"}}
+    answer = converge(tags="configure,service", **{**_SWITCHES, **said})
+    told = answer.stdout + answer.stderr
+    assert "slurmctld_resume_program is /opt/resume, and others than root can change" in told
+    for name in MACHINES:
+        assert settings(on, name)["ResumeProgram"] == "(null)"
+
+
 def test_rejected_configuration_changes_nothing(on: On, converge: Converge) -> None:
     before = {name: (on(name, "cat", "/etc/slurm/slurm.conf").stdout, entered(on, name)) for name in MACHINES}
     answer = converge(tags="configure,service", more_parameters={"SelectType": "select/no_such_plugin"})

@@ -8,6 +8,7 @@ from deploy.judge.departed import Departed
 from deploy.judge.leading import LEADS, SILENT, Leading
 from deploy.judge.site_status import SiteStatus, site_status
 from deploy.run.events import HostResult
+from deploy.show.status import lines, verdict
 from deploy.site.inventory import Site, read_site
 from tests.unit.judge.statuses import NOW, answered, lost, slurm_node
 from tests.unit.site.sites import INVENTORY, write_site
@@ -28,12 +29,16 @@ def _judged(
     nodes: dict[str, dict[str, object]] | None = None,
     limit: Collection[str] | None = None,
     asked: tuple[str, ...] = HOSTS,
+    away: tuple[str, ...] = (),
 ) -> SiteStatus:
     found = {host: answered(host) for host in asked}
     found["ctl1"] = answered("ctl1", slurm={"nodes": HEALTHY if nodes is None else nodes})
     found |= {result.host: result for result in results}
+    found = {name: result for name, result in found.items() if name not in away}
     ends = dict.fromkeys(HOSTS, Convergence(NOW - 60, "1.0", "run"))
-    return site_status(site, found, ends, {}, asked=asked, limit=limit, inventory="inv.ini", at=NOW)
+    return site_status(
+        site, found, ends, {}, asked=asked, away=away, limit=limit, inventory="inv.ini", at=NOW
+    )
 
 
 def _names(status: SiteStatus) -> list[str]:
@@ -140,3 +145,22 @@ def test_a_first_controller_that_was_stopped_leads_again_by_failback(
     nobody = Leading({"ctl1": SILENT, "login1": SILENT}, None, {"ctl1": {}, "login1": {}})
     (finding,) = _of_two(tmp_path_factory, stopped, leading=nobody).bad[0].findings
     assert finding.hint.startswith("deploy cluster inv.ini --limit ctl1")
+
+
+def test_a_node_that_slurm_has_switched_off_is_well(site: Site) -> None:
+    nodes = {"node1": slurm_node("IDLE+CLOUD+POWERED_DOWN"), "node2": slurm_node()}
+    status = _judged(site, nodes=nodes, away=("node1",))
+    assert status.exit_code == ExitCode.OK
+    assert "node1 powered down  idle+cloud+powered_down" in "\n".join(lines(status))
+    assert verdict(status) == "4 hosts: 4 well"
+
+
+def test_one_that_did_not_come_is_down(site: Site) -> None:
+    nodes = {
+        "node1": slurm_node("DOWN+CLOUD+POWERED_DOWN", "ResumeTimeout reached", "slurm", 60.0),
+        "node2": slurm_node("ALLOCATED+CLOUD+NOT_RESPONDING+POWERING_UP"),
+    }
+    status = _judged(site, nodes=nodes, away=("node1", "node2"))
+    ((bad, (finding,)),) = [(host.status.name, host.findings) for host in status.bad]
+    assert (bad, finding.reference) == ("node1", "node-down")
+    assert "ResumeTimeout reached" in finding.message

@@ -194,6 +194,7 @@ def test_site(parsed: Mapping[str, Samples], release: str) -> None:
         ("IDLE+RESERVED", "reserved", True),
         ("IDLE+CLOUD+POWERED_DOWN", "powered_down", True),
         ("DOWN+REBOOT_ISSUED", "reboot", True),
+        ("DOWN+CLOUD+POWERED_DOWN", "down", True),
         ("INVAL", "down", True),
         ("SOMETHING_NEW", "unknown", True),
         ("", "unknown", True),
@@ -202,6 +203,23 @@ def test_site(parsed: Mapping[str, Samples], release: str) -> None:
 def test_state_of_a_node(nodes: Module, text: str, state: str, responds: bool) -> None:  # noqa: FBT001
     assert nodes.effective_state(text) == (state, responds)
     assert state in nodes.STATES
+
+
+@pytest.mark.parametrize(
+    ("state", "is_off"),
+    [
+        ("IDLE+CLOUD+POWERED_DOWN", 1),
+        ("IDLE+POWERING_DOWN", 1),
+        ("ALLOCATED+CLOUD+NOT_RESPONDING+POWERING_UP", 1),
+        ("DOWN+CLOUD+POWERED_DOWN", 1),
+        ("IDLE+CLOUD", 0),
+        ("MIXED+POWER_DOWN", 0),
+    ],
+)
+def test_a_node_that_power_saving_has_switched_off(nodes: Module, state: str, is_off: int) -> None:
+    """One that is to be, when its job has ended, is not."""
+    found = {family.name: family for family in nodes.metrics(f"NodeName=node1 State={state} CPUTot=2", 0.0)}
+    assert [sample.value for sample in found["slurm_node_powered_down"].samples] == [is_off]
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ from pathlib import Path
 from deploy.run import cluster_lock
 from tests.unit.run.test_cluster_lock import controller, lock
 cluster_lock._PATH = sys.argv[2]
+cluster_lock._POWER = {"lock": sys.argv[2] + ".nodes", "program": "/none"}
 with lock(controller(Path(sys.argv[1]))):
     print("held", flush=True)
     time.sleep(600)
@@ -49,6 +50,7 @@ def lock(*controllers: Host, lost: list[str] | None = None) -> AbstractContextMa
 def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where the lock is."""
     monkeypatch.setattr(module, "_PATH", str(tmp_path / "deploy.lock"))
+    monkeypatch.setattr(module, "_POWER", {"lock": str(tmp_path / "nodes.lock"), "program": "/none"})
     return tmp_path / "deploy.lock"
 
 
@@ -66,6 +68,28 @@ def test_the_second_is_refused_and_learns_who_holds_it_and_since_when(tmp_path: 
     assert refused.value.exit_code is ExitCode.BAD_INPUT
     with lock(host):
         pass
+
+
+@pytest.mark.parametrize("is_alone", [True, False])
+def test_no_node_is_switched_off_from_the_moment_that_a_run_goes_on(
+    tmp_path: Path,
+    path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    is_alone: bool,  # noqa: FBT001
+) -> None:
+    """Be it one that changes nothing, beside others: Slurm is told when its lock is held."""
+    program, nodes, seen = tmp_path / "power-saving", tmp_path / "nodes.lock", tmp_path / "seen"
+    program.write_text(f"#!/bin/sh\nflock --nonblock {nodes} true || echo held, $# arguments >> {seen}\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(module, "_POWER", {"lock": str(nodes), "program": str(program)})
+    host = controller(tmp_path)
+    with module.nodes_left_on([host], Login()):
+        assert seen.read_text() == "held, 0 arguments\n"
+        assert not path.exists()
+        with lock(host) if is_alone else module.nodes_left_on([host], Login()):
+            assert seen.read_text() == "held, 0 arguments\n" * 2
+        subprocess.run(["flock", "--nonblock", str(path), "true"], check=True)
+    subprocess.run(["flock", "--nonblock", str(nodes), "true"], check=True)
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])

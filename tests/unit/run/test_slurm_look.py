@@ -39,6 +39,20 @@ def test_daemons_and_nodes_at_a_gate(says: dict[str, tuple[str, bool]]) -> None:
     assert said["nodes"]["node2"]["answers"] is False
 
 
+def test_which_nodes_are_switched_off(says: dict[str, tuple[str, bool]]) -> None:
+    says["scontrol"] = (
+        "NodeName=c1 Arch=x State=IDLE+CLOUD+POWERED_DOWN Comment=a State=DOWN\n" + NODES,
+        True,
+    )
+    assert slurm_look.power() == {
+        "c1": ["IDLE", "CLOUD", "POWERED_DOWN"],
+        "node1": ["MIXED", "DRAIN"],
+        "node2": ["DOWN", "NOT_RESPONDING"],
+    }
+    says["scontrol"] = ("slurm_load_node error: NodeName=x State=IDLE", False)
+    assert slurm_look.power() == {}
+
+
 @pytest.mark.parametrize(
     ("said", "seconds"),
     [

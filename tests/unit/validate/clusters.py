@@ -284,6 +284,8 @@ class Cluster:
 
     surroundings: dict[str, Any] = field(default_factory=surroundings)
     packets: dict[str, Any] = field(default_factory=packets)
+    away: tuple[str, ...] = ()
+    """Nodes that Slurm has switched off, which nobody asked."""
 
     @property
     def watched(self) -> dict[str, Any]:
@@ -309,7 +311,8 @@ class Cluster:
 
     def context(self) -> Context:
         """What a check looks at."""
-        made = site(self.variables, self.groups)
+        whole = site(self.variables, self.groups)
+        made = whole.without(self.away)
         asked = (self.states, self.looks, self.credentials, self.jobs, self.leftovers, self.silent)
         answers = Answers(
             *asked,
@@ -321,10 +324,10 @@ class Cluster:
             packets=self.packets,
         )
         status = site_status(
-            made, self.states, {}, {}, asked=list(made.hosts), limit=None, inventory="inventory.ini", at=NOW
+            whole, self.states, {}, {}, asked=list(made.hosts), limit=None, inventory="inventory.ini", at=NOW
         )
         questions = Questions(MARKER, NONCE, self.plan)
-        return Context(made, self.contract, questions, answers, status, self.thresholds)
+        return Context(made, self.contract, questions, answers, status, self.thresholds, whole=whole)
 
     def results(self, name: str) -> tuple[Result, ...]:
         """What a check says."""

@@ -27,6 +27,17 @@ def test_a_healthy_cluster_passes_every_check() -> None:
     assert {name for name, outcome in found.items() if outcome is Outcome.PASSED} == found.keys() - ELSEWHERE
 
 
+def test_nodes_that_are_switched_off_are_slurms_and_are_not_asked() -> None:
+    saving = Cluster(away=(NODES[0],))
+    for target in saving.watched["prometheus"]["targets"]["data"]:
+        if target["instance"] == NODES[0]:
+            target |= {"health": "down", "error": "no route to host"}
+    for name in ("nodes", "partitions", "node-state", "reachable", "targets"):
+        assert not by_outcome(saving.results(name), Outcome.FAILED), name
+    assert {result.where for result in saving.results("nodes")} == {*NODES}
+    assert NODES[0] not in {result.where for result in saving.results("reachable")}
+
+
 def test_a_cluster_that_nobody_reached_proves_nothing() -> None:
     lost = Cluster(
         states={},

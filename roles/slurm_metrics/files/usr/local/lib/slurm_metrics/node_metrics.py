@@ -25,6 +25,8 @@ _KEYS = (
     *("State", "Partitions"),
 )
 _FIELD = re.compile(rf"(?:^| )({'|'.join(_KEYS)})=(\S*)")
+_SWITCHED_OFF = frozenset({"POWERED_DOWN", "POWERING_DOWN", "POWERING_UP"})
+"""By Slurm's power saving; the last of them: its machine may not have started yet."""
 _REASON = re.compile(r" Reason=(.*?) \[([^\[\]@]+)@(\d+)\]")
 _GPUS = re.compile(r"(?:^|,)gpu:(?:([A-Za-z][^:,()]*):)?(\d+)")
 _NOT_RESPONDING = "*"
@@ -50,6 +52,7 @@ class Node:
     name: str
     state: str
     responds: bool
+    is_switched_off: bool
     partitions: Sequence[str]
     cpus: int
     cpus_allocated: int
@@ -79,6 +82,7 @@ def _node(line: str) -> Node:
         name=found["NodeName"],
         state=state,
         responds=responds,
+        is_switched_off=bool(_SWITCHED_OFF & {*re.split(r"[^A-Z_]+", found.get("State", ""))}),
         partitions=partitions.split(",") if partitions else (),
         cpus=int(found.get("CPUTot", 0)),
         cpus_allocated=int(found.get("CPUAlloc", 0)),
@@ -120,7 +124,8 @@ def effective_state(text: str) -> tuple[str, bool]:
     if "DRAIN" in flags:
         return ("draining" if state in _BUSY else "drained"), responds
     for flag, effect in _FLAGS:
-        if flag in flags:
+        # Slurm switches off, too, what it has given up.
+        if flag in flags and (state, effect) != ("down", "powered_down"):
             return effect, responds
     if state == "idle":
         state = "reserved" if "RESERVED" in flags else "planned" if "PLANNED" in flags else state
@@ -147,6 +152,11 @@ def _of_nodes(nodes: Sequence[Node]) -> Iterator[Metric]:
         "slurm_node_responding",
         "Whether slurmd answers the controller.",
         {node.name: int(node.responds) for node in nodes},
+    )
+    yield one(
+        "slurm_node_powered_down",
+        "Whether Slurm's power saving has the node switched off, or waits for it to start.",
+        {node.name: int(node.is_switched_off) for node in nodes},
     )
     yield gauge(
         "slurm_node_partition",
