@@ -314,7 +314,7 @@ def _node(host: Host, contract: Mapping[str, Hardware]) -> Variables:
     """What slurm.conf says of a compute node: its address, contract and scheduling wishes."""
     wishes = {
         key: host.variables[f"slurmd_{key}"]
-        for key in ("features", "gpu_shards", "weight", "node_parameters")
+        for key in ("features", "gpu_shards", "gpu_mps", "weight", "node_parameters")
         if host.variables.get(f"slurmd_{key}")
     }
     hardware = hardware_of(host, contract)

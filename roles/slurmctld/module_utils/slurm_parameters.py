@@ -61,7 +61,7 @@ _SETTINGS = _names("""
     AccountingStorageHost AccountingStorageParameters AccountingStoragePass AccountingStoragePort
     AccountingStorageTRES AccountingStorageUser AccountingStoreFlags AcctGatherNodeFreq BatchStartTimeout
     BcastExclude BcastParameters CliFilterPlugins CompleteWait CpuFreqDef CpuFreqGovernors DebugFlags
-    DefCpuPerGPU
+    DefCpuPerGPU GpuFreqDef
     DefMemPerCPU DefMemPerGPU DefMemPerNode DependencyParameters DisableRootJobs EioTimeout
     EnforcePartLimits Epilog EpilogMsgTime EpilogSlurmctld FairShareDampeningFactor GetEnvTimeout
     GroupUpdateForce GroupUpdateTime HealthCheckInterval HealthCheckNodeState HealthCheckProgram
