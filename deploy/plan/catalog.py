@@ -45,6 +45,7 @@ ORDER: tuple[str, ...] = (
     "budgets",
     "gpu",
     "mig",
+    "gpu_modes",
     "cuda",
     "dcgm",
     "gpu_containers",

@@ -122,6 +122,8 @@ SELECTORS: Mapping[str, Selector] = {
     "trusting_nodes": lambda site: [host for host in site.nodes if host.value("ssh_server_host_based")],
     "with_managed_gpus": _having(has_managed_gpus),
     "with_mig": _having(has_mig),
+    # Also where it is the default, which ends what was set.
+    "with_gpu_modes": lambda site: [host for host in site.nodes if "gpu_modes_compute" in host.variables],
     "with_cuda": _having(has_cuda),
     "with_dcgm": _having(has_dcgm),
     "with_container_toolkit": _having(has_container_toolkit),

@@ -35,7 +35,19 @@ def check_hardware(site: Site) -> Iterator[Finding]:
             where = node.where(VARIABLE) if own else file
             yield from _contradictions(where, hardware_of(node, sound))
             yield from _undivided(node, hardware_of(node, sound))
+        yield from _shared_by_one(node)
     yield from _frequency_by_nobody(site)
+
+
+def _shared_by_one(node: Host) -> Iterator[Finding]:
+    if node.value("slurmd_gpu_shards") and node.value("gpu_modes_compute") == "exclusive_process":
+        yield Finding(
+            node.where("gpu_modes_compute"),
+            "shares-of-exclusive-gpus",
+            f"jobs on {node.name} may have shares of a GPU (slurmd_gpu_shards), and only the first program "
+            "on it would run (gpu_modes_compute)",
+            "keep one of the two; slurmd_gpu_mps shares such GPUs",
+        )
 
 
 def _frequency_by_nobody(site: Site) -> Iterator[Finding]:

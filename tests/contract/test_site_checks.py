@@ -38,7 +38,8 @@ _BY_DATA = {
     "gpu_exporter",
     *("slurm_metrics", "slurm_budgets", "slurm_groups"),
     "mariadb_arbiter",
-    *("apptainer", "container_toolkit", "cuda_toolkit", "dcgm", "mig", "nvidia_repository", "rdma"),
+    *("apptainer", "container_toolkit", "cuda_toolkit", "dcgm", "gpu_modes", "mig"),
+    *("nvidia_repository", "rdma"),
 }
 """Roles whose hosts are those for which the site declares something."""
 

@@ -1,4 +1,4 @@
-"""The key is the daemons' alone, and the plugin that reads it is there; users are in the scenario slurm_rest."""
+"""The key is the daemons' alone, the plugin that reads it is there; users are in the scenario slurm_rest."""
 
 from molecule.conftest import Converge, On
 

@@ -136,6 +136,16 @@ SITES = (
             "whole GPUs [shards-of-instances]"
         ),
     ),
+    BadSite(
+        "shares of GPUs that one program has",
+        expected=(
+            (
+                "host_vars/node1.yml:2: jobs on node1 may have shares of a GPU (slurmd_gpu_shards), and only "
+                "the first program on it would run (gpu_modes_compute) [shares-of-exclusive-gpus]"
+            ),
+        ),
+        files={"host_vars/node1.yml": "slurmd_gpu_shards: 2\ngpu_modes_compute: exclusive_process\n"},
+    ),
     variables(
         "a frequency that nothing sets",
         "slurmctld_gpu_frequency: medium,memory=high\n",
