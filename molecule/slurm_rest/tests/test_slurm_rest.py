@@ -14,6 +14,8 @@ from molecule.conftest import Converge, On
 KEY = "a-key-for-this-scenario-alone-of-48-characters.."
 VERSION = {"bookworm": "v0.0.38", "trixie": "v0.0.42"}
 PLACE = "https://127.0.0.1:6820"
+# Slurm 24.11 says 511, network authentication required, where its daemon refuses.
+REFUSED = {401, 500, 511}
 NOBODY = ("runuser", "--user", "nobody", "--")
 _ASK = ("curl", "--silent", "--cacert", "/etc/slurm-rest/tls.crt", "--write-out", "\n%{http_code}")
 
@@ -37,7 +39,14 @@ def forged(key: str, *, algorithm: str = "HS256", **claims: object) -> str:
 
 
 def ask(
-    on: On, machine: str, path: str, *, jwt: str = "", name: str = "", data: object = None, place: str = PLACE
+    on: On,
+    machine: str,
+    path: str,
+    *,
+    jwt: str = "",
+    name: str = "alice",
+    data: object = None,
+    place: str = PLACE,
 ) -> tuple[int, str]:
     """Status and text of an answer, asked by somebody who is nobody on the machine."""
     headers = {"X-SLURM-USER-TOKEN": jwt, "X-SLURM-USER-NAME": name, "Content-Type": "application/json"}
@@ -81,11 +90,10 @@ def test_a_user_sees_the_queue_and_submits_as_himself(on: On, machine: str) -> N
         ({"sun": "alice"}, "bob"),
         ({"sun": "alice"}, "root"),
         ({"sun": "alice"}, "slurm"),
-        ({"sun": "alice", "exp": 1}, ""),
-        ({"sun": "nobody-of-this-name"}, ""),
-        ({}, ""),
+        ({"sun": "alice", "exp": 1}, "alice"),
+        ({}, "alice"),
     ],
-    ids=["none", "a name alone", "another's", "root's", "slurm's", "expired", "unknown", "of nobody"],
+    ids=["none", "a name alone", "another's", "root's", "slurm's", "expired", "of nobody"],
 )
 def test_whoever_has_no_token_of_his_own_is_refused(
     on: On, machine: str, claims: dict[str, object] | None, name: str
@@ -93,9 +101,20 @@ def test_whoever_has_no_token_of_his_own_is_refused(
     jwt = "" if claims is None else forged(KEY, **claims)
     before = names(on, machine)
     status, text = ask(on, machine, "/slurm/VERSION/jobs", jwt=jwt, name=name)
-    assert status in {401, 500}, text
+    assert status in REFUSED, text
+    assert not text.startswith("{") or not json.loads(text).get("jobs")
     status, text = ask(on, machine, "/slurm/VERSION/job/submit", jwt=jwt, name=name, data=submission(machine))
-    assert status in {401, 500}, text
+    assert status in REFUSED, text
+    assert names(on, machine) == before
+
+
+def test_who_is_no_user_any_more_submits_nothing(on: On, machine: str) -> None:
+    before = names(on, machine)
+    jwt = forged(KEY, sun="stranger")
+    _, text = ask(
+        on, machine, "/slurm/VERSION/job/submit", jwt=jwt, name="stranger", data=submission(machine)
+    )
+    assert not json.loads(text).get("job_id")
     assert names(on, machine) == before
 
 
@@ -103,7 +122,7 @@ def test_a_token_that_is_signed_otherwise_is_refused(on: On, machine: str) -> No
     # The same by the right key is taken: it is the signature that is refused.
     assert ask(on, machine, "/slurm/VERSION/jobs", jwt=forged(KEY, sun="alice"))[0] == 200
     for jwt in (forged("x" * 48, sun="root"), forged("", algorithm="none", sun="root"), "x.y.z"):
-        assert ask(on, machine, "/slurm/VERSION/jobs", jwt=jwt)[0] in {401, 500}
+        assert ask(on, machine, "/slurm/VERSION/jobs", jwt=jwt)[0] in REFUSED
 
 
 def test_a_token_lives_as_long_as_was_said(on: On, machine: str) -> None:
@@ -113,7 +132,7 @@ def test_a_token_lives_as_long_as_was_said(on: On, machine: str) -> None:
         if ask(on, machine, "/slurm/VERSION/jobs", jwt=jwt)[0] != 200:
             break
         time.sleep(1)
-    assert ask(on, machine, "/slurm/VERSION/jobs", jwt=jwt)[0] in {401, 500}
+    assert ask(on, machine, "/slurm/VERSION/jobs", jwt=jwt)[0] in REFUSED
 
 
 def test_nobody_makes_a_token_of_somebody_else(on: On, machine: str) -> None:
@@ -190,7 +209,7 @@ def test_with_another_key_tokens_of_before_are_refused(on: On, converge: Converg
     before = token(on, machine, "alice")
     assert ask(on, machine, "/slurm/VERSION/jobs", jwt=before)[0] == 200
     assert converge(only=machine, tokens_key=KEY[::-1]).returncode == 0
-    assert ask(on, machine, "/slurm/VERSION/jobs", jwt=before)[0] in {401, 500}
+    assert ask(on, machine, "/slurm/VERSION/jobs", jwt=before)[0] in REFUSED
     assert ask(on, machine, "/slurm/VERSION/jobs", jwt=token(on, machine, "alice"))[0] == 200
     assert converge(only=machine).returncode == 0
 
