@@ -54,6 +54,11 @@ def source_variables(site: Site, host: Host) -> Variables:
         "mig_slurm_plugin": "",
         "slurmd_nvml_plugin": "",
         "slurm_tokens_packages": [],
+        "slurm_rest_packages": [
+            name
+            for name in default_of("slurm_rest_packages")
+            if name not in default_of("slurm_tokens_packages")
+        ],
     }
 
 
