@@ -7,8 +7,11 @@ from deploy.site.inventory import REST, Host, Site
 
 Variables = dict[str, Any]
 
-KEY_FILE = "/etc/slurm/jwt_hs256.key"
-"""Where the role slurm_tokens places the key of tokens."""
+KEY_FILE = "{{ '/etc/slurm/jwt_hs256.key' if slurm_tokens_key | default(true) else '' }}"
+"""Where the role slurm_tokens places the key of tokens.
+
+It mentions the key, so that phases whose daemons read it have work when it is another.
+"""
 
 
 def rest_variables(site: Site, host: Host) -> Variables:

@@ -1,7 +1,6 @@
 """The REST API on a login node of a cluster that was there before: jobs go on, tokens are judged."""
 
 import json
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,6 +13,7 @@ from tests.cluster.lab_cluster import Cluster, booted, wait_until
 pytestmark = [pytest.mark.one_release, pytest.mark.more]
 
 _URL = "https://login1:6820"
+_VERSION = "v0.0.42"
 _MPS = """\
 #!/bin/sh
 share=$CUDA_MPS_ACTIVE_THREAD_PERCENTAGE
@@ -45,20 +45,19 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 def test_a_user_submits_by_rest_and_accounting_has_the_job(served: Cluster) -> None:
-    version = _version(served)
-    status, said = _ask(served, f"/slurm/{version}/jobs")
+    status, said = _ask(served, f"/slurm/{_VERSION}/jobs")
     assert (status, said["errors"]) == (200, [])
     job = _submitted(served)
     wait_for_job(served, job, "COMPLETED")
     rows = ("sacct", "--noheader", "--allocations", "--parsable2", "--format", "User,JobName", "--jobs", job)
     assert served.on("ctl1", *rows).strip() == "alice|by-rest"
     # slurmdbd takes the same token.
-    status, said = _ask(served, f"/slurmdb/{version}/job/{job}")
+    status, said = _ask(served, f"/slurmdb/{_VERSION}/job/{job}")
     assert (status, [each["user"] for each in said["jobs"]]) == (200, ["alice"])
 
 
 def test_who_has_no_token_of_his_own_is_refused(served: Cluster) -> None:
-    path = f"/slurm/{_version(served)}/jobs"
+    path = f"/slurm/{_VERSION}/jobs"
     assert _ask(served, path, "X-SLURM-USER-NAME: alice", token=False)[0] == 401
     for name in ("root", "bob", "slurm"):
         status, said = _ask(served, path, f"X-SLURM-USER-NAME: {name}")
@@ -80,7 +79,7 @@ def test_it_is_reached_by_tls_from_the_cluster_and_nowhere_else(served: Cluster)
 
 def test_status_names_it_when_it_is_off_and_a_run_starts_it(served: Cluster) -> None:
     served.on("login1", "systemctl", "stop", "slurmrestd")
-    findings = served.status(expect=1)["login1"]["findings"]
+    findings = served.status(expect=None)["login1"]["findings"]
     assert any("slurmrestd" in json.dumps(each) for each in findings)
     served.deploy()
     assert served.on("login1", "systemctl", "is-active", "slurmrestd").strip() == "active"
@@ -92,7 +91,7 @@ def test_there_is_nothing_more_to_do(served: Cluster) -> None:
 
 
 def test_a_new_key_ends_all_tokens_and_no_job(served: Cluster) -> None:
-    path = f"/slurm/{_version(served)}/jobs"
+    path = f"/slurm/{_VERSION}/jobs"
     job = submit(served, "", UNTIL_TOLD)
     wait_for_job(served, job, "RUNNING")
     served.as_user("scontrol token lifespan=3600 > old")
@@ -121,13 +120,6 @@ def test_jobs_have_per_cents_of_a_gpu(served: Cluster) -> None:
         served.as_user(f"scancel {other}")
     served.as_user("touch stop")
     wait_for_job(served, first, "COMPLETED")
-
-
-def _version(cluster: Cluster) -> str:
-    """The newest that its slurmrestd has."""
-    said = cluster.on("login1", "sh", "-c", "slurmrestd -d list 2>&1")
-    versions: list[str] = re.findall(r"v0\.0\.\d+", said)
-    return max(versions)
 
 
 def _ask(
@@ -159,6 +151,6 @@ def _submitted(cluster: Cluster) -> str:
         "environment": ["PATH=/usr/bin:/bin"],
         "script": "#!/bin/sh\nid --user --name\n",
     }
-    status, said = _ask(cluster, f"/slurm/{_version(cluster)}/job/submit", data={"job": job})
+    status, said = _ask(cluster, f"/slurm/{_VERSION}/job/submit", data={"job": job})
     assert status == 200, said
     return str(said["job_id"])

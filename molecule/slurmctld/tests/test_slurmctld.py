@@ -8,8 +8,8 @@ import pytest
 from molecule.conftest import MACHINES, Converge, On
 
 DECLARED = {
-    "node1|8|2:2:2|7000|gpu:a100:2,gpu:t4:1,shard:12,mps:300|big,fast,a100,t4|5|batch*",
-    "node1|8|2:2:2|7000|gpu:a100:2,gpu:t4:1,shard:12,mps:300|big,fast,a100,t4|5|gpu",
+    "node1|8|2:2:2|7000|gpu:a100:2,gpu:t4:1,shard:12|big,fast,a100,t4|5|batch*",
+    "node1|8|2:2:2|7000|gpu:a100:2,gpu:t4:1,shard:12|big,fast,a100,t4|5|gpu",
     "node2|2|2:1:1|3000|(null)|(null)|1|batch*",
 }
 REFUSAL = "slurmctld rejects the new configuration, so nothing was changed"
@@ -55,7 +55,7 @@ def test_settings_are_in_force(on: On, machine: str) -> None:
     assert shown["ClusterName"] == "lab"
     assert shown["ProctrackType"] == "proctrack/cgroup"
     assert shown["SelectTypeParameters"] == "CR_CORE_MEMORY"
-    assert shown["GresTypes"] == "gpu,shard,mps"
+    assert shown["GresTypes"] == "gpu,shard"
     assert "enable_configless" in shown["SlurmctldParameters"]
 
 
@@ -194,7 +194,6 @@ def test_devices_of_gpus_are_numbered_through(on: On, machine: str) -> None:
         "NodeName=node1 Name=gpu Type=a100 File=/dev/nvidia[0-1]",
         "NodeName=node1 Name=gpu Type=t4 File=/dev/nvidia2",
         "NodeName=node1 Name=shard Count=12",
-        "NodeName=node1 Name=mps Count=300",
     ]
 
 

@@ -9,7 +9,7 @@ from deploy.site.inventory import read_site
 from tests.unit.site.sites import INVENTORY, write_site
 
 REST = f"{INVENTORY}\n[slurm-rest]\nlogin1\n"
-KEY = "/etc/slurm/jwt_hs256.key"
+KEY = "{{ '/etc/slurm/jwt_hs256.key' if slurm_tokens_key | default(true) else '' }}"
 
 
 def wired(place: Path, inventory: str = REST, text: str = "") -> dict[str, Any]:
