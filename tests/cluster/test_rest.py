@@ -77,6 +77,23 @@ def test_it_is_reached_by_tls_from_the_cluster_and_nowhere_else(served: Cluster)
     assert "slurmrestd" not in sockets
 
 
+def test_jobs_have_per_cents_of_a_gpu(served: Cluster) -> None:
+    """Up to the edge of what has no driver: what Slurm tells the program that starts MPS, and the job."""
+    said = served.as_user("srun --gres=mps:25 sh -c 'echo $CUDA_MPS_ACTIVE_THREAD_PERCENTAGE'")
+    assert said == "25\n"
+    assert served.on("node1", "cat", "/run/mps") == "25 0\n"
+    first = submit(served, "--gres=mps:60", UNTIL_TOLD)
+    wait_for_job(served, first, "RUNNING")
+    assert served.as_user("srun --gres=mps:40 echo both") == "both\n"
+    others = [submit(served, f"--gres={too_much}", "true") for too_much in ("mps:41", "gpu:1")]
+    for other in others:
+        asked = f"squeue --noheader --jobs {other} --format %r"
+        wait_until(f"job {other} waits", lambda: served.as_user(asked).strip() == "Resources", 60)  # noqa: B023
+        served.as_user(f"scancel {other}")
+    served.as_user("touch stop")
+    wait_for_job(served, first, "COMPLETED")
+
+
 def test_status_names_it_when_it_is_off_and_a_run_starts_it(served: Cluster) -> None:
     served.on("login1", "systemctl", "stop", "slurmrestd")
     findings = served.status(expect=None)["login1"]["findings"]
@@ -103,23 +120,6 @@ def test_a_new_key_ends_all_tokens_and_no_job(served: Cluster) -> None:
     assert _ask(served, path)[0] == 200
     served.as_user("touch stop")
     wait_for_job(served, job, "COMPLETED")
-
-
-def test_jobs_have_per_cents_of_a_gpu(served: Cluster) -> None:
-    """Up to the edge of what has no driver: what Slurm tells the program that starts MPS, and the job."""
-    said = served.as_user("srun --gres=mps:25 sh -c 'echo $CUDA_MPS_ACTIVE_THREAD_PERCENTAGE'")
-    assert said == "25\n"
-    assert served.on("node1", "cat", "/run/mps") == "25 0\n"
-    first = submit(served, "--gres=mps:60", UNTIL_TOLD)
-    wait_for_job(served, first, "RUNNING")
-    assert served.as_user("srun --gres=mps:40 echo both") == "both\n"
-    others = [submit(served, f"--gres={too_much}", "true") for too_much in ("mps:41", "gpu:1")]
-    for other in others:
-        asked = f"squeue --noheader --jobs {other} --format %r"
-        wait_until(f"job {other} waits", lambda: served.as_user(asked).strip() == "Resources", 60)  # noqa: B023
-        served.as_user(f"scancel {other}")
-    served.as_user("touch stop")
-    wait_for_job(served, first, "COMPLETED")
 
 
 def _ask(

@@ -108,16 +108,6 @@ def test_whoever_has_no_token_of_his_own_is_refused(
     assert names(on, machine) == before
 
 
-def test_who_is_no_user_any_more_submits_nothing(on: On, machine: str) -> None:
-    before = names(on, machine)
-    jwt = forged(KEY, sun="stranger")
-    _, text = ask(
-        on, machine, "/slurm/VERSION/job/submit", jwt=jwt, name="stranger", data=submission(machine)
-    )
-    assert not json.loads(text).get("job_id")
-    assert names(on, machine) == before
-
-
 def test_a_token_that_is_signed_otherwise_is_refused(on: On, machine: str) -> None:
     # The same by the right key is taken: it is the signature that is refused.
     assert ask(on, machine, "/slurm/VERSION/jobs", jwt=forged(KEY, sun="alice"))[0] == 200
