@@ -36,7 +36,7 @@ ON_EVERY_RELEASE = frozenset(
         *("bootstrap", "cuda_toolkit", "gpu_exporter", "nvidia_driver", "nvidia_repository"),
         *("mariadb", "ml_stack", "openmpi", "pyxis", "slurm_client", "slurm_packages", "slurmctld"),
         *("firewall", "log_server", "munge", "nfs_server", "package_cache", "ssh_hosts", "sssd"),
-        *("mariadb_arbiter", "slurm_registry", "software_tree", "time_sync"),
+        *("mariadb_arbiter", "slurm_registry", "slurm_rest", "software_tree", "time_sync"),
     )
 )
 """Roles that do different things on different releases, and those whose machines talk to each other; all

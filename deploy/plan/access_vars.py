@@ -3,7 +3,7 @@
 from typing import Any
 
 from deploy.site.addresses import is_ip
-from deploy.site.inventory import METRIC, NODE, PORTAL, Host, Site
+from deploy.site.inventory import METRIC, NODE, PORTAL, REST, Host, Site
 from deploy.site.schema import options
 
 Variables = dict[str, Any]
@@ -15,9 +15,7 @@ def access_of(site: Site, host: Host) -> Variables:
     """Variables of one host."""
     return _connecting_user(host) | {
         "firewall_lets_users_in": host in site.logins,
-        "firewall_user_pages": [str(host.value("slurm_portal_port"))]
-        if host in site.group(PORTAL)[:1]
-        else [],
+        "firewall_user_pages": _user_pages(site, host),
         "job_ssh_is_login": host in site.logins,
         "job_ssh_has_jobs": NODE in host.groups,
         "ssh_server_has_jobs": NODE in host.groups,
@@ -27,6 +25,13 @@ def access_of(site: Site, host: Host) -> Variables:
         ),
         "firewall_ssh_ports": sorted({_SSH_PORT, ssh_port(host)}),
     }
+
+
+def _user_pages(site: Site, host: Host) -> list[str]:
+    """The ports that are open to whoever may log in."""
+    portal = ["slurm_portal_port"] if host in site.group(PORTAL)[:1] else []
+    rest = ["slurm_rest_port"] if host in site.group(REST) and host.value("slurm_rest_from_outside") else []
+    return [str(host.value(name)) for name in (*portal, *rest)]
 
 
 def _connecting_user(host: Host) -> Variables:

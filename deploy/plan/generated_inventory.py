@@ -30,6 +30,7 @@ from deploy.plan.monitoring_vars import DATABASE_ACCOUNT, monitoring_variables, 
 from deploy.plan.motd_vars import partitions_in_words
 from deploy.plan.portal_vars import portal_variables
 from deploy.plan.registry_vars import pulling, registry_variables
+from deploy.plan.rest_vars import rest_variables, tokens_key_file
 from deploy.plan.slurm_source import is_built, source_variables
 from deploy.plan.software_vars import software_variables
 from deploy.plan.storage_vars import host_storage, node_scratch, required_mounts
@@ -51,6 +52,7 @@ _SLURM_COMPONENTS: tuple[tuple[str, str], ...] = (
     ("controller", "slurmctld"),
     ("compute", "slurmd"),
     ("login", "sackd"),
+    ("rest", "slurmrestd"),
 )
 
 
@@ -149,6 +151,7 @@ def shared_variables(site: Site, contract: Mapping[str, Hardware]) -> Mapping[st
         "phase_names": {"hosts_file_entries": _entries(site)},
         "phase_accounting": {
             "slurmdbd_host": accounting,
+            "slurmdbd_tokens_key_file": tokens_key_file(site),
             **({"slurmdbd_backup_host": backup} if backup else {}),
         },
         "phase_database_arbiter": arbiter_variables(site),
@@ -163,6 +166,7 @@ def shared_variables(site: Site, contract: Mapping[str, Hardware]) -> Mapping[st
         "phase_controller": {
             "slurmctld_controllers": controllers,
             "slurmctld_database_host": accounting,
+            "slurmctld_tokens_key_file": tokens_key_file(site),
             **({"slurmctld_database_backup_host": backup} if backup else {}),
             "slurmctld_nodes": [_node(host, contract) for host in site.nodes if host.name in known],
             "slurmctld_task_prolog": task_prolog(site),
@@ -226,6 +230,7 @@ def _by_host(site: Site, contract: Mapping[str, Hardware], *, is_limited: bool) 
             **directory_of(site, host),
             **portal_variables(site, host),
             **registry_variables(site, host),
+            **rest_variables(site, host),
         }
         if host.name in members["controller"]:
             wired["time_sync_allow"] = networks
@@ -309,7 +314,7 @@ def _node(host: Host, contract: Mapping[str, Hardware]) -> Variables:
     """What slurm.conf says of a compute node: its address, contract and scheduling wishes."""
     wishes = {
         key: host.variables[f"slurmd_{key}"]
-        for key in ("features", "gpu_shards", "power_saving", "weight", "node_parameters")
+        for key in ("features", "gpu_shards", "gpu_mps", "power_saving", "weight", "node_parameters")
         if host.variables.get(f"slurmd_{key}")
     }
     hardware = hardware_of(host, contract)

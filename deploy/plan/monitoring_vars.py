@@ -8,7 +8,7 @@ from deploy.plan.declarations import Listening, listening
 from deploy.plan.listening import Members, jobs
 from deploy.plan.slurm_ports import first_slurm_port
 from deploy.site.addresses import is_ip
-from deploy.site.inventory import PORTAL, REGISTRY, Host, Site
+from deploy.site.inventory import PORTAL, REGISTRY, REST, Host, Site
 
 Variables = dict[str, Any]
 
@@ -130,6 +130,8 @@ def _services(site: Site, members: Members) -> Iterator[tuple[Host, str, str, st
         yield host, "http", "portal", f"https://{host.place(host.value('slurm_portal_port'))}/hub/health"
     for host in site.group(REGISTRY)[:1]:
         yield host, "http", "registry", f"https://{host.place(host.value('slurm_registry_port'))}/health"
+    for host in site.group(REST):
+        yield host, "http", "rest", f"https://{host.place(host.value('slurm_rest_port'))}/health"
 
 
 def _target(host: Host, place: str, **labels: str) -> Variables:

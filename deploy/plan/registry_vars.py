@@ -15,7 +15,7 @@ def registry_variables(site: Site, host: Host) -> Variables:
     if host not in site.group(REGISTRY)[:1]:
         return {}
     metrics = str(host.value("deploy_metrics_textfile_directory")) if site.metrics else ""
-    return {"slurm_registry_names": _names(host), "slurm_registry_textfile_directory": metrics}
+    return {"slurm_registry_names": certified_names(host), "slurm_registry_textfile_directory": metrics}
 
 
 def pulling(site: Site) -> Variables:
@@ -24,7 +24,9 @@ def pulling(site: Site) -> Variables:
         own = host.value("slurm_registry_certificate")
         return {
             "enroot_registry": registry_place(host),
-            "enroot_registry_ca": host.value("slurm_registry_ca") if own else _IDENTITY % _names(host),
+            "enroot_registry_ca": host.value("slurm_registry_ca")
+            if own
+            else _IDENTITY % certified_names(host),
             "enroot_registry_upstreams": [each["name"] for each in host.value("slurm_registry_upstreams")],
         }
     return {}
@@ -35,8 +37,8 @@ def registry_place(host: Host) -> str:
     return f"{host.name}:{host.value('slurm_registry_port')}"
 
 
-def _names(host: Host) -> list[str]:
-    """What its own certificate is for: its name, in full and in short, and its addresses."""
+def certified_names(host: Host) -> list[str]:
+    """What a service's own certificate is for: its name, in full and in short, and its addresses."""
     short = "" if is_ip(host.name) else host.name.partition(".")[0]
     names = (host.name, short, host.address, host.cluster_address)
     return sorted({name for name in names if name and "{{" not in name})

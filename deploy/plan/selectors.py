@@ -17,7 +17,7 @@ from deploy.plan.gpu_vars import (
 from deploy.plan.job_program_vars import job_program_nodes
 from deploy.plan.slurm_source import slurm_builder
 from deploy.site.accounting import accounts_of_groups, has_budgets
-from deploy.site.inventory import CACHE, LOGS, NFS, PORTAL, RDMA, REGISTRY, Host, Site
+from deploy.site.inventory import CACHE, LOGS, NFS, PORTAL, RDMA, REGISTRY, REST, Host, Site
 from deploy.site.storage import hosts_with_quotas, nfs_clients
 
 Selector = Callable[[Site], Iterable[Host]]
@@ -87,6 +87,12 @@ def _of_users(variable: str) -> Selector:
     return select
 
 
+def _judging_tokens(site: Site) -> list[Host]:
+    """The hosts of slurmctld, which makes tokens, and of slurmdbd, which takes them, too."""
+    names = {host.name for host in (*site.controllers, *site.accounting_hosts)}
+    return [host for host in site.cluster if host.name in names] if site.group(REST) else []
+
+
 def _making_shared_directories(site: Site) -> list[Host]:
     """The one host that makes them: storage may refuse root of its clients, so its server comes first."""
     hosts = (*site.group(NFS), *site.logins, *site.cluster)
@@ -116,6 +122,8 @@ SELECTORS: Mapping[str, Selector] = {
     "trusting_nodes": lambda site: [host for host in site.nodes if host.value("ssh_server_host_based")],
     "with_managed_gpus": _having(has_managed_gpus),
     "with_mig": _having(has_mig),
+    # Also where it is the default, which ends what was set.
+    "with_gpu_modes": lambda site: [host for host in site.nodes if "gpu_modes_compute" in host.variables],
     "with_cuda": _having(has_cuda),
     "with_dcgm": _having(has_dcgm),
     "with_container_toolkit": _having(has_container_toolkit),
@@ -149,6 +157,8 @@ SELECTORS: Mapping[str, Selector] = {
     "portal": lambda site: site.group(PORTAL)[:1],
     "portal_nodes": lambda site: site.nodes if site.group(PORTAL) else (),
     "registry": lambda site: site.group(REGISTRY)[:1],
+    "rest": lambda site: site.group(REST),
+    "with_tokens": _judging_tokens,
     "log_server": lambda site: site.group(LOGS)[:1],
     # All, where some host keeps the logs: it is sent its own like those of others.
     "log_senders": lambda site: site.cluster if site.group(LOGS) else (),

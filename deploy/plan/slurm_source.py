@@ -49,9 +49,16 @@ def source_variables(site: Site, host: Host) -> Variables:
         "pyxis_build_packages": [
             _BUILT_HEADERS if name == _HEADERS else name for name in default_of("pyxis_build_packages")
         ],
-        # What finds GPUs by NVML is among the others, where slurm_packages_built_with brought the library.
+        # Plugins are among the others. What finds GPUs by NVML is where slurm_packages_built_with brought the
+        # library.
         "mig_slurm_plugin": "",
         "slurmd_nvml_plugin": "",
+        "slurm_tokens_packages": [],
+        "slurm_rest_packages": [
+            name
+            for name in default_of("slurm_rest_packages")
+            if name not in default_of("slurm_tokens_packages")
+        ],
     }
 
 

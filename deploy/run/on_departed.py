@@ -31,7 +31,7 @@ _OURS = (
     *("drains.json", "reservations.json", "ledger.json"),
 )
 # Slurm's own before munge, which they speak through to the last.
-_SERVICES = ("slurmd", "slurmctld", "slurmdbd", "sackd", "munge", "garb")
+_SERVICES = ("slurmd", "slurmctld", "slurmdbd", "sackd", "slurmrestd", "munge", "garb")
 # By key of the module slurm_jobs the letter that squeue has for it.
 _JOB = {"id": "%i", "state": "%T", "user": "%u", "partition": "%P", "nodes": "%N"}
 _run = runner(50)

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-_PACKAGES = ("slurm-client", "slurmctld", "slurmdbd", "slurmd", "sackd")
+_PACKAGES = ("slurm-client", "slurmctld", "slurmdbd", "slurmd", "sackd", "slurmrestd")
 _BUILT = {f"slurm-smd-{name.removeprefix('slurm-')}": name for name in _PACKAGES}
 """What SchedMD's packaging calls them."""
-_DAEMONS = ("slurmdbd", "slurmctld", "slurmd", "sackd")
+_DAEMONS = ("slurmdbd", "slurmctld", "slurmd", "sackd", "slurmrestd")
 _NO_ROOM = 15
 _WITNESS_SECONDS = 40
 _MEMORY = "--mem=50M"

@@ -22,6 +22,7 @@ from deploy.site.power_saving import check_power_saving
 from deploy.site.programs import check_programs
 from deploy.site.registry import check_registry
 from deploy.site.reservations import check_reservations
+from deploy.site.rest import check_rest
 from deploy.site.secrets_check import check_secrets
 from deploy.site.slurm_parameters import check_slurm_parameters
 from deploy.site.slurm_source import check_slurm_source
@@ -63,6 +64,7 @@ _OF_VALUES: tuple[Callable[[Site], Iterable[Finding]], ...] = (
     check_backups,
     check_portal,
     check_registry,
+    check_rest,
 )
 """Those that ask what values mean, whatever templates they come from."""
 

@@ -11,6 +11,9 @@ from deploy.site.inventory import Host, Site
 from deploy.site.origin import shown
 from deploy.site.values import faults, opaque
 
+_SHARING = ("slurmd_gpu_shards", "slurmd_gpu_mps")
+_FREQUENCY = "slurmctld_gpu_frequency"
+
 
 def check_hardware(site: Site) -> Iterator[Finding]:
     """What cannot be true of a node, whether the inventory or hardware.yml says it."""
@@ -32,6 +35,32 @@ def check_hardware(site: Site) -> Iterator[Finding]:
             where = node.where(VARIABLE) if own else file
             yield from _contradictions(where, hardware_of(node, sound))
             yield from _undivided(node, hardware_of(node, sound))
+        yield from _shared_by_one(node)
+    yield from _frequency_by_nobody(site)
+
+
+def _shared_by_one(node: Host) -> Iterator[Finding]:
+    if node.value("slurmd_gpu_shards") and node.value("gpu_modes_compute") == "exclusive_process":
+        yield Finding(
+            node.where("gpu_modes_compute"),
+            "shares-of-exclusive-gpus",
+            f"jobs on {node.name} may have shares of a GPU (slurmd_gpu_shards), and only the first program "
+            "on it would run (gpu_modes_compute)",
+            "keep one of the two; slurmd_gpu_mps shares such GPUs",
+        )
+
+
+def _frequency_by_nobody(site: Site) -> Iterator[Finding]:
+    """Slurm sets a GPU's frequency by the library by which it finds it, and by no other way."""
+    for master in site.controllers:
+        if master.value(_FREQUENCY) and master.value("slurmctld_gres_autodetect") != "nvml":
+            yield Finding(
+                master.where(_FREQUENCY),
+                "gpu-frequency-without-nvml",
+                f"{_FREQUENCY} is set, and Slurm sets frequencies only of GPUs that it finds by NVML",
+                "set slurmctld_gres_autodetect: nvml, or leave the frequency out",
+            )
+            return
 
 
 def _contradictions(where: str, hardware: Mapping[str, Any]) -> Iterator[Finding]:
@@ -76,12 +105,12 @@ def _undivided(node: Host, hardware: Mapping[str, Any]) -> Iterator[Finding]:
             "are numbered from 0 on",
             "correct the numbers, or the gpus of slurmd_hardware",
         )
-    if node.value("slurmd_gpu_shards"):
+    if shared := next(filter(node.value, _SHARING), None):
         yield Finding(
-            node.where("slurmd_gpu_shards"),
+            node.where(shared),
             "shards-of-instances",
             "GPUs that are divided (mig_layout) have shares, too, and Slurm shares whole GPUs",
-            "keep one of slurmd_gpu_shards and mig_layout",
+            f"keep one of {shared} and mig_layout",
         )
     twice = sorted({index for index in named if named.count(index) > 1})
     if twice:

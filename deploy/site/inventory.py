@@ -26,8 +26,12 @@ LOGS = "slurm-log"
 CACHE = "slurm-cache"
 PORTAL = "slurm-portal"
 REGISTRY = "slurm-registry"
+REST = "slurm-rest"
 CLUSTER = "slurm-cluster"
-MEMBERS = (MASTER, NODE, LOGIN, METRIC, DATABASE, LOGS, CACHE, NFS, NFS_CLIENT, PORTAL, REGISTRY, CLUSTER)
+MEMBERS = (
+    *(MASTER, NODE, LOGIN, METRIC, DATABASE, LOGS, CACHE, NFS, NFS_CLIENT, PORTAL, REGISTRY, REST),
+    CLUSTER,
+)
 """The groups whose hosts are of the cluster."""
 OF_NODES = frozenset({NODE, NFS_CLIENT, CLUSTER})
 """Those of which a host serves nobody but its jobs."""

@@ -641,6 +641,13 @@ RULES: Mapping[str, Rule] = {
         r"|https?://[^\s/@]+/?", "an address, as in https://registry-1.docker.io"
     ),
     "slurm_registry_user": _REGISTRY_ACCOUNT,
+    "slurmctld_gpu_frequency": Form(
+        r"|((memory=)?(low|medium|high|highm1|[1-9]\d*)(,(?!$)|$)){1,2}",
+        "a frequency in MHz, or low, medium, high or highm1, as in medium,memory=high",
+    ),
+    "slurm_rest_certificate": _CERTIFICATE,
+    "slurm_rest_requests_per_second": _COUNT,
+    "slurm_rest_threads": Range(2, 1024),
     "slurm_portal_admin_groups[]": _PORTAL_GROUP,
     "slurm_portal_environments[].modules[]": Form(
         r"[A-Za-z0-9_][A-Za-z0-9_.+/-]*", "a module, as in pytorch/2.9.1"

@@ -36,7 +36,10 @@ def secret_names() -> list[str]:
 OF_MEMBERS = "mariadb_cluster_key"
 """The secret of the hosts of a database that is on several."""
 OF_NO_HOST = frozenset(
-    {"slurm_portal_key", "slurm_registry_key", "slurm_registry_password", "ssh_server_authority_key"}
+    (
+        *("slurm_portal_key", "slurm_registry_key", "slurm_registry_password", "slurm_rest_key"),
+        "ssh_server_authority_key",
+    )
 )
 """Secrets of which no host has more than what follows from them."""
 

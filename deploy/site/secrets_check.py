@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from deploy.errors import DeployError, Finding
-from deploy.site.inventory import PORTAL, REGISTRY, Host, Site
+from deploy.site.inventory import PORTAL, REGISTRY, REST, Host, Site
 from deploy.site.origin import shown
 from deploy.site.rules import RULES
 from deploy.site.schema import OWN_PREFIX, options
@@ -147,21 +147,19 @@ def _contradictions(site: Site, name: str, kept: Mapping[str, Any]) -> Iterator[
 
 def _readers(site: Site, role: str) -> tuple[Host, ...]:
     """The hosts on which a role with a secret runs."""
-    if role == "grafana":
-        return site.metrics
-    if role == "mariadb_arbiter":
-        return tuple(host for host in (site.database_arbiter,) if host)
-    if role == "slurm_portal":
-        return site.group(PORTAL)
-    if role == "slurm_registry":
+    daemons = (*site.controllers, *site.accounting_hosts)
+    of_roles = {
+        "grafana": site.metrics,
+        "mariadb_arbiter": tuple(host for host in (site.database_arbiter,) if host),
+        "munge": (*daemons, *site.nodes, *site.logins),
+        "slurm_portal": site.group(PORTAL),
         # Who pulls trusts what follows from its key.
-        offering = {host.name for host in (*site.group(REGISTRY), *site.containers)}
-        return tuple(host for host in site.cluster if host.name in offering)
-    if role != "munge":
-        return site.database_hosts
-    members = (*site.controllers, *site.nodes, *site.logins, *site.accounting_hosts)
-    names = {host.name for host in members}
-    return tuple(host for host in site.cluster if host.name in names)
+        "slurm_registry": (*site.group(REGISTRY), *site.containers),
+        "slurm_rest": site.group(REST),
+        "slurm_tokens": daemons,
+    }
+    names = {host.name for host in of_roles.get(role, site.database_hosts)}
+    return tuple(host for host in site.hosts.values() if host.name in names)
 
 
 def _files_with_secrets(site: Site) -> Iterator[Finding]:

@@ -34,7 +34,7 @@ _WORDS: Mapping[str, str] = {
     "path": "text",
 }
 _READ_EARLY = re.compile(
-    r"slurmd_(hardware|features|gpu_shards|weight|node_parameters)\b.*|mig_layout\b.*|hosts_file_address"
+    r"slurmd_(hardware|features|gpu_shards|gpu_mps|weight|node_parameters)\b.*|mig_layout\b.*|hosts_file_address"
     r"|slurmctld_private_data|slurm_reservations_planned(\[\]|\[\]\.(name|groups|nodes)(\[\])?)?"
     r"|job_programs_(gpu_files|gpu_directory|clean_up|check_health)|bootstrap_(mirror|archive)|slurmctld_plugstack|pyxis_(runtime_directory|container_scope|options)"
     r"|slurmctld_partitions(\[\]|\[\]\.(name|groups|nodes)(\[\])?)?"

@@ -17,6 +17,7 @@ from deploy.site.inventory import (
     NODE,
     PORTAL,
     REGISTRY,
+    REST,
     Host,
     Site,
 )
@@ -92,6 +93,7 @@ _READERS: Mapping[str, str] = {
     "slurm_reservations": MASTER,
     "slurm_portal": PORTAL,
     "slurm_registry": REGISTRY,
+    "slurm_rest": REST,
     "slurmctld": MASTER,
     "slurmdbd": MASTER,
     "slurmd": NODE,

@@ -16,6 +16,7 @@ from tests.unit.site.sites import INVENTORY, write_site
 _BY_DATA = {
     *(
         "login_limits",
+        "slurm_tokens",
         "firewall",
         "job_programs",
         "jupyter_server",
@@ -37,7 +38,8 @@ _BY_DATA = {
     "gpu_exporter",
     *("slurm_metrics", "slurm_budgets", "slurm_groups"),
     "mariadb_arbiter",
-    *("apptainer", "container_toolkit", "cuda_toolkit", "dcgm", "mig", "nvidia_repository", "rdma"),
+    *("apptainer", "container_toolkit", "cuda_toolkit", "dcgm", "gpu_modes", "mig"),
+    *("nvidia_repository", "rdma"),
 }
 """Roles whose hosts are those for which the site declares something."""
 
@@ -87,7 +89,7 @@ def test_the_readers_of_a_role_are_the_hosts_of_its_phases(tmp_path: Path) -> No
 def test_secrets_are_read_by_all_by_the_controller_or_by_a_host_of_its_own() -> None:
     roles = {options()[name].role for name in secret_names()}
     assert {role for role in roles if _READERS.get(role) != MASTER} == {
-        *("grafana", "munge", "slurm_portal", "slurm_registry", "ssh_server")
+        *("grafana", "munge", "slurm_portal", "slurm_registry", "slurm_rest", "slurm_tokens", "ssh_server")
     }
 
 

@@ -29,6 +29,7 @@ PLACES: Mapping[str, _Place] = {
     "munge_key": _Place(
         "/etc/munge/munge.key", users=("slurmctld", "slurmdbd", "slurmd", "sackd", "slurmrestd")
     ),
+    "slurm_tokens_key": _Place("/etc/slurm/jwt_hs256.key"),
     "slurmdbd_database_password": _Place("/etc/slurm/slurmdbd.conf", setting="StoragePass"),
 }
 """By the variable that holds it."""

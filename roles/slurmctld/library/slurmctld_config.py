@@ -135,6 +135,8 @@ _ASK_FOR_VERSIONS = ["timeout", "15", "sinfo", "--noheader", "--all", "--format"
 _NEEDS_DATABASE = frozenset(
     {"accountingstoragetype", "accountingstoragehost", "accountingstorageenforce", "accountingstoragetres"}
 )
+_NEEDS_KEY = frozenset({"authalttypes", "authaltparameters"})
+"""Whose plugin and key a preview has not brought yet."""
 _OF_THE_SITE = re.compile(
     "slurmctldprimaryo(n|ff)prog|(prolog|epilog)slurmctld|(suspend|resume|resumefail|reboot|healthcheck)program"
     "|mailprog|unkillablestepprogram|jobcomp.+|slurmschedlogfile"
@@ -172,8 +174,8 @@ def decide(applied: dict[str, str], desired: dict[str, str], version: Version) -
 def isolated(conf: str, directory: str, host: str = "") -> str:
     """The candidate slurm.conf for the throwaway daemon.
 
-    It is the only controller on its ``host``, has a state of its own, asks no database, starts no program of
-    the site and runs none of its scripts.
+    It is the only controller on its ``host``, has a state of its own, asks no database, takes no tokens,
+    starts no program of the site and runs none of its scripts.
     """
     is_named = host in controllers_of(conf)
     replaced = {
@@ -185,7 +187,7 @@ def isolated(conf: str, directory: str, host: str = "") -> str:
     for each in conf.splitlines():
         line = _WEIGHTS.sub(partial(_weights_without_database, conf), each)
         key = line.split("=", 1)[0].strip().lower()
-        if key in replaced or key in _NEEDS_DATABASE or _OF_THE_SITE.fullmatch(key):
+        if key in replaced or key in _NEEDS_DATABASE | _NEEDS_KEY or _OF_THE_SITE.fullmatch(key):
             continue
         if is_named and key == "slurmctldhost" and host not in controllers_of(line):
             continue

@@ -61,7 +61,7 @@ _SETTINGS = _names("""
     AccountingStorageHost AccountingStorageParameters AccountingStoragePass AccountingStoragePort
     AccountingStorageTRES AccountingStorageUser AccountingStoreFlags AcctGatherNodeFreq BatchStartTimeout
     BcastExclude BcastParameters CliFilterPlugins CompleteWait CpuFreqDef CpuFreqGovernors DebugFlags
-    DefCpuPerGPU
+    DefCpuPerGPU GpuFreqDef
     DefMemPerCPU DefMemPerGPU DefMemPerNode DependencyParameters DisableRootJobs EioTimeout
     EnforcePartLimits Epilog EpilogMsgTime EpilogSlurmctld FairShareDampeningFactor GetEnvTimeout
     GroupUpdateForce GroupUpdateTime HealthCheckInterval HealthCheckNodeState HealthCheckProgram
@@ -87,7 +87,8 @@ _SETTINGS = _names("""
 # Plugins and the like of which 22.05's manual asks for a restart of slurmctld and no more, and that jobs went
 # on under when they were changed on 24.11.
 _TRIED = _names("""
-    Licenses PreemptType PriorityType SchedulerType SelectTypeParameters TopologyPlugin
+    AuthAltParameters AuthAltTypes Licenses PreemptType PriorityType SchedulerType SelectTypeParameters
+    TopologyPlugin
 """)
 
 KEEPS = _SETTINGS | _TRIED

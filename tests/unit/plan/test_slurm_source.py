@@ -41,6 +41,7 @@ def test_roles_are_told_the_other_names(tmp_path: Path) -> None:
     assert node["slurm_packages_exchange_directory"] == str(tmp_path.resolve() / ".deploy/packages")
     assert node["pyxis_build_packages"] == ["gcc", "make", "libc6-dev", "slurm-smd-dev"]
     assert node["slurmd_nvml_plugin"] == node["mig_slurm_plugin"] == ""
+    assert (node["slurm_tokens_packages"], node["slurm_rest_packages"]) == ([], ["nginx"])
     assert "job_ssh_packages" not in node  # the site says it
     assert not [name for name in node["bootstrap_packages"] if "slurm" in name]
     expected = node["host_check_host"]

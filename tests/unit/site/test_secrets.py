@@ -16,6 +16,8 @@ _OTHERS = [
     "slurm_portal_key",
     "slurm_registry_key",
     "slurm_registry_password",
+    "slurm_rest_key",
+    "slurm_tokens_key",
     "slurmdbd_database_password",
     "ssh_server_authority_key",
 ]
@@ -34,6 +36,8 @@ def test_generated_once_and_private(tmp_path: Path) -> None:
         "slurm_portal_key",
         "slurm_registry_key",
         "slurm_registry_password",
+        "slurm_rest_key",
+        "slurm_tokens_key",
         "slurmdbd_database_password",
         "ssh_server_authority_key",
     ]

@@ -129,6 +129,40 @@ SITES = (
         "group_vars/all.yml:1: mig_layout divides GPU 0 more than once [mig-gpu-twice]",
     ),
     variables(
+        "MIG and MPS",
+        "mig_layout: [{devices: [7g.80gb]}]\nslurmd_gpu_mps: true\n",
+        (
+            "group_vars/all.yml:2: GPUs that are divided (mig_layout) have shares, too, and Slurm shares "
+            "whole GPUs [shards-of-instances]"
+        ),
+    ),
+    BadSite(
+        "shares of GPUs that one program has",
+        expected=(
+            (
+                "host_vars/node1.yml:2: jobs on node1 may have shares of a GPU (slurmd_gpu_shards), and only "
+                "the first program on it would run (gpu_modes_compute) [shares-of-exclusive-gpus]"
+            ),
+        ),
+        files={"host_vars/node1.yml": "slurmd_gpu_shards: 2\ngpu_modes_compute: exclusive_process\n"},
+    ),
+    variables(
+        "a frequency that nothing sets",
+        "slurmctld_gpu_frequency: medium,memory=high\n",
+        (
+            "group_vars/all.yml:1: slurmctld_gpu_frequency is set, and Slurm sets frequencies only of GPUs "
+            "that it finds by NVML [gpu-frequency-without-nvml]"
+        ),
+    ),
+    variables(
+        "a frequency that is none",
+        "slurmctld_gpu_frequency: fast\nslurmctld_gres_autodetect: nvml\n",
+        (
+            "group_vars/all.yml:1: slurmctld_gpu_frequency is 'fast', not a frequency in MHz, or low, "
+            "medium, high or highm1, as in medium,memory=high [invalid-value]"
+        ),
+    ),
+    variables(
         "MIG and shares",
         "mig_layout: [{devices: [7g.80gb]}]\nslurmd_gpu_shards: 2\n",
         (

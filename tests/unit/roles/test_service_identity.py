@@ -1,4 +1,4 @@
-"""What nodes trust: the same certificate on whatever machine, for the registry's names and no others."""
+"""What hosts trust: the same certificate on whatever machine, for a service's names and no others."""
 
 from ipaddress import ip_address
 
@@ -7,7 +7,8 @@ from cryptography import x509
 
 from tests.unit.roles.loading import load_module
 
-identity = load_module("playbooks/filter_plugins/registry_identity.py").registry_identity
+filters = load_module("playbooks/filter_plugins/service_identity.py")
+identity = filters.registry_identity
 NAMES = ["ctl1", "10.0.0.1"]
 
 
@@ -18,6 +19,10 @@ def certificate(secret: str, names: list[str]) -> x509.Certificate:
 def test_the_same_secret_and_names_give_the_same() -> None:
     assert identity("a", NAMES) == identity("a", NAMES[::-1])
     assert identity("a", NAMES)["key"] != identity("b", NAMES)["key"]
+
+
+def test_two_services_of_the_same_secret_have_not_the_same_key() -> None:
+    assert identity("a", NAMES)["key"] != filters.rest_identity("a", NAMES)["key"]
 
 
 def test_it_certifies_the_names_and_nobody_else() -> None:
@@ -33,7 +38,8 @@ def test_other_names_have_another_number() -> None:
     assert certificate("a", NAMES).serial_number != certificate("a", ["ctl1"]).serial_number
 
 
+@pytest.mark.parametrize("service", ["registry", "rest"])
 @pytest.mark.parametrize(("secret", "names"), [("", NAMES), ("a", [])])
-def test_nothing_follows_from_nothing(secret: str, names: list[str]) -> None:
-    with pytest.raises(ValueError, match="slurm_registry_key or slurm_registry_names is empty"):
-        identity(secret, names)
+def test_nothing_follows_from_nothing(service: str, secret: str, names: list[str]) -> None:
+    with pytest.raises(ValueError, match=f"slurm_{service}_key or slurm_{service}_names is empty"):
+        getattr(filters, f"{service}_identity")(secret, names)

@@ -1,4 +1,4 @@
-"""The key and the certificate of the registry of images: both follow from one secret and the host's names."""
+"""The key and the certificate of a service of the cluster: both follow from a secret and its names."""
 
 from __future__ import annotations
 
@@ -14,31 +14,43 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 _BYTES = 32
-_PURPOSE = b"deploy: registry of images of a cluster"
 _FROM = dt.datetime(2000, 1, 1, tzinfo=dt.UTC)
 _UNTIL = dt.datetime(2999, 12, 31, tzinfo=dt.UTC)
-_NAME = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "deploy-registry")])
 
 
 def registry_identity(secret: str, names: Sequence[str]) -> dict[str, str]:
-    """``key`` and ``certificate`` as PEM texts: the same for the same secret and names, on whatever machine.
-
-    Who trusts the certificate trusts these names alone: it certifies no other.
-    """
+    """Of the registry of images."""
     if not secret or not names:
         message = (
             "slurm_registry_key or slurm_registry_names is empty: nobody could tell the registry from others"
         )
         raise ValueError(message)
-    derived = HKDF(hashes.SHA256(), _BYTES, salt=None, info=_PURPOSE).derive(secret.encode())
+    return _identity(secret, names, b"deploy: registry of images of a cluster", "deploy-registry")
+
+
+def rest_identity(secret: str, names: Sequence[str]) -> dict[str, str]:
+    """Of the REST API of Slurm."""
+    if not secret or not names:
+        message = "slurm_rest_key or slurm_rest_names is empty: nobody could tell the REST API from others"
+        raise ValueError(message)
+    return _identity(secret, names, b"deploy: REST API of a cluster", "deploy-rest")
+
+
+def _identity(secret: str, names: Sequence[str], purpose: bytes, called_itself: str) -> dict[str, str]:
+    """``key`` and ``certificate`` as PEM texts: the same for the same secret and names, on whatever machine.
+
+    Who trusts the certificate trusts these names alone: it certifies no other.
+    """
+    derived = HKDF(hashes.SHA256(), _BYTES, salt=None, info=purpose).derive(secret.encode())
     key = Ed25519PrivateKey.from_private_bytes(derived)
     called = [_general(name) for name in sorted(set(names))]
     # Another number with other names: programs remember certificates by issuer and number.
     number = int.from_bytes(sha256("\n".join(sorted(set(names))).encode()).digest()[:8], "big") >> 1
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, called_itself)])
     certificate = (
         x509.CertificateBuilder()
-        .subject_name(_NAME)
-        .issuer_name(_NAME)
+        .subject_name(subject)
+        .issuer_name(subject)
         .public_key(key.public_key())
         .serial_number(number + 1)
         .not_valid_before(_FROM)
@@ -67,4 +79,4 @@ class FilterModule:
 
     def filters(self) -> dict[str, Callable[[str, Sequence[str]], dict[str, str]]]:
         """The filters by name."""
-        return {"registry_identity": registry_identity}
+        return {"registry_identity": registry_identity, "rest_identity": rest_identity}

@@ -1,0 +1,47 @@
+"""The REST API of Slurm: which hosts may have it, and its certificate."""
+
+from collections.abc import Iterator
+
+from deploy.errors import Finding, Severity
+from deploy.site.inventory import REST, Site
+
+_CERTIFICATES = ("slurm_rest_certificate", "slurm_rest_certificate_key")
+_OF_TOKENS = ("slurm_rest_", "slurm_tokens_", "slurmctld_users_make_tokens")
+
+
+def check_rest(site: Site) -> Iterator[Finding]:
+    """All of it."""
+    if not site.group(REST):
+        yield from _rest_that_is_off(site)
+    known = {host.name for host in (*site.controllers, *site.logins)}
+    for host in site.group(REST):
+        if host.name not in known:
+            yield Finding(
+                host.name,
+                "rest-elsewhere",
+                f"{host.name} is to have the REST API, and is neither a controller nor a login node",
+                f"name one of those below [{REST}]",
+            )
+        given = [name for name in _CERTIFICATES if host.value(name)]
+        if len(given) == 1:
+            missing = next(name for name in _CERTIFICATES if name not in given)
+            yield Finding(
+                host.where(given[0]),
+                "rest-certificate-incomplete",
+                f"{given[0]} is set for {host.name}, and {missing} is not",
+                f"set both, or none: then {host.name} has a certificate of its own",
+            )
+
+
+def _rest_that_is_off(site: Site) -> Iterator[Finding]:
+    for host in site.cluster:
+        name = next((name for name in host.variables if name.startswith(_OF_TOKENS)), None)
+        if name:
+            yield Finding(
+                host.where(name),
+                "rest-off",
+                f"{name} is set for {host.name}, and the cluster has no REST API",
+                f"name its host below [{REST}]",
+                Severity.WARNING,
+            )
+            return
