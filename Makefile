@@ -10,7 +10,7 @@ LAB_PACKAGES := podman runc netavark aardvark-dns mmdebstrap uidmap iptables ope
 RELEASE ?= trixie
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help newest venv system demo demo-down test test-more lint docs release unit contract prometheus-programs integration molecule molecule-more browser cluster cluster-more upgrade-long update-long reliability clients slurm-testsuite bench clean clean-labs
+.PHONY: help newest venv system demo demo-down test test-more lint docs release unit contract prometheus-programs integration molecule molecule-more browser cluster cluster-more upgrade-long update-long reliability kills clients slurm-testsuite bench clean clean-labs
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -134,6 +134,9 @@ update-long: venv system ## The cluster test of an update with 4 nodes
 
 reliability: venv system ## Faults under load and what they cost; OPTIONS='--short', '--times 1 --only leader-off'
 	$(BIN)/python -m tests.reliability $(OPTIONS)
+
+kills: venv system ## deploy itself killed at random moments, and the next run; OPTIONS='--kills 100', '--only change --seed 7'
+	$(BIN)/python -m tests.kills $(OPTIONS)
 
 clients: venv system ## What users submit with (submitit, dask-jobqueue, Snakemake, ReFrame, parsl), installed and run in a lab by a user
 	$(BIN)/pytest tests/clients $(OPTIONS)

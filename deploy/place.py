@@ -11,20 +11,25 @@ from pathlib import Path
 
 from deploy.in_memory import place_for_secrets
 
+_OF_RUNS = ("place", "run")
+"""The kinds that every run of a site may make."""
 _NEW_SECONDS = 60
 """A directory this young may belong to a run that has not locked it yet."""
 
 
 @contextmanager
 def private_place(kind: str = "place", parent: Path | None = None) -> Iterator[Path]:
-    """A directory that vanishes with its run, or with the next of its kind where its run was killed.
+    """A directory that vanishes with its run, or with a later one where its run was killed.
 
     It is in memory where nothing else is said.
     """
     parent = parent or place_for_secrets()
-    prefix = f"deploy-{kind}-"
-    _sweep(parent, prefix)
-    with tempfile.TemporaryDirectory(prefix=prefix, dir=parent, ignore_cleanup_errors=True) as name:
+    # A run that finds nothing to do makes no more than the one, and the killed one had all of them.
+    for each in {kind, *_OF_RUNS}:
+        _sweep(parent, f"deploy-{each}-")
+    with tempfile.TemporaryDirectory(
+        prefix=f"deploy-{kind}-", dir=parent, ignore_cleanup_errors=True
+    ) as name:
         descriptor = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)

@@ -13,6 +13,7 @@ from deploy.engine.drains import reason
 from deploy.engine.options import Options
 from deploy.engine.run import Run, opened
 from deploy.engine.secrets import borrowed_secrets
+from deploy.engine.upgrade_servers import Servers, compute, refuse_unready, servers, told
 from deploy.engine.upgrade_state import State
 from deploy.errors import DeployError, ExitCode, Finding, error
 from deploy.judge.upgrade_outcome import Outcome, fates
@@ -31,9 +32,7 @@ from deploy.site.node_lists import fold
 
 __all__ = ["Outcome", "Walk", "upgrade"]
 
-_BACKUPS = "/var/backups/deploy"
 _PATIENCE, _PAUSE = 120.0, 1.0
-_LEAST_CONVERSION = 120
 _LEAST_SLURMD_TIMEOUT = 300
 """Slurm's own default. slurmd is down while dpkg configures packages: for two minutes on a busy machine."""
 _NO_ROOM, _COMPLETED = "no room", "COMPLETED"
@@ -84,6 +83,7 @@ class Walk:
     began: float = field(default_factory=time.time)
     rehearsal: Mapping[str, Any] = field(default_factory=dict)
     backup: str = ""
+    kept_on: list[str] = field(default_factory=list)
     begun: list[str] = field(default_factory=list)
     done: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -99,24 +99,14 @@ class Walk:
             jobs = self.state.ask("jobs", but=self.state.user or "")
             with self.halting():
                 self.fetch()
-                if self.state.left_of(site.controllers):
-                    self.rehearse()
-                    self.controllers()
+                if self.state.left_of(servers(site)):
+                    self.servers()
                 self.nodes()
                 self.logins()
         return self.outcome(jobs, stream)
 
     def refuse(self) -> None:
         """Raises DeployError where one hop does not lead to what is wanted, or deploy knows no way."""
-        site = self.run.site
-        if len(site.controllers) > 1 or site.database_hosts != site.controllers:
-            raise error(
-                "upgrade-apart",
-                f"slurmdbd is on {fold(host.name for host in site.database_hosts)} and slurmctld on "
-                f"{fold(host.name for host in site.controllers)}; an upgrade brings both on one host only",
-                where=site.controller.name,
-                hint="by hand, as Slurm's upgrade guide says: slurmdbd, slurmctld on all, slurmd, clients",
-            )
         refuse_route(self.state.wanted, self.state.before, self.run.inventory)
         controller = self.run.site.controller.name
         said = self.state.looks([controller])[controller]
@@ -139,25 +129,22 @@ class Walk:
 
     def start(self) -> None:
         """Raises DeployError where Slurm does not answer, unless an upgrade that was cut off stopped it."""
-        name = self.run.site.controller.name
-        said = self.state.looks([name])[name]
-        stopped = [unit for unit, state in said["daemons"].items() if state == "inactive"]
-        if stopped or said["broken"]:
-            why = (
-                f"{', '.join(stopped)} stopped"
-                if stopped
-                else f"dpkg left {', '.join(said['broken'])} undone"
-            )
+        site = self.run.site
+        looks = self.state.looks([host.name for host in servers(site)])
+        refuse_unready(self, looks)
+        cut_off = {name: why for name, said in looks.items() if (why := _cut_off(said))}
+        for name, why in cut_off.items():
             self.run.say(
                 f"{name}: {why}, as an upgrade leaves it that is cut off: this one goes on from there"
             )
+        if cut_off:
             self.notes.append("Slurm was stopped at the beginning, so the jobs of before are not known")
-        else:
-            self.gate("before the first step")
-            if self._compute():
-                self.refuse_short_timeout()
-            if name in self.state.left:
-                self.proves()
+            return
+        self.gate("before the first step")
+        if self._compute():
+            self.refuse_short_timeout()
+        if site.controller.name in self.state.left:
+            self.proves()
 
     def refuse_short_timeout(self, exit_code: ExitCode = ExitCode.BAD_INPUT) -> None:
         """Raises DeployError where Slurm would set a node DOWN, and requeue its jobs, while it is upgraded.
@@ -181,10 +168,8 @@ class Walk:
         )
 
     def _compute(self) -> list[str]:
-        """The compute nodes that are left, without those that are controllers, too."""
-        names = {host.name for host in self.run.site.nodes} - {
-            host.name for host in self.run.site.controllers
-        }
+        """The compute nodes that are left, without those that are servers, too."""
+        names = compute(self.run.site)
         return [name for name in self.state.left if name in names and name not in self.done]
 
     def gate(self, when: str, names: Collection[str] = ()) -> None:
@@ -209,35 +194,16 @@ class Walk:
             self.run.say(f"the plugin for containers is built for Slurm {self.state.wanted}")
             self.step("plugin", [self.run.site.controller.name])
 
-    def rehearse(self) -> None:
-        """The wanted release judges the configuration, and converts a dump of the database.
-
-        Not where it is installed already: then one that was cut off did that.
-        """
-        said = self.state.looks([self.run.site.controller.name])[self.run.site.controller.name]
-        if said["broken"] or all(is_of(version, self.state.wanted) for version in said["packages"].values()):
-            return
-        controllers = [host.name for host in self.run.site.controllers]
-        self.run.say(f"slurmctld {self.state.wanted} judges the configuration")
-        self.step("judge", controllers)
-        self.run.say(f"slurmdbd {self.state.wanted} converts a dump of the database")
-        answers = self.step("rehearse", [host.name for host in self.run.site.accounting_hosts])
-        self.rehearsal = next((said for said in answers.values() if "counts" in said), {})
+    def servers(self) -> None:
+        """The daemons slurmdbd and slurmctld; until they start again, the old packages are the way back."""
+        these = Servers(self)
+        self.rehearsal = these.rehearse()
         if self.rehearsal:
             self.run.say(_rehearsed(self.rehearsal))
-
-    def controllers(self) -> None:
-        """Both daemons of the controller; until they start again, the old packages are the way back."""
-        names = self.state.left_of(self.run.site.controllers)
-        old = release(self.state.before[names[0]])
-        self.backup = f"{_BACKUPS}/slurm-{shown(old) if old else 'unknown'}-{time.strftime('%Y%m%d-%H%M%S')}"
-        self.run.say(
-            f"controller {fold(names)}: stops, is kept in {self.backup}, starts as {self.state.wanted}"
-        )
-        seconds = max(_LEAST_CONVERSION, int(4 * float(self.rehearsal.get("seconds", 0))) + _LEAST_CONVERSION)
-        self.forget(names)
-        self.step("controllers", names, slurm_backup_directory=self.backup, slurmdbd_start_timeout=seconds)
-        self.done += names
+        try:
+            these.change(float(self.rehearsal.get("seconds", 0)))
+        finally:
+            self.backup, self.kept_on = these.backup, these.kept_on
         self.gate("after the controller")
 
     def nodes(self) -> None:
@@ -328,8 +294,8 @@ class Walk:
 
     def logins(self) -> None:
         """Whatever is left: login nodes, and hosts with the commands alone."""
-        nodes = {host.name for host in self.run.site.nodes}
-        names = [name for name in self.state.left if name not in nodes]
+        others = {host.name for host in (*self.run.site.nodes, *servers(self.run.site))}
+        names = [name for name in self.state.left if name not in others]
         if names:
             self.run.say(f"login nodes {fold(names)}")
             self.forget(names)
@@ -354,9 +320,14 @@ class Walk:
         source = self.run.place / f"{group}.json"
         # Of a host that this step does not change the pin stays as it is.
         kept = {} if group in {"controllers", "hosts"} else self._kept()
-        unpacks = {host.name for host in self.run.site.controllers}
+        unpacks = {host.name for host in (self.run.site.controller, *self.run.site.accounting_lead)}
+        own = told(self.run.site)
         by_host: dict[str, dict[str, Any]] = {
-            name: {"slurm_packages_kept": kept.get(name, ""), "slurm_stage_unpacks": name in unpacks}
+            name: {
+                "slurm_packages_kept": kept.get(name, ""),
+                "slurm_stage_unpacks": name in unpacks,
+                **own.get(name, {}),
+            }
             for name in self.run.site.hosts
         }
         if back_to:
@@ -476,6 +447,7 @@ class Walk:
             self.state.before,
             time.time() - self.began,
             backup=self.backup,
+            backup_on=tuple(self.kept_on),
             rehearsal=dict(self.rehearsal),
             done=tuple(self.done),
             jobs=tuple(fates(before, now, rows)),
@@ -501,3 +473,11 @@ def _rehearsed(said: Mapping[str, Any]) -> str:
     jobs = sum(count for table, count in said["counts"].items() if table.endswith("_job_table"))
     room = f"{said['seconds']} s and {said['bytes'] >> 20} MiB"
     return f"it took {room}; {jobs} jobs, associations and usage are the same"
+
+
+def _cut_off(said: Mapping[str, Any]) -> str:
+    """What an upgrade left of a server that was cut off; empty where nothing did."""
+    if said["broken"]:
+        return f"dpkg left {', '.join(said['broken'])} undone"
+    stopped = [unit for unit, state in said["daemons"].items() if state == "inactive"]
+    return f"{', '.join(stopped)} stopped" if stopped else ""

@@ -9,6 +9,7 @@ from deploy.engine.batches import Bad, Share, Work, in_batches
 from deploy.engine.options import Options
 from deploy.engine.run import opened
 from deploy.engine.upgrade import Walk
+from deploy.engine.upgrade_servers import compute
 from deploy.engine.upgrade_state import State
 from deploy.errors import DeployError, error
 from deploy.judge.upgrade_route import is_of
@@ -115,8 +116,7 @@ class _Back:
     def _refuse_others(self, old: str) -> None:
         """What is no compute node has no way back, nor is there one below a controller that is too new."""
         site = self.walk.run.site
-        compute = {host.name for host in site.nodes} - {host.name for host in site.controllers}
-        if others := [name for name in self.names if name not in compute]:
+        if others := [name for name in self.names if name not in compute(site)]:
             raise error(
                 "upgrade-no-way-back",
                 "only compute nodes go back one by one: slurmctld and slurmdbd have written their state and "

@@ -8,6 +8,7 @@ from typing import Any
 from deploy.engine.drains import Ledger
 from deploy.engine.run import Run
 from deploy.errors import DeployError, ExitCode, Finding, error
+from deploy.judge.leading import standing_troubles
 from deploy.judge.upgrade_route import is_of
 from deploy.plan.validation_vars import validation_user
 from deploy.run.ssh import Unanswered, ask
@@ -118,9 +119,18 @@ class State:
 
         Raises DeployError ``controller-silent``.
         """
+        return self._ask("slurm_look", verb, arguments)
+
+    def standing(self) -> dict[str, str]:
+        """How each of several controllers stands, as the first one sees them. Raises as ``ask`` does."""
+        answer = self._ask("leading", "stand", {})
+        names = {host.name for host in self.run.site.controllers}
+        return {name: str(said["stands"]) for name, said in answer.items() if name in names}
+
+    def _ask(self, source: str, verb: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         controller = self.run.site.controller.name
         asked = {controller: (verb, arguments)}
-        answer = ask(asked, self.run.site.hosts, self.run.options.login, source="slurm_look")[controller]
+        answer = ask(asked, self.run.site.hosts, self.run.options.login, source=source)[controller]
         if isinstance(answer, Unanswered):
             raise error(
                 "controller-silent",
@@ -137,6 +147,8 @@ class State:
         controller = self.run.site.controller.name
         silent = [f"{unit}: {said[unit]}" for unit in ("slurmdbd", "slurmctld") if said[unit]]
         bad = {controller: "; ".join(silent)} if silent else {}
+        if len(self.run.site.controllers) > 1 and not silent:
+            bad |= dict(standing_troubles(self.standing()))
         for name in names:
             node = said["nodes"].get(name)
             if node is None:

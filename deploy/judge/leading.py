@@ -56,6 +56,15 @@ def leaders(stands: Mapping[str, str]) -> list[str]:
     return [name for name, how in stands.items() if how == LEADS]
 
 
+def standing_troubles(stands: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Of controllers that are all to be there, the first one leading, who is not so, and how it is."""
+    for name, how in stands.items():
+        wanted = LEADS if name == next(iter(stands)) else STANDS_BY
+        if how != wanted:
+            is_so = "does not answer" if how == SILENT else how
+            yield name, f"its slurmctld {is_so}, and should be one that {wanted}"
+
+
 def leading(names: list[str], answers: Mapping[str, Any]) -> Leading | None:
     """What controllers of these names answered to ``stand``; None where there is one, or nobody answered."""
     views = {

@@ -26,7 +26,7 @@ class Outcome:
 
     ``jobs`` are those of users, ``submitted`` those of the stream of witnesses, ``without_end`` those of them
     that have not the one row of a job that ended well; ``silence`` is for how many seconds nothing could be
-    submitted.
+    submitted. What was there before is kept in the directory ``backup`` of the hosts ``backup_on``.
     """
 
     wanted: str
@@ -34,6 +34,7 @@ class Outcome:
     seconds: float
     is_nothing: bool = False
     backup: str = ""
+    backup_on: tuple[str, ...] = ()
     rehearsal: Mapping[str, Any] = field(default_factory=dict)
     done: tuple[str, ...] = ()
     jobs: tuple[Fate, ...] = ()

@@ -72,19 +72,28 @@ def refuse_skew(events: Iterable[Event], controllers: Iterable[str]) -> None:
 
 def skew(found: Mapping[str, str], controllers: Iterable[str]) -> Iterator[Finding]:
     """The same, from the versions by host."""
-    theirs = [(name, found[name]) for name in controllers if name in found]
-    for controller, version in theirs[:1]:
-        master = release(version)
-        for host, other in sorted(found.items()):
-            own = release(other)
-            if host == controller or master is None or own is None or understands(master, own):
-                continue
+    first, *others = [name for name in controllers if name in found] or [""]
+    master = release(found.get(first, ""))
+    for host, other in sorted(found.items()):
+        own = release(other)
+        if host == first or master is None or own is None:
+            continue
+        if host in others and own != master:
+            yield Finding(
+                host,
+                "slurm-version-skew",
+                f"its slurmctld {shown(own)} could not take over from {first} with {shown(master)}, nor the "
+                "other way round",
+                "give both one release; where an upgrade was cut off, deploy upgrade goes on with it",
+            )
+        elif not understands(master, own):
             how = "newer than" if own > master else "too old for"
             yield Finding(
                 host,
                 "slurm-version-skew",
-                f"its Slurm {shown(own)} is {how} the controller {controller} with {shown(master)}",
-                f"give {host} the release of {controller}'s distribution, or leave it out: --limit '!{host}'",
+                f"its Slurm {shown(own)} is {how} the controller {first} with {shown(master)}",
+                f"give {host} the release of {first}'s distribution, or leave it out: --limit '!{host}'; "
+                "where an upgrade was cut off, deploy upgrade goes on with it",
             )
 
 

@@ -22,7 +22,7 @@ def upgrade_lines(came: Outcome) -> Iterator[str]:
     if came.rehearsal:
         yield f"database: converted in {came.rehearsal['seconds']} s in the rehearsal, nothing lost"
     if came.backup:
-        yield f"backup: {came.backup} on the controller"
+        yield f"backup: {came.backup} on {fold(came.backup_on)}"
     states = Counter(f"{fate.before.lower()} -> {fate.now.lower()}" for fate in came.jobs)
     said = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
     named = f" ({said})" if said else ""

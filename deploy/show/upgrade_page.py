@@ -7,6 +7,7 @@ from deploy.judge.upgrade_outcome import Outcome
 from deploy.show.html import render
 from deploy.show.text import duration
 from deploy.show.validation import verdict_line
+from deploy.site.node_lists import fold
 
 if TYPE_CHECKING:
     from deploy.engine.proofs import Proofs
@@ -24,4 +25,5 @@ def as_html(came: Outcome, proofs: "Proofs | None") -> str:
         verdict=verdict_line(proofs.after.validation) if proofs else "",
         before=verdict_line(proofs.before.validation) if proofs and proofs.before else "",
         duration=duration,
+        fold=fold,
     )

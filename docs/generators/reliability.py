@@ -1,4 +1,4 @@
-"""docs/reliability.md: the table of what `make reliability` saw, from reliability.json, which it wrote."""
+"""docs/reliability.md: what `make reliability` and `make kills` saw, from the files that they wrote."""
 
 import json
 import runpy
@@ -15,7 +15,11 @@ def outputs(root: Path) -> Iterator[tuple[Path, str]]:
     parts = json.loads((root / "docs" / "reliability.json").read_text(encoding="utf-8"))
     path = root / "docs" / "reliability.md"
     text = with_table(path.read_text(encoding="utf-8"), "faults", figures["HEAD"], figures["table"](parts))
-    yield path, with_table(text, "machines", ("measured", "faults", "on"), _machines(parts))
+    text = with_table(text, "machines", ("measured", "faults", "on"), _machines(parts))
+    kills = runpy.run_path(str(root / "tests" / "kills" / "figures.py"))
+    killed = json.loads((root / "docs" / "kills.json").read_text(encoding="utf-8"))
+    text = with_table(text, "kills", kills["KILLS_HEAD"], kills["kills_table"](killed))
+    yield path, with_table(text, "machines of kills", ("measured", "kinds", "on"), _machines(killed))
 
 
 def _machines(parts: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, ...]]:

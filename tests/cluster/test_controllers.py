@@ -164,6 +164,53 @@ def test_while_the_network_between_them_is_cut_one_leads(controlled: Cluster) ->
         controlled.as_user("sbatch --wrap true")
 
 
+def test_a_first_one_without_the_state_leaves_the_lead_where_it_is(
+    controlled: Cluster, jobs: tuple[str, str]
+) -> None:
+    """As at boot, when the storage is not mounted yet: a directory of slurm's is there, and is empty."""
+    _led_by_the_second(controlled)
+    below = _STATE.rpartition("/")[0]
+    hidden = f"mount -t tmpfs -o mode=755 tmpfs {below}; install -d -o slurm -g slurm {_STATE}"
+    controlled.on("ctl1", "sh", "-ec", hidden)
+    _start_in_vain(controlled, "is not mounted yet")
+    assert controlled.on("ctl1", "ls", _STATE) == ""
+    _are_there(controlled, jobs)
+    controlled.on("ctl1", "umount", below)
+    wait_until("ctl1 leads again", lambda: _leader(controlled) == "ctl1", seconds=180)
+    _are_there(controlled, jobs)
+
+
+def test_a_first_one_does_not_lead_beside_another_that_does_not_hear_it(
+    controlled: Cluster, jobs: tuple[str, str]
+) -> None:
+    _led_by_the_second(controlled)
+    with _cut(controlled):
+        _start_in_vain(controlled, "ctl2 leads, and cannot be reached")
+    wait_until("ctl1 leads again", lambda: _leader(controlled) == "ctl1", seconds=180)
+    _are_there(controlled, jobs)
+
+
+def _led_by_the_second(cluster: Cluster) -> None:
+    cluster.on("ctl1", "systemctl", "stop", "slurmctld")
+    wait_until("ctl2 takes jobs", lambda: _takes_jobs(cluster), seconds=180)
+    assert _leader(cluster) == "ctl2"
+
+
+def _start_in_vain(cluster: Cluster, why: str) -> None:
+    """The first slurmctld is started, and tried again, and the second one leads on."""
+    since = cluster.on("ctl1", "date", "+@%s").strip()
+    cluster.on("ctl1", "systemctl", "start", "--no-block", "slurmctld")
+    said = ("journalctl", "--unit", "slurmctld", "--since", since, "--output", "cat")
+    seen = set()
+
+    def is_tried_again() -> bool:
+        seen.add(_heartbeat(cluster)[1])
+        return cluster.on("ctl1", *said).count(why) > 1
+
+    wait_until("it is tried again", is_tried_again, seconds=180)
+    assert seen == {1}
+
+
 def test_the_second_leads_when_the_first_loses_its_power(controlled: Cluster, jobs: tuple[str, str]) -> None:
     added = submit(controlled, "-w node1 --exclusive", "true")
     _is_saved(controlled, added)

@@ -45,8 +45,19 @@ def test_it_is_private_and_vanishes() -> None:
     assert not place.exists()
 
 
+def _by_a_run_that_has_nothing_to_do(_: str) -> AbstractContextManager[Path]:
+    """It starts no Ansible, and so makes no place of the kind that the killed one left."""
+    return private_place()
+
+
 @pytest.mark.parametrize(
-    ("kind", "made"), [("place", private_place), ("run", private_place), ("bundle", place_on_disk)]
+    ("kind", "made"),
+    [
+        ("place", private_place),
+        ("run", private_place),
+        ("bundle", place_on_disk),
+        ("run", _by_a_run_that_has_nothing_to_do),
+    ],
 )
 def test_what_a_killed_run_left_is_swept_and_what_a_run_holds_is_not(
     parent: Path, kind: str, made: Callable[[str], AbstractContextManager[Path]]

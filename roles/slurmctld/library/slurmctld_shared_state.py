@@ -26,7 +26,12 @@ options:
 author: [the maintainers of this project]
 """
 
-RETURN = r"""# Nothing but the usual."""
+RETURN = r"""
+mark:
+  description: The number of the file; 0 in check mode where it is not there yet.
+  type: int
+  returned: always
+"""
 
 _NAME = "deploy_shared"
 
@@ -44,13 +49,14 @@ def main() -> None:
         differs = missing or not is_whole(directory)
         if differs and makes and not module.check_mode:
             mark(directory)
+        found = number(directory)
     except (OSError, KeyError) as problem:
         module.fail_json(
             msg=f"the user slurm cannot use {directory}, the state of the controllers: {problem}"
         )
     if differs and not makes and not (missing and module.check_mode):
         refuse(module, directory)
-    module.exit_json(changed=differs and makes)
+    module.exit_json(changed=differs and makes, mark=found)
 
 
 def has_mark(directory: Path) -> bool:
@@ -64,6 +70,13 @@ def is_whole(directory: Path) -> bool:
     with as_slurm():
         path = directory / _NAME
         return path.read_text().strip() == str(path.stat().st_ino)
+
+
+def number(directory: Path) -> int:
+    """That of the file; 0 where it is not there."""
+    with as_slurm():
+        path = directory / _NAME
+        return path.stat().st_ino if path.exists() else 0
 
 
 def mark(directory: Path) -> None:

@@ -17,7 +17,7 @@ from deploy.errors import DeployError, ExitCode, error
 from deploy.run.cancellation import Cancellation
 from deploy.run.events import HostResult, Status
 from deploy.site.inventory import read_site
-from tests.unit.site.sites import INVENTORY, write_site
+from tests.unit.site.sites import write_site
 
 
 def result(host: str, task: str, status: Status, message: str = "", **more: Any) -> HostResult:  # noqa: ANN401
@@ -28,6 +28,7 @@ def walk(place: Path, asked: list[tuple[str, dict[str, Any]]] | None = None) -> 
     site = read_site(write_site(place))
     run = SimpleNamespace(
         site=site,
+        options=None,
         place=place,
         inventory="inventory.ini",
         cancellation=Cancellation(),
@@ -160,7 +161,7 @@ def test_the_timeout_is_looked_at_before_the_first_step_and_before_the_first_nod
 
     monkeypatch.setattr(Walk, "refuse_short_timeout", refuse)
     monkeypatch.setattr(Walk, "gate", lambda *_: None)
-    said: dict[str, Any] = {"daemons": {"slurmctld": "active"}, "broken": []}
+    said: dict[str, Any] = {"daemons": {"slurmctld": "active"}, "broken": [], "packages": {}}
     vars(made.state).update(left=["ctl1", "node2"], looks=lambda _: {"ctl1": said})
     for step in (made.start, made.nodes):
         with pytest.raises(DeployError, match="60 s"):
@@ -180,12 +181,4 @@ def test_packages_of_another_source_are_no_upgrade(tmp_path: Path, built: bool, 
     said = {"packages": {"slurmctld": "24.11.5-1"}, "broken": [], "built": built, "daemons": {}}
     vars(made.state).update(looks=lambda _: {"ctl1": said})
     with pytest.raises(DeployError, match=f"slurm_packages_source: {source} says.*slurm-source-differs"):
-        made.refuse()
-
-
-def test_a_database_on_a_host_of_its_own_is_not_upgraded(tmp_path: Path) -> None:
-    made = walk(tmp_path)
-    apart = INVENTORY.replace("[slurm-login]", "[slurm-database]\nlogin1\n\n[slurm-login]")
-    vars(made.run).update(site=read_site(write_site(tmp_path, apart)))
-    with pytest.raises(DeployError, match=r"slurmdbd is on login1 and slurmctld on ctl1.*upgrade-apart"):
         made.refuse()

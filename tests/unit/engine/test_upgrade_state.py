@@ -111,6 +111,21 @@ def test_nodes_that_are_not_in_order_are_named(state: State, said: dict[str, Any
     }
 
 
+def test_several_controllers_stand_as_they_should(tmp_path: Path, said: dict[str, Any]) -> None:
+    path = tmp_path / "inventory.ini"
+    path.write_text(INVENTORY.replace("\nctl1\n", "\nctl1\nctl2\n"))
+    run = SimpleNamespace(site=read_site(path), options=Options(), inventory="i", command=lambda _: "")
+    state = State(cast("Run", run))
+    said["gate"] = {"slurmctld": "", "slurmdbd": "", "nodes": {}}
+    said["stand"] = {"ctl1": {"stands": "leads"}, "ctl2": {"stands": "stands by"}}
+    assert state.troubles([]) == {}
+    said["stand"] = {"ctl1": {"stands": "stands by"}, "ctl2": {"stands": "silent"}}
+    assert state.troubles([]) == {
+        "ctl1": "its slurmctld stands by, and should be one that leads",
+        "ctl2": "its slurmctld does not answer, and should be one that stands by",
+    }
+
+
 def test_hosts_of_one_cluster_want_one_version(tmp_path: Path) -> None:
     path = tmp_path / "inventory.ini"
     path.write_text(INVENTORY.replace("\nctl1\n", "\nctl1 slurm_packages_version=25.11\n"))

@@ -53,3 +53,13 @@ def test_a_host_that_the_controller_does_not_understand_is_found() -> None:
         ("node3", "slurm-version-skew"),
     ]
     assert list(skew({"node1": "22.05.8"}, ["ctl1"])) == []
+
+
+@pytest.mark.parametrize(("other", "is_found"), [("24.11.5", False), ("24.05.4", True), ("26.05.1", True)])
+def test_controllers_have_one_release(*, other: str, is_found: bool) -> None:
+    """Each could have to read what the other one wrote."""
+    found = {"ctl1": "24.11.3", "ctl2": other, "node1": "24.05.4"}
+    named = [(finding.where, finding.message) for finding in skew(found, ["ctl1", "ctl2"])]
+    release_of = other[:5]
+    message = f"its slurmctld {release_of} could not take over from ctl1 with 24.11, nor the other way round"
+    assert named == ([("ctl2", message)] if is_found else [])

@@ -417,3 +417,26 @@ def test_a_member_joins_and_is_counted(restore: Any, monkeypatch: pytest.MonkeyP
     done.clear()
     restore.join("db", {})
     assert done == ["systemctl start mariadb", "systemctl enable slurmdbd"]
+
+
+@pytest.mark.parametrize(
+    ("state", "is_stopped"),
+    # One that may not start yet is tried again every five seconds, and would write as soon as it may.
+    [("active", True), ("activating", True), ("inactive", False), ("failed", False)],
+)
+def test_what_is_about_to_run_is_stopped_too(
+    restore: Any,  # noqa: ANN401
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    state: str,
+    is_stopped: bool,
+) -> None:
+    done: list[str] = []
+
+    def must(*words: str) -> str:
+        done.append(" ".join(words))
+        return f"{state}\n"
+
+    monkeypatch.setattr(restore, "must", must)
+    restore.stop()
+    assert ("systemctl stop slurmctld" in done) is is_stopped

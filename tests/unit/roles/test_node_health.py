@@ -337,9 +337,9 @@ def test_slurm_is_asked_again_while_somebody_else_holds_the_node(
 def test_the_program_runs_as_it_lies_on_a_node(tmp_path: Path) -> None:
     """Its files in one directory, by itself: nothing of Ansible or of this project is there."""
     role = yaml.safe_load((ROOT / "roles/node_health/vars/main.yml").read_text())
-    for name in role["__node_health_own"]:
+    for name in (Path(path).name for path in role["__node_health_own"]):
         (tmp_path / name).write_text((PROGRAM / name).read_text())
-    for name in role["__node_health_of_all"]:
+    for name in (Path(path).name for path in role["__node_health_of_all"]):
         text = (ROOT / "playbooks/module_utils" / name).read_text()
         (tmp_path / name).write_text(text.replace("from ansible.module_utils.", "from "))
     settings: dict[str, Any] = {"node": "node1", "contract": {"cpus": 1 << 20}, "clock_seconds": 0}

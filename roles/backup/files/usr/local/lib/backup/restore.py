@@ -79,9 +79,10 @@ def look(state: str, database: str) -> dict[str, Any]:
 
 
 def _runs(daemon: str) -> bool:
+    """Whether it runs, or systemd tries again and again to have it run."""
     with contextlib.suppress(NoBackupError):
-        must("systemctl", "is-active", "--quiet", daemon)
-        return True
+        said = must("systemctl", "show", "--property=ActiveState", "--value", daemon)
+        return said.strip() not in {"inactive", "failed"}
     return False
 
 

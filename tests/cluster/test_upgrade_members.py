@@ -1,0 +1,126 @@
+"""Slurm's next release with two controllers and a database on three hosts, killed in between, under a job."""
+
+import json
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from tests.cluster.jobs import UNTIL_TOLD, submit, wait_for_job
+from tests.cluster.lab_cluster import DEPLOY, Cluster, booted, run, wait_until
+from tests.cluster.members_lab import edit
+from tests.cluster.test_upgrade import NEW, OLD, begun, upgrade, want_the_new
+
+pytestmark = [pytest.mark.one_release, pytest.mark.more]
+
+_HOSTS = ("ctl1", "ctl2", "login1", "ctl3", "node1")
+_PARTITION = {"name": "batch", "default": True, "parameters": {"OverSubscribe": "FORCE:6"}}
+
+
+@pytest.fixture(scope="module")
+def apart(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Cluster, str]]:
+    """ctl1 and ctl2 are controllers; login1 and ctl3 have the database, ctl1 a vote. A job runs."""
+    options = ("--controllers", "3", "--nodes", "1", "--gpus", "0")
+    with booted("upgrade-members", tmp_path_factory, *options, release="trixie") as made:
+        edit(
+            made,
+            "inventory.ini",
+            ("[slurm-master]\nctl1\nctl2\nctl3\n", "[slurm-master]\nctl1\nctl2\n"),
+            ("[slurm-database]\nlogin1\n", "[slurm-database]\nlogin1\nctl3\nctl1\n"),
+            ("\n\n[all:vars]", "\nslurm-database\n\n[all:vars]"),
+        )
+        own = made.directory / "host_vars/ctl1.yml"
+        own.parent.mkdir(exist_ok=True)
+        own.write_text(json.dumps({"slurmctld_partitions": [_PARTITION], "slurmctld_slurmd_timeout": 900}))
+        made.deploy()
+        job = submit(made, "-w node1 --mem=50M", UNTIL_TOLD)
+        wait_for_job(made, job, "RUNNING")
+        want_the_new(made)
+        yield made, job
+
+
+def versions(cluster: Cluster) -> dict[str, str]:
+    """By host the release of what it serves with."""
+    units = {
+        "ctl1": "slurmctld",
+        "ctl2": "slurmctld",
+        "login1": "slurmdbd",
+        "ctl3": "slurmdbd",
+        "node1": "slurmd",
+    }
+    shape = ("dpkg-query", "--show", "--showformat", "${Version}")
+    return {name: cluster.on(name, *shape, units[name])[:5] for name in _HOSTS}
+
+
+def runs(cluster: Cluster, host: str, unit: str) -> bool:
+    return cluster.on(host, "systemctl", "is-active", unit, expect=None).strip() == "active"
+
+
+def move(cluster: Cluster, verb: str) -> None:
+    run(*DEPLOY, verb, str(cluster.inventory), "--yes")
+
+
+def test_where_another_controller_leads_nothing_begins(apart: tuple[Cluster, str]) -> None:
+    cluster, _ = apart
+    move(cluster, "failover")
+    assert (
+        "ctl2 leads; an upgrade begins where the first controller does" in upgrade(cluster, expect=1).stderr
+    )
+    assert set(versions(cluster).values()) == {OLD}
+    move(cluster, "failback")
+
+
+def test_killed_while_the_database_is_converted_it_leaves_no_two_releases_that_write(
+    apart: tuple[Cluster, str],
+) -> None:
+    cluster, job = apart
+    with begun(cluster) as process:
+
+        def is_stopped() -> bool:
+            assert process.poll() is None, "it ended before slurmdbd stopped"
+            return not runs(cluster, "login1", "slurmdbd")
+
+        wait_until("slurmdbd is stopped", is_stopped, seconds=600)
+        assert not runs(cluster, "ctl3", "slurmdbd")
+        process.send_signal(signal.SIGKILL)
+    assert versions(cluster)["ctl1"] == OLD
+    assert job in cluster.on("ctl1", "squeue", "--noheader", "--states", "running", "--format", "%i").split()
+
+
+def test_killed_between_the_controllers_the_old_one_does_not_stand_by(apart: tuple[Cluster, str]) -> None:
+    cluster, _ = apart
+    with begun(cluster) as process:
+
+        def is_new() -> bool:
+            assert process.poll() is None, "it ended before the first controller was new"
+            return versions(cluster)["ctl1"] == NEW
+
+        wait_until("the first controller is new", is_new, seconds=600)
+        process.send_signal(signal.SIGKILL)
+    assert versions(cluster)["login1"] == versions(cluster)["ctl3"] == NEW
+    if versions(cluster)["ctl2"] == OLD:
+        assert not runs(cluster, "ctl2", "slurmctld")
+        said = run(*DEPLOY, "cluster", str(cluster.inventory), "--no-validate", expect=None, seconds=900)
+        assert said.returncode != 0
+        assert "slurm-version-skew" in said.stdout + said.stderr
+        assert not runs(cluster, "ctl2", "slurmctld")
+
+
+def test_it_goes_on_to_its_end_and_the_job_ran_through(apart: tuple[Cluster, str]) -> None:
+    cluster, job = apart
+    came = json.loads(upgrade(cluster, "--json", expect=0).stdout)
+    assert (came["hurt"], came["without_end"]) == ([], [])
+    assert set(versions(cluster).values()) == {NEW}
+    ping = cluster.on("ctl1", "scontrol", "ping")
+    assert ping.count(" is UP") == 2
+    for host, unit in (
+        ("ctl2", "slurmctld"),
+        ("login1", "slurmdbd"),
+        ("ctl3", "slurmdbd"),
+        ("login1", "sackd"),
+    ):
+        assert runs(cluster, host, unit)
+    cluster.as_user("touch stop")
+    wait_for_job(cluster, job, "COMPLETED", seconds=120)
+    assert "nothing to do" in upgrade(cluster, expect=0).stdout
+    assert "converged" in cluster.deploy().stdout

@@ -1,0 +1,111 @@
+"""What a killed run leaves is seen, and what it leaves as it should is not taken for trouble."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.kills.figures import KILLS_HEAD, kills_table
+from tests.kills.leftovers import MARK, half_written, left, of_the_site, processes, unparsed
+from tests.kills.on_host import parse
+from tests.kills.rounds import CHANGE, FAILOVER, FIRST, KINDS, shares
+
+_EMPTY = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+
+
+def look(digest: str | None, **more: Any) -> dict[str, dict[str, Any]]:  # noqa: ANN401 - JSON
+    files = {"/etc/x": digest} if digest else {}
+    return {"ctl1": {"files": files, "wrong": {}, "undone": {}, "locked": [], "temporary": [], **more}}
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "after", "is_half", "is_half_at_first"),
+    [
+        ("a", "a", "b", False, False),
+        ("a", "b", "b", False, False),
+        (None, None, "b", False, False),
+        ("a", "c", "b", True, False),
+        ("a", None, "b", True, False),
+        ("a", _EMPTY, "b", True, True),
+    ],
+)
+def test_a_file_is_as_it_was_or_as_it_is_meant(
+    *, before: str | None, now: str | None, after: str, is_half: bool, is_half_at_first: bool
+) -> None:
+    looks = (look(before), look(now), look(after))
+    for is_first, expected in ((False, is_half), (True, is_half_at_first)):
+        found = list(half_written({"ctl1": ["/etc/x"]}, *looks, is_first=is_first))
+        assert found == ([("ctl1", "/etc/x")] if expected else [])
+
+
+def test_what_does_not_parse_and_what_is_left_is_named() -> None:
+    before = look("a", temporary=["/tmp/deploy-x-1"])
+    after = look("a", temporary=["/tmp/deploy-x-1", "/etc/.hosts.7"], locked=["/var/lib/dpkg/lock"])
+    assert list(left(before, after)) == [("ctl1", "/etc/.hosts.7"), ("ctl1", "/var/lib/dpkg/lock is locked")]
+    assert list(unparsed(look("a", wrong={"sshd -t": "line 3"}))) == [("ctl1", "sshd -t: line 3")]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "is_whole"),
+    [
+        ("a.json", '{"a": 1}', True),
+        ("a.json", '{"a": ', False),
+        ("a.py", "x = 1\n", True),
+        ("a.py", "def x(", False),
+        ("a.sh", "if true; then echo; fi\n", True),
+        ("a.sh", "if true; then echo\n", False),
+        ("program", "#!/bin/sh\ncase x in\n", False),
+        ("a.conf", "whatever (", True),
+    ],
+)
+def test_files_are_parsed_by_their_kind(tmp_path: Path, name: str, text: str, *, is_whole: bool) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    assert (parse(path) == "") is is_whole
+
+
+def test_the_site_is_looked_at_too(tmp_path: Path) -> None:
+    class Site:
+        directory = tmp_path
+
+    (tmp_path / "secrets.yml").write_text("a: 1\n")
+    (tmp_path / ".deploy").mkdir()
+    assert list(of_the_site(Site, [])) == []  # type: ignore[arg-type]
+    (tmp_path / "secrets.yml").write_text('a: "b\n')
+    (tmp_path / ".deploy" / "run.json").write_text("{")
+    (tmp_path / ".hardware.yml.123").touch()
+    found = "\n".join(of_the_site(Site, []))  # type: ignore[arg-type]
+    assert all(name in found for name in ("secrets.yml", "run.json", ".hardware.yml.123"))
+
+
+def test_the_processes_of_a_run_are_known_wherever_they_went(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(MARK, "a-round")
+    call = [sys.executable, "-c", "input()"]
+    with subprocess.Popen(call, stdin=subprocess.PIPE, start_new_session=True) as process:
+        assert process.pid in processes("a-round")
+        assert process.pid not in processes("another")
+        process.communicate(b"\n")
+
+
+def test_kills_are_shared_out() -> None:
+    assert shares(5, KINDS) == [FIRST, CHANGE, CHANGE, FAILOVER, FAILOVER]
+    assert shares(1, KINDS) == [CHANGE]
+    assert len(shares(100, KINDS)) == 100
+    assert shares(3, {CHANGE: ""}) == [CHANGE] * 3
+
+
+def test_what_ended_before_it_was_killed_is_no_round() -> None:
+    one = {"moment": 3.0, "is_killed": True, "all_of_them": True, "well": 40.0, "troubles": ["x", "y"]}
+    other = {**one, "moment": 9.0, "all_of_them": False, "well": 60.0, "troubles": []}
+    rounds = [one, other, {**one, "is_killed": False}]
+    (row,) = kills_table({CHANGE: {"what": "a change", "rounds": rounds}, FIRST: {"what": "", "rounds": []}})
+    assert dict(zip(KILLS_HEAD, row, strict=True)) == {
+        "killed": "a change",
+        "rounds": "2",
+        "of them with all of its processes": "1",
+        "killed after (s)": "6 (3 to 9)",
+        "s until typed again it had converged": "50 (40 to 60)",
+        "with trouble": "1",
+    }
