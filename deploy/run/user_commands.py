@@ -43,7 +43,7 @@ _PROMPT = re.compile(rb"([$#>]|\[y/N\]) $")
 _QUIET_SECONDS = 0.4
 _JOBS_EVERY = 1.0
 _POLITE_SECONDS = 5
-_MOST_OUTPUT = 200_000
+_MOST_OUTPUT = 2_000_000
 
 _stop = threading.Event()
 _speaking = threading.Lock()
@@ -252,7 +252,9 @@ class Typist:
             elif select.select([source], [], [], _QUIET_SECONDS)[0]:
                 read = _read(source)
                 is_open = bool(read)
-                output = (output + read)[-_MOST_OUTPUT:]
+                output += read
+                too_much = max(len(output) - _MOST_OUTPUT, 0)
+                output, since = output[too_much:], max(since - too_much, 0)
             elif had_ended and not typed:
                 break  # something that it left behind still holds its output
             elif typed and _PROMPT.search(_ESCAPES.sub(b"", output[since:])):

@@ -28,6 +28,7 @@ scontrol)
 'EndTime=2026-12-01T12:00:00 Duration=04:00:00 Nodes=node1 Flags=MAINT,IGNORE_JOBS Users=root' ;;
     *'show job'*) cat {shown} || exit 1 ;;
     *batch_script*) echo '#!/bin/sh' ; echo 'echo hers' ;;
+    *--all*) cat {hidden} ;;
     *) echo 'PartitionName=gpu AllowAccounts=ALL AllowQos=ALL MaxTime=UNLIMITED State=UP' ;;
     esac ;;
 sinfo)
@@ -93,9 +94,9 @@ class Cluster:
         self.module, self.place, self.person = module, place, person
         self.log = place / "log"
         self.log.touch()
-        for name in ("queue", "batch", "used"):
+        for name in ("queue", "batch", "used", "hidden"):
             (place / name).touch()
-        files = ("log", "script", "environment", "queue", "batch", "used", "shown")
+        files = ("log", "script", "environment", "queue", "batch", "used", "shown", "hidden")
         text = SLURM.format(**{name: place / name for name in files})
         for name in ("scontrol", "sinfo", "sacctmgr", "sbatch", "squeue", "sacct", "scancel", "seff"):
             (place / name).write_text(text)
@@ -167,6 +168,16 @@ def test_a_server_in_an_image_is_a_step_of_pyxis(
     assert f"--container-mounts={place}:{place}:ro" in words
     assert words[-4:-2] == ["sh", f"{place}/start_in_image.sh"]
     assert "slurm_portal" not in script
+
+
+def test_the_check_asks_for_its_own_partition(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(SETTINGS, "validation_user", cluster.person)
+    monkeypatch.setitem(SETTINGS, "partitions", ["gpu"])
+    kept = "AllowAccounts=ALL AllowQos=ALL MaxTime=00:10:00 State=UP"
+    closed = f"PartitionName=gpu AllowGroups=staff {kept}\n"
+    (cluster.place / "hidden").write_text(f"{closed}PartitionName={cluster.person} {kept}\n")
+    names = [each["name"] for each in cluster.ask("offers")["partitions"]]
+    assert names == [cluster.person]
 
 
 def test_an_image_without_jupyter_is_named_as_the_reason(cluster: Cluster) -> None:

@@ -53,6 +53,17 @@ def test_lines_are_typed_at_prompts_also_of_a_shell_in_a_shell(
     assert text.index("\ninner 2\n") < text.index("\nouter\n")
 
 
+def test_prompts_are_seen_after_more_output_than_is_kept(
+    terminal: tuple[subprocess.Popen[bytes], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(user_commands, "_MOST_OUTPUT", 2000)
+    lines = ["seq 100000 104000", "echo after", "exit 3"]
+    code, output, trouble = typist()._listen(*terminal, lines)
+    assert (code, trouble) == (3, "")
+    assert len(output) <= 2000
+    assert "\nafter\n" in _plain(output)
+
+
 def test_a_home_that_does_not_answer_is_one_commands_trouble(monkeypatch: pytest.MonkeyPatch) -> None:
     """Root looks at no home by itself: who does is the user, and not for ever."""
 

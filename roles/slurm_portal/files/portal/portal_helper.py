@@ -172,7 +172,7 @@ class Helper:
 
     def _offers(self, who: Person, changed: Mapping[str, Any] | None = None) -> Offers:
         is_check = who.name == self._settings["validation_user"]
-        # Its partition is listed for nobody.
+        # Its partition is called as it is, and listed for nobody.
         hidden = ["--all"] if is_check else []
         partitions = self._slurm(who, ["scontrol", *hidden, "--oneliner", "show", "partition"])
         gres = self._slurm(who, ["sinfo", *hidden, "--noheader", "--Node", "--format=%P %G %N"])
@@ -181,7 +181,11 @@ class Helper:
             who,
             ["sacctmgr", "--noheader", "--parsable2", "show", "assoc", "where", f"user={who.name}", fields],
         )
-        limits = {**self._settings, **(changed or {}), **({"partitions": []} if is_check else {})}
+        limits = {**self._settings, **(changed or {})}
+        if is_check:
+            # Others, which are all listed for it, may be closed to it or want GPUs.
+            has_own = f"PartitionName={who.name} " in partitions
+            limits["partitions"] = [who.name] if has_own else []
         return offers(partitions, gres, associations, limits)
 
     def submit(self, who: Person, request: Mapping[str, Any]) -> dict[str, Any]:
