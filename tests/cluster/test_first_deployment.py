@@ -107,7 +107,7 @@ def test_no_secret_is_written_where_it_does_not_belong(cluster: Cluster) -> None
         for line in (cluster.directory / "secrets.yml").read_text().splitlines()
         if not line.startswith("#")
     ]
-    assert len(secrets) == 7
+    assert len(secrets) == 9
     for path in (cluster.directory / ".deploy").rglob("*"):
         if path.is_file():
             text = path.read_text(errors="replace")
