@@ -294,14 +294,15 @@ def leftovers(arguments: dict[str, Any]) -> dict[str, Any]:
 def look(arguments: dict[str, Any]) -> dict[str, Any]:
     """Everything once."""
     directories, mounts = arguments["directories"], arguments["mounts"]
-    answers = file_systems([*directories, *mounts])
+    table, answers = mounted(mounts), file_systems([*directories, *mounts])
     return {
         "configuration": configuration(),
         "credential": credential() if arguments["has_munge"] else None,
         "addresses": addresses(arguments["names"]),
         "refusals": refusals(arguments["peers"]),
-        "mounted": mounted(mounts),
-        "silent": [path for path in mounts if answers.get(path, []) is None],
+        "mounted": table,
+        # Of those one may not say anything for ever, or that its server knows nothing of it any more.
+        "silent": [path for path in mounts if table[path] and answers.get(path) is None],
         "space": {path: answers[path] for path in directories if path in answers},
         "slurm": slurm() if arguments["asks_slurm"] else None,
     }

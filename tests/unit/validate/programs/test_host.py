@@ -132,13 +132,15 @@ def test_what_is_mounted_and_does_not_answer_is_told(monkeypatch: pytest.MonkeyP
 
     def answers(paths: list[str]) -> dict[str, list[int] | None]:
         asked.extend(paths)
-        return {"/": [1, 1, 1, 1], "/home": None, "/data": None}
+        return {"/": [1, 1, 1, 1], "/home": None, "/none": None}
 
+    table = {"/home": "nfs4", "/stale": "nfs4", "/none": ""}
     monkeypatch.setattr(host, "file_systems", answers)
+    monkeypatch.setattr(host, "mounted", lambda paths: {path: table[path] for path in paths})
     words = {"has_munge": False, "names": [], "peers": [], "asks_slurm": False}
-    told = host.look({**words, "mounts": ["/home", "/none"], "directories": ["/", "/home"]})
-    assert asked == ["/", "/home", "/home", "/none"]
-    assert told["silent"] == ["/home"]
+    told = host.look({**words, "mounts": [*table], "directories": ["/", "/home"]})
+    assert asked == ["/", "/home", *table]
+    assert told["silent"] == ["/home", "/stale"]
     assert told["space"] == {"/": [1, 1, 1, 1], "/home": None}
 
 
