@@ -100,7 +100,7 @@ def quotas(context: Context) -> Iterator[Result]:
             for path, kinds in wanted.items()
             for why in _not_in_force(answer["quotas"].get(path, {}), kinds)
         ]
-        hint = f"quotaon --print-state {' '.join(wanted)}; quotaon {' '.join(wanted)}   (on {name})"
+        hint = f"repquota -sug {' '.join(wanted)}; quotaon -ug {' '.join(wanted)}   (on {name})"
         if answer["serves_quotas"] is False:
             wrong.append("nobody answers NFS clients that ask for theirs")
             hint += "; systemctl start quotarpc"

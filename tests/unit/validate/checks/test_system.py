@@ -171,13 +171,13 @@ def limited(**states: dict[str, str]) -> Cluster:
             {"user": "enforced"},
             "/home: quotas of groups are off",
         ),
-        ({"why": "quotaon: No such file or directory"}, "/home: quotaon: No such file or directory"),
+        ({"why": "no file system is mounted there"}, "/home: no file system is mounted there"),
     ],
 )
 def test_quotas_that_are_not_in_force(home: dict[str, str], says: str) -> None:
     cluster = limited(home=home)
     assert failures(cluster, "quotas") == dict.fromkeys(ADDRESSES, says)
-    assert "quotaon /home /data   (on ctl1)" in cluster.results("quotas")[0].hint
+    assert "quotaon -ug /home /data   (on ctl1)" in cluster.results("quotas")[0].hint
 
 
 def test_quotas_in_force() -> None:

@@ -1,5 +1,6 @@
 """What the kernel does for users, asked on this host."""
 
+import errno
 import getpass
 import os
 import pwd
@@ -8,8 +9,6 @@ from pathlib import Path
 import pytest
 
 from deploy.validate.programs import system
-
-BOTH = "user quota on /home (/dev/loop0) is on (enforced)\ngroup quota on /home (/dev/loop0) is off\n"
 
 
 def test_the_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,27 +53,37 @@ def test_control_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mounts:
 
 
 @pytest.mark.parametrize(
-    ("script", "expected"),
+    ("flags", "number", "expected"),
     [
-        (f"printf '{BOTH}'; exit 3", {"user": "enforced", "group": "off"}),
-        ("echo 'user quota on /a (b) is on (accounting)'", {"user": "accounting"}),
-        ("echo 'user quota on / (/dev/sda) is on'", {"user": "enforced"}),
-        ("echo 'quotaon: no quotas on /x' >&2; exit 1", {"why": "quotaon: no quotas on /x"}),
-        ("exit 2", {"why": "quotaon says nothing"}),
-        ("sleep 60", {"why": "quotaon gives no answer within 1 s"}),
-        (None, {"why": "quotaon: No such file or directory"}),
+        (0b1111, 0, {"user": "enforced", "group": "enforced"}),
+        (0b0101, 0, {"user": "accounting", "group": "accounting"}),
+        (0b1100, 0, {"user": "off", "group": "enforced"}),
+        (0b110001, 0, {"user": "accounting", "group": "off"}),
+        (0, errno.ENOSYS, {"user": "off", "group": "off"}),
+        (0, errno.EPERM, {"why": "/dev/loop0: Operation not permitted"}),
     ],
 )
 def test_quotas(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str | None, expected: dict[str, str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flags: int, number: int, expected: dict[str, str]
 ) -> None:
-    if script is not None:
-        (tmp_path / "quotaon").write_text(f"#!/bin/sh\n{script.replace('sleep', 'exec /bin/sleep')}\n")
-        (tmp_path / "quotaon").chmod(0o755)
-    # One that ends has time to.
-    monkeypatch.setattr(system, "_SECONDS", 1 if script == "sleep 60" else 60)
-    monkeypatch.setitem(system._ENVIRONMENT, "PATH", str(tmp_path))
-    assert system.quotas("/home") == expected
+    asked: list[str] = []
+
+    def answer(device: str) -> tuple[int, int]:
+        asked.append(device)
+        return flags, number
+
+    (tmp_path / "mounts").write_text(
+        "/dev/sda /my\\040home ext4 rw 0 0\n/dev/loop0 /my\\040home ext4 rw 0 0\n"
+    )
+    monkeypatch.setattr(system, "_MOUNTS", str(tmp_path / "mounts"))
+    monkeypatch.setattr(system, "quota_flags", answer)
+    assert system.quotas("/my home") == expected
+    assert asked == ["/dev/loop0"]
+    assert system.quotas("/other") == {"why": "no file system is mounted there"}
+
+
+def test_the_kernel_is_asked_for_quotas() -> None:
+    assert system.quota_flags("/dev/null") == (0, errno.ENOTBLK)
 
 
 def test_a_unit_that_nobody_knows_is_not_active() -> None:
