@@ -264,19 +264,11 @@ def test_a_node_that_reboots_takes_jobs_again(cluster: Cluster) -> None:
 
 
 def test_a_node_without_power_is_down_and_comes_back(cluster: Cluster) -> None:
+    """First with a kernel line that turns the new control groups off, without which slurmd does not start."""
     cluster.on("node1", "sh", "-c", "echo kept >/var/lib/kept; sync")
     before = _boot(cluster, "node1")
     _lab(cluster, "stop", "node1")
     wait_until("the node is down", lambda: cluster.node_states()["node1"] == "down*", _TO_COME_BACK)
-    _lab(cluster, "start", "node1")
-    assert _boot(cluster, "node1") != before
-    assert cluster.on("node1", "cat", "/var/lib/kept").strip() == "kept"
-    _takes_jobs(cluster)
-
-
-def test_a_node_without_the_new_control_groups_is_found(cluster: Cluster) -> None:
-    """Its kernel line turns them off; without those words the next start is as before."""
-    _lab(cluster, "stop", "node1")
     _lab(cluster, "start", "node1", "--kernel-line", _OLD_CONTROL_GROUPS)
     found = _failed(validated(cluster, "--quick", expect=1))
     (groups,) = found["control-groups"]
@@ -285,8 +277,11 @@ def test_a_node_without_the_new_control_groups_is_found(cluster: Cluster) -> Non
         f"control groups are of version 1 instead of 2, by its kernel line: {_OLD_CONTROL_GROUPS}",
     )
     assert f"deploy node reboot {cluster.inventory} node1" in groups["hint"]
+    assert [result["where"] for result in found["services"]] == ["node1"]
     _lab(cluster, "stop", "node1")
     _lab(cluster, "start", "node1")
+    assert _boot(cluster, "node1") != before
+    assert cluster.on("node1", "cat", "/var/lib/kept").strip() == "kept"
     _takes_jobs(cluster)
 
 

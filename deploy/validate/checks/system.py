@@ -75,7 +75,7 @@ def control_groups(context: Context) -> Iterator[Result]:
         if told["version"] != expected:
             why = f"control groups are of version {told['version']} instead of {expected}{line}"
         elif expected > 1 and limits_memory and "memory" not in told["controllers"]:
-            why = f"control groups have no controller of memory, so that no job has a limit{line}"
+            why = f"control groups have no controller of memory{line}"
         else:
             yield passed(f"version {expected}", name)
             continue
