@@ -91,7 +91,8 @@ def _other_version_than_declared(cluster: Cluster) -> None:
             "control-groups",
             _memory_disabled,
             {
-                "node1": "control groups have no controller of memory, by its kernel line: cgroup_disable=memory"
+                "node1": "control groups have no controller of memory, "
+                "by its kernel line: cgroup_disable=memory"
             },
             "update-grub",
         ),
