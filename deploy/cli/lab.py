@@ -176,14 +176,25 @@ def stop(host: Host, name: Name = "lab") -> None:
 
 
 @lab_app.command()
-def start(host: Host, name: Name = "lab") -> None:
+def start(
+    host: Host,
+    name: Name = "lab",
+    kernel_line: Annotated[
+        str,
+        typer.Option(
+            metavar="WORDS",
+            help="Words for the kernel of a machine that has one of its own, until it is started anew.",
+        ),
+    ] = "",
+) -> None:
     """Power a machine on and wait until it lets the admin in.
 
     Examples:
       deploy lab start node2
+      deploy lab start node2 --kernel-line cgroup_disable=memory
 
     """
-    power_on(name, host)
+    power_on(name, host, kernel_line)
 
 
 @lab_app.command()

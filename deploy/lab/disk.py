@@ -7,6 +7,7 @@ own apt, which verifies signatures and checksums.
 
 import hashlib
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 from deploy.durable import take_place
@@ -22,6 +23,8 @@ from deploy.place import private_place
 KERNEL_IMAGE = "localhost/deploy-lab-kernel:uml"
 DISK, START = "/machine/base.raw", "/machine/start"
 """Where both lie in a machine's container."""
+KERNEL_LINE = "/machine/kernel-line"
+"""Words there that its kernel is started with beside its own."""
 FILES = "/machine/files"
 """The machine's own files there, which it takes at its first boot."""
 DISK_LABEL = "deploy.disk"
@@ -57,6 +60,11 @@ if [ ! -e /sys/class/net/tap0 ]; then
   for port in eth0 tap0; do ip link set "$port" master bridge0 up; done
   ip link set bridge0 up
 fi
+read -r -a words <{KERNEL_LINE} || true
+for word in "${{words[@]}}"; do
+  # When the machine reboots, its kernel hands over what it was started with.
+  if [[ " $* " != *" $word "* ]]; then set -- "$@" "$word"; fi
+done
 exec -a "$0" linux.uml "$@"
 """
 
@@ -99,6 +107,11 @@ def disk_entries() -> list[Entry]:
 def start_entry() -> Entry:
     """The program with which a machine's container starts."""
     return Entry(START, _START, mode=0o755)
+
+
+def kernel_line_entry(words: Sequence[str] = ()) -> Entry:
+    """What the kernel is started with beside its own words, until it is started anew."""
+    return Entry(KERNEL_LINE, " ".join(words) + "\n")
 
 
 def ensure_disk(release: str) -> Path:

@@ -39,6 +39,7 @@ _INSTALL = (
 _CONFIGURATION = ("-o", "Dpkg::Options::=--force-confdef", "-o", "Dpkg::Options::=--force-confold")
 # Programs and libraries; what else is deleted while it is mapped (memory, data of jobs) is nobody's update.
 _OF_PACKAGES = re.compile(r"/(usr|lib|lib64|bin|sbin|opt)/")
+_FLAVOUR = re.compile(r"-[a-z].*")  # 6.1.0-9-cloud-amd64 is none newer than 6.1.0-9-amd64.
 _UNIT_OF_PROCESS = re.compile(r"/([^/]+\.(?:service|scope))(?:/|$)")
 # What cannot be restarted under those who use it. Jobs and logins keep what they began with to their end.
 _NOT_RESTARTED = re.compile(r"(dbus|dbus-broker|systemd-logind|systemd-journald|systemd-udevd)\.service$")
@@ -164,11 +165,13 @@ def _unit(process: str) -> str:
 
 
 def _old_kernel() -> Iterator[str]:
-    """That a newer kernel is installed than the one that runs."""
+    """That a newer kernel is installed than the one that runs, of those that are built like it."""
     running = os.uname().release
     newest = ""
     for file in KERNELS.glob("vmlinuz-*"):
         version = file.name.partition("-")[2]
+        if _FLAVOUR.findall(version) != _FLAVOUR.findall(running):
+            continue
         if not newest or _is_newer(version, newest):
             newest = version
     if newest and _is_newer(newest, running):

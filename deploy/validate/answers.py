@@ -12,7 +12,9 @@ STATE = "state"
 LOOK = "look"
 SURROUNDINGS = "surroundings"
 PACKETS = "packets"
+SYSTEM = "system"
 CREDENTIALS = "credentials"
+PROMPT = "prompt"
 JOBS = "jobs"
 LEFTOVERS = "leftovers"
 ADMINS = "admins"
@@ -41,6 +43,7 @@ class Answers:
     portal: Answer | None = None
     surroundings: Mapping[str, Answer] = field(default_factory=dict)
     packets: Mapping[str, Answer] = field(default_factory=dict)
+    system: Mapping[str, Answer] = field(default_factory=dict)
 
     def told(self, controllers: Iterable[str], what: str) -> Answer | None:
         """What the first controller that answers says of Slurm; None when none does.
@@ -78,5 +81,6 @@ def gathered(events: Iterable[Event]) -> Answers:
         complaints=answers(COMPLAINTS),
         surroundings=answers(SURROUNDINGS),
         packets=answers(PACKETS),
+        system=answers(SYSTEM),
         silent={(r.step, r.host): r.message for r in results if r.answer is None and r.is_trouble},
     )

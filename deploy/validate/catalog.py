@@ -5,7 +5,17 @@ from dataclasses import dataclass, replace
 
 from deploy.run.message import clean, one_line
 from deploy.validate.answers import PORTAL
-from deploy.validate.checks import burn_in, hosts, jobs, monitoring, performance, portal, slurm, surroundings
+from deploy.validate.checks import (
+    burn_in,
+    hosts,
+    jobs,
+    monitoring,
+    performance,
+    portal,
+    slurm,
+    surroundings,
+    system,
+)
 from deploy.validate.context import Context
 from deploy.validate.result import Judged, Result
 
@@ -48,6 +58,12 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check("munge", "what munge signs on one host every other can decode", hosts.credentials, of_a_host=True),
     Check("mounts", "shared file systems are mounted", hosts.mounts, of_a_host=True),
+    Check(
+        "file-servers",
+        "file servers answer, and on those of the site root of a client is nobody",
+        system.file_servers,
+    ),
+    Check("quotas", "limits of space and files are in force", system.quotas, of_a_host=True),
     Check("space", "users can write to /tmp, /var and their homes", hosts.space, of_a_host=True),
     Check(
         "shared-directories",
@@ -56,6 +72,17 @@ CHECKS: tuple[Check, ...] = (
         of_a_host=True,
     ),
     Check("hardware", "no node has less than its contract", hosts.hardware, of_a_host=True),
+    Check(
+        "kernels",
+        "nodes of one release run one kernel, the newest that is installed",
+        system.kernels,
+    ),
+    Check(
+        "control-groups",
+        "every node has the control groups that keep jobs in their limits",
+        system.control_groups,
+        of_a_host=True,
+    ),
     Check("identity", "every host has its own name and address", surroundings.identity, of_a_host=True),
     Check("accounts", "users and groups are the same on every host", surroundings.accounts, of_a_host=True),
     Check(

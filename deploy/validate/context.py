@@ -86,6 +86,16 @@ class Context:
         """Slurm's records of the nodes, by name; empty when it does not tell."""
         return slurm_text.first_of(slurm_text.records(self.told("nodes") or ""), "NodeName")
 
+    @cached_property
+    def nodes(self) -> tuple[str, ...]:
+        """The compute nodes' names."""
+        return tuple(node.name for node in self.site.nodes)
+
+    @property
+    def system(self) -> Mapping[str, Mapping[str, Any]]:
+        """What the hosts' kernels do for users."""
+        return self.answers.system
+
     @property
     def jobs(self) -> Mapping[str, Any] | None:
         """What the jobs answered."""

@@ -1,4 +1,4 @@
-"""The people whom the inventory has for a host."""
+"""The people whom the inventory has for a host, and the quotas."""
 
 from collections.abc import Mapping
 
@@ -25,3 +25,15 @@ def _declared(listed: object, number: str, *, without: str = "") -> dict[str, in
         if "name" in entry and entry.get("state") != "absent" and not entry.get(without)
         if str(entry.get(number, "")).isdecimal()
     }
+
+
+def declared_quotas(host: Host) -> dict[str, list[str]]:
+    """The file systems of a host that have limits, with for whom: ``user``, ``group``."""
+    listed = host.value("quotas_filesystems")
+    entries = [entry for entry in listed if isinstance(entry, Mapping)] if isinstance(listed, list) else []
+    kinds = {"user": ("each_user", "users"), "group": ("groups",)}
+    found = {
+        str(entry.get("path")): [kind for kind, keys in kinds.items() if any(map(entry.get, keys))]
+        for entry in entries
+    }
+    return {path: wanted for path, wanted in found.items() if wanted}

@@ -16,12 +16,12 @@ from deploy.plan.slurm_ports import first_slurm_port
 from deploy.plan.validation_vars import validation_user
 from deploy.site.addresses import is_ip
 from deploy.site.hardware import Hardware, hardware_of
-from deploy.site.inventory import Host, Site
-from deploy.site.storage import mount_paths
+from deploy.site.inventory import NFS, Host, Site
+from deploy.site.storage import has_shared_homes, mount_paths
 from deploy.validate import programs
 from deploy.validate.answers import PORTAL
 from deploy.validate.benchmarks import module_with_torch
-from deploy.validate.declared import declared_groups, declared_users
+from deploy.validate.declared import declared_groups, declared_quotas, declared_users
 from deploy.validate.monitoring_questions import monitoring_questions, watcher
 from deploy.validate.thresholds import Thresholds
 
@@ -225,6 +225,7 @@ def _by_host(site: Site, contract: Mapping[str, Hardware]) -> dict[str, dict[str
     controllers, nodes = ({host.name for host in hosts} for hosts in (site.controllers, site.nodes))
     in_slurm = {host.name for host in members(site, contract, "packages")}
     closed = {host.name for host in closed_nodes(site, contract)}
+    servers = {*site.groups.get(NFS, ())}
     names, peers = _Names(site), _Peers(site)
     user = validation_user(site)
     addresses = {host.name: host.cluster_address for host in site.cluster if is_ip(host.cluster_address)}
@@ -239,6 +240,12 @@ def _by_host(site: Site, contract: Mapping[str, Hardware]) -> dict[str, dict[str
                 "users": sorted({*declared_users(host), "slurm"} if is_in_slurm else {*declared_users(host)}),
                 "groups": sorted(declared_groups(host)),
                 "addresses": {name: addresses[name] for name in known if name in addresses},
+            },
+            "validation_system": {
+                "user": user if has_shared_homes(site, host) else None,
+                "quotas": [*declared_quotas(host)],
+                "serves_quotas": bool(declared_quotas(host)) and host.name in servers,
+                "exports": host.name in servers,
             },
             "validation_packets": [peer for peer in own_peers if peer[0] != host.name],
             "validation_services": services[host.name],

@@ -1,27 +1,88 @@
-"""Machines with kernels of their own: control groups v2, /home by NFS, a reboot, a power cut."""
+"""Machines with kernels of their own: control groups v2, /home by NFS with quotas, a reboot, a power cut.
 
+A host of its own serves /home, so that it can be lost alone.
+"""
+
+import json
 import re
 import subprocess
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import pytest
 
-from tests.cluster.jobs import UNTIL_TOLD, job_state, submit, wait_for_job
+from deploy.lab.state import container_name
+from tests.cluster.jobs import UNTIL_TOLD, end_job, job_state, submit, wait_for_job
 from tests.cluster.lab_cluster import DEPLOY, Cluster, booted, run, wait_until
+from tests.cluster.validated import validated
 
 pytestmark = pytest.mark.more
 _TO_COME_BACK = 300
-_TAKES_MB = "srun --mem=100 python3 -c 'len(bytes([1]) * ({} << 20))'"
+_TAKES_MB = "python3 -c 'len(bytes([1]) * ({} << 20))'"
+_HOSTS = ("ctl1", "login1", "node1", "node2")
+_FILES = "node2"
+"""The file server: a machine that the lab has made to be a node."""
+_MAKE_HOMES = """
+set -e
+truncate -s 256M /srv/homes
+mkfs.ext4 -q -O quota -E quotatype=usrquota:grpquota /srv/homes
+echo '/srv/homes /home ext4 loop,usrquota,grpquota 0 2' >>/etc/fstab
+systemctl mask --quiet "$(systemd-escape --path --template=quotaon@.service /home)"
+systemctl daemon-reload
+mount /home
+"""
+_SERVER_VARIABLES = {
+    "users_create_home": True,
+    "quotas_filesystems": [
+        {
+            "path": "/home",
+            "each_user": {"space": "40M"},
+            "users": [{"name": "alice", "space": "20M", "files": 500}],
+            "groups": [{"name": "bob", "space": "10M"}],
+        }
+    ],
+}
+_ROOT_IS_ROOT = "rw,sync,no_subtree_check,no_root_squash"
+_OLD_CONTROL_GROUPS = "systemd.unified_cgroup_hierarchy=0 SYSTEMD_CGROUP_ENABLE_LEGACY_FORCE=1"
+_ELSEWHERE = {
+    *("standby", "plugins", "containers", "mpi", "portal"),
+    *("nccl", "nccl-bandwidth", "nvbandwidth", "dcgm", "training"),
+    *("prometheus", "targets", "alerts", "alertmanager", "grafana"),
+}
+"""What a validation may call not applicable: the cluster has one controller, and none of the other things."""
 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A controller that serves /home, a login node and a node with two simulated GPUs, deployed."""
-    options = ("--nodes", "1", "--gpus", "2")
+    """A controller, a login node, a node with two simulated GPUs, a file server: deployed."""
+    options = ("--nodes", "2", "--gpus", "2")
     with booted("kernels", tmp_path_factory, *options, machines="uml") as made:
+        _serve_homes_elsewhere(made)
+        made.on(_FILES, "sh", "-c", _MAKE_HOMES)
+        _set_clock(made, "ctl1")
         made.deploy()
         made.as_user("echo written here >note")
         yield made
+
+
+def _serve_homes_elsewhere(cluster: Cluster) -> None:
+    """What an admin writes who has a file server, and limits on it and on login nodes."""
+    inventory = cluster.inventory.read_text()
+    for before, after in (
+        ("node1\nnode2\n\n", "node1\n\n"),
+        ("[slurm-nfs]\nctl1\n", f"[slurm-nfs]\n{_FILES}\n"),
+        ("[slurm-cluster:children]\n", "[slurm-cluster:children]\nslurm-nfs\n"),
+    ):
+        assert before in inventory
+        inventory = inventory.replace(before, after)
+    cluster.inventory.write_text(inventory)
+    variables = cluster.directory / "group_vars"
+    controller = (variables / "slurm-master.yml").read_text()
+    (variables / "slurm-master.yml").write_text(controller.replace("users_create_home: true\n", ""))
+    (variables / "slurm-nfs.yml").write_text(json.dumps(_SERVER_VARIABLES))
+    (variables / "slurm-login.yml").write_text("login_limits_memory: 200M\nlogin_limits_processes: 60\n")
 
 
 def test_nothing_changes_when_it_is_deployed_again(cluster: Cluster) -> None:
@@ -29,18 +90,27 @@ def test_nothing_changes_when_it_is_deployed_again(cluster: Cluster) -> None:
 
 
 def test_each_machine_has_a_kernel_and_the_new_control_groups(cluster: Cluster) -> None:
-    boots = {host: _boot(cluster, host) for host in ("ctl1", "login1", "node1")}
+    boots = {host: _boot(cluster, host) for host in _HOSTS}
     assert len(set(boots.values())) == len(boots)
     assert (
         cluster.on("node1", "stat", "--file-system", "--format=%T", "/sys/fs/cgroup").strip() == "cgroup2fs"
     )
 
 
+def test_modules_are_loaded_into_a_machines_own_kernel_and_taken_out(cluster: Cluster) -> None:
+    cluster.on("node1", "modprobe", "dummy")
+    assert "dummy" in _modules(cluster, "node1")
+    assert "dummy" not in _modules(cluster, "login1")
+    cluster.on("node1", "modprobe", "--remove", "dummy")
+    assert "dummy" not in _modules(cluster, "node1")
+
+
 def test_a_job_has_the_memory_it_asked_for_and_no_more(cluster: Cluster) -> None:
     limit = "cat /sys/fs/cgroup$(cut -d: -f3 /proc/self/cgroup)/../memory.max"
     assert int(cluster.as_user(f"srun --quiet --mem=100 sh -c '{limit}'")) == 100 << 20
-    cluster.as_user(_TAKES_MB.format(10))
-    assert re.search("oom|out of memory", cluster.as_user(_TAKES_MB.format(400), expect=None), re.IGNORECASE)
+    cluster.as_user(f"srun --mem=100 {_TAKES_MB.format(10)}")
+    said = cluster.as_user(f"srun --mem=100 {_TAKES_MB.format(400)}", expect=None)
+    assert re.search("oom|out of memory", said, re.IGNORECASE)
 
 
 def test_a_job_may_open_its_gpus_and_no_others(cluster: Cluster) -> None:
@@ -49,16 +119,132 @@ def test_a_job_may_open_its_gpus_and_no_others(cluster: Cluster) -> None:
     assert (len(one), len(both)) == (1, 2)
 
 
+def test_a_login_on_a_node_is_part_of_the_job_there(cluster: Cluster) -> None:
+    ssh = "ssh -o BatchMode=yes node1"
+    assert "no active jobs" in cluster.as_user(f"{ssh} true", expect=255)
+    job = submit(cluster, "-w node1 --mem=150", "sleep 600")
+    wait_for_job(cluster, job, "RUNNING")
+    assert f"/job_{job}/step_extern" in cluster.as_user(f"{ssh} cat /proc/self/cgroup")
+    said = cluster.as_user(f"{ssh} bash -s <<'END'\n{_TAKES_MB.format(400)}; echo ended with $?\nEND")
+    assert "ended with 137" in said
+    end_job(cluster, job)
+    assert "no active jobs" in cluster.as_user(f"{ssh} true", expect=255)
+
+
+def test_a_user_of_a_login_node_has_a_share_of_it_and_no_more(cluster: Cluster) -> None:
+    """By ssh with a key, as people come in."""
+    make_a_key = "ssh-keygen -q -t ed25519 -N '' -f .ssh/key; cp .ssh/key.pub .ssh/authorized_keys"
+    cluster.as_user(f"mkdir -pm 700 .ssh; {make_a_key}")
+    ssh = "ssh -o BatchMode=yes -i .ssh/key login1 bash -s"
+    for megabytes, code in ((300, 137), (50, 0)):
+        script = f"{_TAKES_MB.format(megabytes)}; echo ended with $?"
+        assert f"ended with {code}\n" in cluster.as_user(f"{ssh} <<'END'\n{script}\nEND")
+    many = """python3 -c 'import subprocess; [subprocess.Popen(("sleep", "2")) for _ in range(100)]'"""
+    said = cluster.as_user(f"{ssh} <<'END'\n{many}\nEND", expect=1)
+    assert "Resource temporarily unavailable" in said
+
+
 def test_homes_are_those_of_the_file_server_where_other_roots_are_nobody(cluster: Cluster) -> None:
     assert cluster.as_user("srun --quiet cat note").strip() == "written here"
     assert cluster.on("node1", "findmnt", "--noheadings", "--output=FSTYPE", "/home").strip() == "nfs4"
     cluster.as_user("chmod 0700 .")
     cluster.on("node1", "cat", "/home/alice/note", expect=1)
-    assert cluster.on("ctl1", "cat", "/home/alice/note").strip() == "written here"
+    assert cluster.on(_FILES, "cat", "/home/alice/note").strip() == "written here"
+
+
+def test_quotas_hold_for_jobs_and_everybody_sees_theirs(cluster: Cluster) -> None:
+    """On a node and a login node, which both have /home by NFS."""
+    write = "dd if=/dev/zero of=big bs=1M count={} conv=fsync"
+    cluster.as_user(write.format(10))
+    (mine,) = _quotas(cluster, "alice", "user")
+    assert (mine["file_system"], mine["limit"], mine["files_limit"], mine["warning"]) == (
+        "/home",
+        "20.0 MiB",
+        "500",
+        "",
+    )
+    assert 10 <= float(mine["used"].removesuffix(" MiB")) < 11
+    assert "Disk quota exceeded" in cluster.as_user(f"srun --quiet {write.format(30)}", expect=1)
+    assert _quotas(cluster, "alice", "user")[0]["used"] == "20.0 MiB"
+    assert "Disk quota exceeded" in cluster.as_user("for n in $(seq 600); do : >f$n || break; done; rm f*")
+    assert "Disk quota exceeded" in cluster.as_user(write.format(15), user="bob", expect=1)
+    (ours,) = _quotas(cluster, "bob", "group")
+    assert ours["limit"] == "10.0 MiB"
+    cluster.as_user("rm big")
+    cluster.as_user("rm big", user="bob")
 
 
 def test_a_validation_finds_nothing_wrong(cluster: Cluster) -> None:
-    run(*DEPLOY, "validate", str(cluster.inventory), "--quick")
+    found = validated(cluster, "--quick", expect=0)
+    assert {name for name, check in found.items() if check["outcome"] == "not applicable"} <= _ELSEWHERE
+    for name in ("mounts", "file-servers", "quotas", "kernels", "control-groups", "memory-limit", "ssh-gate"):
+        assert found[name]["outcome"] == "passed", found[name]
+
+
+def test_what_others_change_is_named_and_put_right(cluster: Cluster) -> None:
+    """Where containers have no state of their own: what the kernel exports, its limits, what it mounts."""
+    exports = cluster.on(_FILES, "exportfs", "-s")
+    done = (
+        (_FILES, "setquota --user alice 0 0 0 0 /home", "limits of space and files"),
+        (_FILES, f"exportfs -o {_ROOT_IS_ROOT} {_address(cluster, 'node1')}:/home", "exported directories"),
+        (_FILES, "exportfs -o ro 192.0.2.1:/home", "exported directories"),
+        ("node1", "umount --lazy /home", "/home"),
+    )
+    for host, command, _ in done:
+        cluster.on(host, "sh", "-c", command)
+    drift = {name: host["record"]["drift"] for name, host in cluster.status(expect=None).items()}
+    for host, _, name in done:
+        assert any(name in line for line in drift[host]), (host, drift)
+    cluster.deploy("--yes")
+    assert cluster.on(_FILES, "exportfs", "-s") == exports
+    assert not any(host["record"]["drift"] for host in cluster.status().values())
+    assert cluster.on(_FILES, "show-quotas", "--limits").splitlines()[0] == "user alice 0 20480 0 500"
+    assert cluster.as_user("srun --quiet cat note").strip() == "written here"
+
+
+def test_faults_of_kernels_and_file_servers_are_found(cluster: Cluster) -> None:
+    """An update without a reboot; quotas that are off; an export by hand, in which root of a node is root."""
+    running = cluster.on("node1", "uname", "-r").strip()
+    newer = f"/boot/vmlinuz-{re.sub(r'[0-9]+', lambda number: str(int(number[0]) + 1), running, count=1)}"
+    client = _address(cluster, "node1")
+    try:
+        cluster.on("node1", "touch", newer)
+        cluster.on(_FILES, "exportfs", "-o", _ROOT_IS_ROOT, f"{client}:/home")
+        cluster.on(_FILES, "quotaoff", "--user", "--group", "/home")
+        found = _failed(validated(cluster, "--quick", expect=1))
+    finally:
+        cluster.on(_FILES, "exportfs", "-r")
+        cluster.on(_FILES, "quotaon", "--user", "--group", "/home", expect=None)
+        cluster.on("node1", "rm", newer)
+    assert {*found} == {"kernels", "file-servers", "quotas"}
+    ((kernel,), (server,), (quota,)) = found["kernels"], found["file-servers"], found["quotas"]
+    assert (kernel["where"], kernel["message"]) == (
+        "node1",
+        f"the kernel {running} runs, and {newer.removeprefix('/boot/vmlinuz-')} is installed",
+    )
+    assert f"deploy node reboot {cluster.inventory} node1" in kernel["hint"]
+    assert (server["where"], server["message"]) == (
+        _FILES,
+        f"root of node1 is root in /home; /home is exported to {client} with no_root_squash",
+    )
+    assert f"deploy cluster {cluster.inventory} --limit {_FILES}" in server["hint"]
+    assert quota["where"] == _FILES
+    assert quota["message"] == "; ".join(
+        f"/home: quotas of {kind}s are counted and not enforced" for kind in ("user", "group")
+    )
+    assert f"quotaon -ug /home   (on {_FILES})" in quota["hint"]
+
+
+def test_a_file_server_that_hangs_is_named_and_holds_nobody_up(cluster: Cluster) -> None:
+    with _hung(cluster, _FILES):
+        found = _failed(validated(cluster, "--quick", expect=1))
+    assert [result["where"] for result in found["reachable"]] == [_FILES]
+    (server,) = found["file-servers"]
+    assert (server["where"], server["message"]) == (_FILES, "/home does not answer on ctl1, login1, node1")
+    assert f"systemctl status nfs-server; dmesg --level=warn   (on {_FILES})" in server["hint"]
+    assert [result["where"] for result in found["job"]] == ["login1"]
+    wait_until("homes answer", lambda: "here" in cluster.as_user("cat note", expect=None), _TO_COME_BACK)
+    _takes_jobs(cluster)
 
 
 def test_a_node_that_reboots_takes_jobs_again(cluster: Cluster) -> None:
@@ -78,14 +264,82 @@ def test_a_node_that_reboots_takes_jobs_again(cluster: Cluster) -> None:
 
 
 def test_a_node_without_power_is_down_and_comes_back(cluster: Cluster) -> None:
+    """First with a kernel line that turns the new control groups off, without which slurmd does not start."""
     cluster.on("node1", "sh", "-c", "echo kept >/var/lib/kept; sync")
     before = _boot(cluster, "node1")
-    run(*DEPLOY, "lab", "stop", "--name", cluster.name, "node1")
+    _lab(cluster, "stop", "node1")
     wait_until("the node is down", lambda: cluster.node_states()["node1"] == "down*", _TO_COME_BACK)
-    run(*DEPLOY, "lab", "start", "--name", cluster.name, "node1")
+    _lab(cluster, "start", "node1", "--kernel-line", _OLD_CONTROL_GROUPS)
+    found = _failed(validated(cluster, "--quick", expect=1))
+    (groups,) = found["control-groups"]
+    assert (groups["where"], groups["message"]) == (
+        "node1",
+        f"control groups are of version 1 instead of 2, by its kernel line: {_OLD_CONTROL_GROUPS}",
+    )
+    assert f"deploy node reboot {cluster.inventory} node1" in groups["hint"]
+    assert [result["where"] for result in found["services"]] == ["node1"]
+    _lab(cluster, "stop", "node1")
+    _lab(cluster, "start", "node1")
     assert _boot(cluster, "node1") != before
     assert cluster.on("node1", "cat", "/var/lib/kept").strip() == "kept"
     _takes_jobs(cluster)
+
+
+def _set_clock(cluster: Cluster, host: str) -> None:
+    """On a busy machine a kernel's clock is seconds behind when it has booted, and stays so.
+
+    The others will have its time by NTP.
+    """
+    ahead = min(_ahead(cluster, host) for _ in range(3))[1]
+    cluster.on(host, "python3", "-c", f"import time; time.clock_settime(0, time.time() + {ahead})")
+
+
+def _ahead(cluster: Cluster, host: str) -> tuple[float, float]:
+    """How long it took to ask a machine for its time, and by how much ours is ahead of that."""
+    began = time.time()
+    told = float(cluster.on(host, "date", "+%s.%N"))
+    ended = time.time()
+    return ended - began, (began + ended) / 2 - told
+
+
+def _lab(cluster: Cluster, verb: str, *words: str) -> None:
+    run(*DEPLOY, "lab", verb, "--name", cluster.name, *words)
+
+
+@contextmanager
+def _hung(cluster: Cluster, host: str) -> Iterator[None]:
+    """A machine whose kernel does nothing more, for a while."""
+    kill = ("podman", "kill", container_name(cluster.name, host), "--signal")
+    run(*kill, "STOP")
+    try:
+        yield
+    finally:
+        run(*kill, "CONT")
+
+
+def _failed(found: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    """By check, what it found wrong."""
+    return {
+        name: [verdict for verdict in check["verdicts"] if verdict["outcome"] == "failed"]
+        for name, check in found.items()
+        if check["outcome"] == "failed"
+    }
+
+
+def _address(cluster: Cluster, host: str) -> str:
+    match = re.search(rf"^{host} .*ansible_host=(\S+)", cluster.inventory.read_text(), re.MULTILINE)
+    assert match
+    return match[1]
+
+
+def _modules(cluster: Cluster, host: str) -> set[str]:
+    return {line.split()[0] for line in cluster.on(host, "cat", "/proc/modules").splitlines()}
+
+
+def _quotas(cluster: Cluster, user: str, kind: str) -> list[dict[str, str]]:
+    """What `show-quotas` says to a user on the login node, of one kind."""
+    told: list[dict[str, str]] = json.loads(cluster.as_user("show-quotas --json", user=user))
+    return [row for row in told if row["owner"].startswith(f"{kind} ")]
 
 
 def _boot(cluster: Cluster, host: str) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from deploy.errors import error
 from deploy.lab import image
 from deploy.lab.addresses import mac_address
 from deploy.lab.boot import boot
@@ -47,8 +48,14 @@ class Containers:
         """Where they belong."""
         return [*entries]
 
-    def start(self, container: str) -> None:
-        """Such that jobs can have a private /tmp."""
+    def start(self, container: str, kernel_line: Sequence[str] = ()) -> None:
+        """Such that jobs can have a private /tmp. Raises DeployError ``lab-kernel-line``."""
+        if kernel_line:
+            raise error(
+                "lab-kernel-line",
+                "containers have the kernel of this machine, which runs already",
+                hint="make a lab of machines with kernels of their own: deploy lab up --machines uml",
+            )
         boot(container, "start", container)
         keep_address(container)
 

@@ -53,8 +53,8 @@ class Kind(Protocol):
     def placed(self, entries: Sequence[Entry]) -> list[Entry]:
         """The machine's own files, as they are put into its container before it starts."""
 
-    def start(self, container: str) -> None:
-        """Power a machine on. Raises DeployError."""
+    def start(self, container: str, kernel_line: Sequence[str] = ()) -> None:
+        """Power a machine on, with further words for its kernel. Raises DeployError."""
 
     def entered(self, lab: Lab, host: str, session: Sequence[str], *, terminal: bool) -> list[str]:
         """The command here that runs a command as root there, with this process's input and output."""

@@ -14,12 +14,21 @@ from deploy.errors import error
 from deploy.lab.addresses import mac_address
 from deploy.lab.bridge import keep_address
 from deploy.lab.directory import LabDirectory
-from deploy.lab.disk import DISK, DISK_LABEL, FILES, KERNEL_IMAGE, START, ensure_disk, start_entry
+from deploy.lab.disk import (
+    DISK,
+    DISK_LABEL,
+    FILES,
+    KERNEL_IMAGE,
+    START,
+    ensure_disk,
+    kernel_line_entry,
+    start_entry,
+)
 from deploy.lab.machine import Machine, require_tools
 from deploy.lab.machines.kind import NewHost
 from deploy.lab.podman import podman
 from deploy.lab.state import Lab
-from deploy.lab.tarball import Entry
+from deploy.lab.tarball import Entry, pack
 
 MEMORY_MB = 1024
 _ARCHITECTURE = "x86_64"
@@ -95,8 +104,10 @@ class UserMode:
         """Where the machine takes them from."""
         return [start_entry(), *(entry.below(FILES) for entry in entries)]
 
-    def start(self, container: str) -> None:
+    def start(self, container: str, kernel_line: Sequence[str] = ()) -> None:
         """Its kernel is its own, and so are its namespaces."""
+        # Podman takes the program that it starts a container with when it makes it.
+        podman("cp", "-", f"{container}:/", data=pack([kernel_line_entry(kernel_line)]))
         podman("start", container)
         keep_address(container)
 

@@ -235,7 +235,7 @@ def mounted(paths: list[str]) -> dict[str, str]:
     return {path: table.get(path.rstrip("/") or "/", "") for path in paths}
 
 
-def space(paths: list[str]) -> dict[str, list[int] | None]:
+def file_systems(paths: list[str]) -> dict[str, list[int] | None]:
     """By directory, bytes and files: those that an ordinary user may still take, and all.
 
     None where its file system does not answer; who asks that one cannot be ended, so that others ask.
@@ -243,7 +243,7 @@ def space(paths: list[str]) -> dict[str, list[int] | None]:
     pipe, nothing = subprocess.PIPE, subprocess.DEVNULL
     asking = {
         path: subprocess.Popen([*_ASK_SPACE, path], stdin=nothing, stdout=pipe, stderr=nothing)
-        for path in paths
+        for path in dict.fromkeys(paths)
     }
     until = time.monotonic() + _SECONDS
     found: dict[str, list[int] | None] = {}
@@ -293,13 +293,17 @@ def leftovers(arguments: dict[str, Any]) -> dict[str, Any]:
 
 def look(arguments: dict[str, Any]) -> dict[str, Any]:
     """Everything once."""
+    directories, mounts = arguments["directories"], arguments["mounts"]
+    table, answers = mounted(mounts), file_systems([*directories, *mounts])
     return {
         "configuration": configuration(),
         "credential": credential() if arguments["has_munge"] else None,
         "addresses": addresses(arguments["names"]),
         "refusals": refusals(arguments["peers"]),
-        "mounted": mounted(arguments["mounts"]),
-        "space": space(arguments["directories"]),
+        "mounted": table,
+        # Of those one may not say anything for ever, or that its server knows nothing of it any more.
+        "silent": [path for path in mounts if table[path] and answers.get(path) is None],
+        "space": {path: answers[path] for path in directories if path in answers},
         "slurm": slurm() if arguments["asks_slurm"] else None,
     }
 

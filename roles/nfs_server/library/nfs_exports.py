@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.exports_file import exports_text, problems
+from ansible.module_utils.exports_file import exports_text, is_known_otherwise, problems
 from ansible.module_utils.root_file import keep, left, text_of
 
 DOCUMENTATION = r"""
 module: nfs_exports
 short_description: Directories that the kernel's NFS server exports, and that it knows of
 description:
-  - Writes the exports file, makes directories that are not there, and has the server read it when it is
-    newer than what the server knows. Clients go on; nothing restarts.
+  - Writes the exports file, makes directories that are not there, and has the server export what it and
+    other exports files say, and nothing else. Clients go on; nothing restarts.
   - Refuses clients that are not an address, a network or a host name.
 options:
   exports:
@@ -57,6 +57,12 @@ def is_newer(file: Path, known: Path) -> bool:
     return not known.exists() or file.stat().st_mtime > known.stat().st_mtime
 
 
+def known(module: AnsibleModule) -> str:
+    """What the server exports, as `exportfs -s` says; empty where there is none yet."""
+    program = module.get_bin_path("exportfs", opt_dirs=["/usr/sbin", "/sbin"])
+    return str(module.run_command([program, "-s"])[1]) if program else ""
+
+
 def main() -> None:
     """Refuse, make directories, write, and tell the server."""
     option = {
@@ -78,16 +84,18 @@ def main() -> None:
     before = text_of(_FILE)
     after = exports_text(exports, clients)
     missing = [Path(entry["path"]) for entry in exports if not Path(entry["path"]).is_dir()]
-    reload = after != before or is_newer(_FILE, _KNOWN)
+    served = known(module)
+    reload = after != before or is_newer(_FILE, _KNOWN) or is_known_otherwise(served, exports, clients)
     kept = keep(module, _FILE, after)
     if not module.check_mode:
         for path in missing:
             path.mkdir(mode=0o755, parents=True)
-        if reload:
-            code, out, err = module.run_command(["exportfs", "-r"])
-            # It complains of a directory that cannot be exported and yet ends with 0 in some versions.
-            if code != 0 or "does not support NFS export" in err:
-                module.fail_json(msg=f"exportfs -r: {(err or out).strip()}")
+        # Also takes away what somebody exports by hand, of which no file knows.
+        code, out, err = module.run_command(["exportfs", "-r"])
+        # It complains of a directory that cannot be exported and yet ends with 0 in some versions.
+        if code != 0 or "does not support NFS export" in err:
+            module.fail_json(msg=f"exportfs -r: {(err or out).strip()}")
+        reload = reload or known(module) != served
     module.exit_json(
         changed=kept or reload or bool(missing),
         diff={"before_header": str(_FILE), "after_header": str(_FILE), "before": before, "after": after},

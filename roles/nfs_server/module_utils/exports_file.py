@@ -28,11 +28,7 @@ def problems(exports: Sequence[Mapping[str, Any]], clients: Sequence[str]) -> li
 
 
 def _is_client(text: str) -> bool:
-    try:
-        ipaddress.ip_network(text, strict=False)
-    except ValueError:
-        return bool(_NAME.fullmatch(text))
-    return True
+    return _is_ip(text) or bool(_NAME.fullmatch(text))
 
 
 def exports_text(exports: Iterable[Mapping[str, Any]], clients: Sequence[str]) -> str:
@@ -41,14 +37,61 @@ def exports_text(exports: Iterable[Mapping[str, Any]], clients: Sequence[str]) -
     return HEADER + "".join(lines)
 
 
+def is_known_otherwise(text: str, exports: Iterable[Mapping[str, Any]], clients: Sequence[str]) -> bool:
+    """Whether what `exportfs -s` says lacks one of the exports to an address, or has other rights for it."""
+    known = {}
+    for line in text.splitlines():
+        path, _, rest = line.partition(" ")
+        client, _, rights = rest.strip().partition("(")
+        known[path.replace(r"\040", " "), _plain(client)] = set(rights.rstrip(")").split(","))
+    for export in exports:
+        wanted = {_writing(export), _squash(export)} - _decided_by({*(export.get("options") or [])})
+        for client in _allowed(export, clients):
+            rights = known.get((export["path"], _plain(client)))
+            # Who is exported to by name may be known by another.
+            if not (wanted <= rights if rights is not None else not _is_ip(client)):
+                return True
+    return False
+
+
+def _decided_by(options: set[str]) -> set[str]:
+    """The rights that further options say otherwise, or once more."""
+    pairs = ({"rw", "ro"}, {"root_squash", "no_root_squash"})
+    return {right for pair in pairs if pair & options for right in pair}
+
+
+def _is_ip(text: str) -> bool:
+    try:
+        ipaddress.ip_network(text, strict=False)
+    except ValueError:
+        return False
+    return True
+
+
+def _plain(client: str) -> str:
+    return str(ipaddress.ip_network(client, strict=False)) if _is_ip(client) else client
+
+
+def _allowed(export: Mapping[str, Any], clients: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys([*clients, *(export.get("clients") or [])]))
+
+
+def _writing(export: Mapping[str, Any]) -> str:
+    return "ro" if export.get("read_only") else "rw"
+
+
+def _squash(export: Mapping[str, Any]) -> str:
+    return "no_root_squash" if export.get("root_squash") is False else "root_squash"
+
+
 def _line(export: Mapping[str, Any], clients: Sequence[str]) -> str:
-    allowed = dict.fromkeys([*clients, *(export.get("clients") or [])])
+    allowed = _allowed(export, clients)
     if not allowed:
         return ""
     options = [
-        "ro" if export.get("read_only") else "rw",
+        _writing(export),
         *_BASE,
-        "no_root_squash" if export.get("root_squash") is False else "root_squash",
+        _squash(export),
         *(export.get("options") or []),
     ]
     path = f'"{export["path"]}"' if " " in export["path"] else export["path"]

@@ -9,15 +9,16 @@ from pathlib import Path
 import pytest
 
 from deploy.errors import DeployError
-from deploy.lab import disk
+from deploy.lab import disk, power
 from deploy.lab.disk import disk_entries, ensure_disk, start_entry
 from deploy.lab.enter import exec_command
 from deploy.lab.machine import Machine
-from deploy.lab.machines import KINDS, kind_named
+from deploy.lab.machines import KINDS, kind_named, uml
+from deploy.lab.machines.containers import CONTAINERS
 from deploy.lab.machines.kind import NewHost
 from deploy.lab.machines.uml import USER_MODE
 from deploy.lab.recipe import host_entries, overlay_entries
-from deploy.lab.tarball import Entry
+from deploy.lab.tarball import Entry, pack
 from tests.unit.lab.test_labs import lab_of
 
 HOST = NewHost("two", "node1", IPv4Address("10.213.7.11"), "/cache/trixie-1.raw", ())
@@ -97,6 +98,58 @@ def test_a_machine_has_the_address_of_its_container(tmp_path: Path, route: str, 
     assert "Address=10.213.7.11/24" in network
     assert [line for line in network if "Gateway" in line] == gateway
     assert (tmp_path / "files/etc/resolv.conf").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "given", "expected"),
+    [
+        ("a.b=0 c\n", ["mem=1M"], "mem=1M a.b=0 c"),
+        ("\n", ["mem=1M"], "mem=1M"),
+        (None, ["mem=1M"], "mem=1M"),
+        # It reboots: its kernel hands over all that it was started with.
+        ("a.b=0 c\n", ["mem=1M", "a.b=0", "c"], "mem=1M a.b=0 c"),
+    ],
+)
+def test_words_for_the_kernel(tmp_path: Path, text: str | None, given: list[str], expected: str) -> None:
+    kernel = tmp_path / "linux.uml"
+    kernel.write_text("#!/bin/bash\necho $*\n")
+    kernel.chmod(0o755)
+    if text is not None:
+        (tmp_path / "kernel-line").write_text(text)
+    script = (start_entry().text or "").replace("/sys/class/net/tap0", "/")
+    (tmp_path / "start").write_text(script.replace("/machine/", f"{tmp_path}/"))
+    command = f"PATH={tmp_path}:$PATH exec bash {tmp_path}/start {' '.join(given)}"
+    said = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True).stdout
+    assert said == expected + "\n"
+
+
+def test_each_start_has_words_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    put: list[bytes] = []
+
+    def podman(*words: str, data: bytes | None = None) -> str:
+        put.extend([data] if data and words[:1] == ("cp",) else [])
+        return ""
+
+    monkeypatch.setattr(uml, "podman", podman)
+    monkeypatch.setattr(uml, "keep_address", lambda _container: None)
+    USER_MODE.start("one", ["a=1", "b"])
+    USER_MODE.start("one")
+    assert put == [
+        pack([Entry("/machine/kernel-line", "a=1 b\n")]),
+        pack([Entry("/machine/kernel-line", "\n")]),
+    ]
+
+
+def test_containers_have_no_kernel_line() -> None:
+    with pytest.raises(DeployError, match="lab-kernel-line"):
+        CONTAINERS.start("one", ["a=1"])
+
+
+def test_a_machine_that_runs_gets_no_other_kernel_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(power, "inspect_machine", lambda: MACHINE)
+    monkeypatch.setattr(power, "need_lab", lambda _name: lab_of(("node1", "running")))
+    with pytest.raises(DeployError, match=r"lab-kernel-line.*\n.*deploy lab stop --name two node1"):
+        power.power_on("two", "node1", "a=1")
 
 
 def test_commands_go_over_ssh() -> None:

@@ -31,6 +31,31 @@ def test_what_nobody_may_mount_is_not_exported() -> None:
     assert module.exports_text([{"path": "/home"}], []) == module.HEADER
 
 
+RIGHTS = "(sync,wdelay,hide,no_subtree_check,sec=sys,rw,secure,root_squash,no_all_squash)"
+BY_HAND = RIGHTS.replace("root_squash", "no_root_squash")
+
+
+@pytest.mark.parametrize(
+    ("known", "expected"),
+    [
+        (f"/home  10.0.0.11{RIGHTS}\n/home  fd00::1{RIGHTS}\n/other  *{BY_HAND}\n", False),
+        (f"/home  10.0.0.11{RIGHTS}\n/home  fd00:0::1{RIGHTS}\n", False),
+        (f"/home  10.0.0.11{RIGHTS}\n", True),
+        (f"/home  10.0.0.11{BY_HAND}\n/home  fd00::1{RIGHTS}\n", True),
+        (f"/home  10.0.0.11{RIGHTS.replace('rw', 'ro')}\n/home  fd00::1{RIGHTS}\n", True),
+        ("", True),
+    ],
+)
+def test_what_the_server_knows(known: str, *, expected: bool) -> None:
+    assert module.is_known_otherwise(known, [{"path": "/home"}], NODES) is expected
+
+
+def test_rights_that_a_site_gives_by_options_and_clients_by_name() -> None:
+    export = {"path": "/my data", "options": ["no_root_squash"], "clients": ["login1.example"]}
+    assert not module.is_known_otherwise(f"/my\\040data  10.0.0.0/24{BY_HAND}\n", [export], ["10.0.0.9/24"])
+    assert not module.is_known_otherwise("", [], NODES)
+
+
 @pytest.mark.parametrize("client", ["*", "10.0.0.0/40", "", "a b", "(rw)", "*.example"])
 def test_everybody_is_no_client(client: str) -> None:
     assert module.problems([{"path": "/home"}], [client])

@@ -2,11 +2,13 @@
 
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from deploy.run import updates
 
+_RUNNING = "6.1.0-42-amd64"
 _SIMULATED = """Reading package lists...
 NOTE: This is only a simulation!
 Inst openssl [3.0.17-1~deb12u2] (3.0.18-1~deb12u1 Debian-Security:12/oldstable-security [amd64])
@@ -80,17 +82,19 @@ def test_what_cannot_be_restarted_asks_for_a_reboot(host: Path) -> None:
 
 def test_a_newer_kernel_and_packages_ask_for_a_reboot(host: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def newer(*command: str) -> tuple[str, bool]:
-        order = ["6.1.0-9-amd64", os.uname().release, "9.9.0-1-amd64"]
+        order = ["6.1.0-9-amd64", _RUNNING, "9.9.0-1-amd64"]
         return "", order.index(command[2]) > order.index(command[4])
 
     monkeypatch.setattr(updates, "_run", newer)
-    (host / "boot/vmlinuz-6.1.0-9-amd64").touch()
+    monkeypatch.setattr(os, "uname", lambda: SimpleNamespace(release=_RUNNING))
+    for name in ("6.1.0-9-amd64", "9.9.0-1-cloud-amd64", "9.9.0-1-rt-amd64"):
+        (host / f"boot/vmlinuz-{name}").touch()
     assert updates.stale()["reboot"] == []
     (host / "boot/vmlinuz-9.9.0-1-amd64").touch()
     (host / "run/reboot-required").touch()
     (host / "run/reboot-required.pkgs").write_text("libc6\nlinux-base\nlibc6\n")
     assert updates.stale()["reboot"] == [
-        f"kernel 9.9.0-1-amd64 is installed, {os.uname().release} runs",
+        f"kernel 9.9.0-1-amd64 is installed, {_RUNNING} runs",
         "asked for by libc6, linux-base",
     ]
 

@@ -163,12 +163,13 @@ def looks() -> dict[str, dict[str, Any]]:
     """What the hosts of a healthy cluster say."""
     hashes = {"slurm.conf": "a", "cgroup.conf": "b"}
     slurm = {what: {"code": 0, "out": text, "why": ""} for what, text in SLURM.items()}
-    look = {
+    look: dict[str, Any] = {
         "configuration": {"directory": "/etc/slurm", "hashes": hashes, "plugins": [], "server": ""},
         "credential": "MUNGE:x:",
         "addresses": {name: [address] for name, address in ADDRESSES.items()},
         "refusals": {},
         "mounted": {},
+        "silent": [],
         "space": {"/": [50, 100, 50, 100], "/tmp": [50, 100, 0, 0]},
         "slurm": None,
     }
@@ -188,6 +189,25 @@ def surroundings() -> dict[str, dict[str, Any]]:
         "login_shell": {"why": "", "umask": "0022"},
     }
     return {name: deepcopy({**answer, "name": name, "addresses_of": [name]}) for name in ADDRESSES}
+
+
+def system() -> dict[str, dict[str, Any]]:
+    """What the kernels of a healthy cluster do for users."""
+    kernel = {
+        "system": "debian 13",
+        "running": "6.12.57+deb13-amd64",
+        "installed": ["6.12.48+deb13-amd64", "6.12.57+deb13-amd64"],
+    }
+    groups = {"version": 2, "controllers": ["cpuset", "cpu", "io", "memory", "pids"], "words": []}
+    answer = {
+        "kernel": kernel,
+        "control_groups": groups,
+        "quotas": {},
+        "serves_quotas": None,
+        "root_sees": None,
+        "open_exports": {},
+    }
+    return {name: deepcopy(answer) for name in ADDRESSES}
 
 
 def packets() -> dict[str, dict[str, Any]]:
@@ -284,6 +304,7 @@ class Cluster:
 
     surroundings: dict[str, Any] = field(default_factory=surroundings)
     packets: dict[str, Any] = field(default_factory=packets)
+    system: dict[str, Any] = field(default_factory=system)
     away: tuple[str, ...] = ()
     """Nodes that Slurm has switched off, which nobody asked."""
 
@@ -322,6 +343,7 @@ class Cluster:
             portal=self.portal,
             surroundings=self.surroundings,
             packets=self.packets,
+            system=self.system,
         )
         status = site_status(
             whole, self.states, {}, {}, asked=list(made.hosts), limit=None, inventory="inventory.ini", at=NOW

@@ -18,7 +18,7 @@ from tests.unit.validate.clusters import (
 )
 from tests.unit.validate.measurements import measured
 
-ELSEWHERE = {"mounts", "plugins", "portal", "standby"}
+ELSEWHERE = {"mounts", "file-servers", "quotas", "plugins", "portal", "standby"}
 
 
 def test_a_healthy_cluster_passes_every_check() -> None:
@@ -47,6 +47,7 @@ def test_a_cluster_that_nobody_reached_proves_nothing() -> None:
         admins={},
         surroundings={},
         packets={},
+        system={},
         jobs=None,
         monitoring=None,
     )
@@ -139,6 +140,7 @@ def test_a_site_of_one_machine() -> None:
     one.admins = {}
     one.surroundings = {"node1": one.surroundings["node1"]}
     one.packets = {}
+    one.system = {"node1": one.system["node1"]}
     one.watched["doors"] = {"node1": ""}
     for target in one.watched["prometheus"]["targets"]["data"]:
         target["instance"] = "node1"

@@ -86,6 +86,15 @@ def test_what_users_meet_is_asked_of_every_host(tmp_path: Path) -> None:
     assert [name for name, *_ in hosts["node1"]["validation_packets"]] == ["ctl1", "node2"]
 
 
+def test_what_the_kernel_does_is_asked_where_it_can_be_seen(tmp_path: Path) -> None:
+    limits = [{"path": "/home", "each_user": {"space": "1G"}}, {"path": "/empty"}]
+    made = site({"quotas_filesystems": limits}, {**GROUPS, "slurm-nfs": ("ctl1",)})
+    hosts = asked(tmp_path, made)["phase_validation"]
+    found = {name: host["validation_system"] for name, host in hosts.items()}
+    assert found["ctl1"] == {"user": None, "quotas": ["/home"], "serves_quotas": True, "exports": True}
+    assert found["node1"] == {"user": USER, "quotas": ["/home"], "serves_quotas": False, "exports": False}
+
+
 @pytest.mark.parametrize(
     ("host", "peers"),
     [

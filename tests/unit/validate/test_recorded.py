@@ -27,10 +27,12 @@ DECLARED = {
 }
 MEASURED = {"nccl", "nccl-bandwidth", "nvbandwidth", "dcgm", "training", "burn-in"}
 UNWATCHED = {"prometheus", "targets", "alerts", "alertmanager", "grafana"}
-ELSEWHERE = {"mounts", "plugins", "containers", "mpi", "portal", "standby", *UNWATCHED}
+STORED = {"mounts", "file-servers", "quotas"}
+ELSEWHERE = {"plugins", "containers", "mpi", "portal", "standby", *STORED, *UNWATCHED}
 """What the clusters did not have."""
 USERS_MEET = {"accounts", "login-shell", "shared-directories", "identity", "packets"}
-LATER = {"admin-logins", "portals", *USERS_MEET, *MEASURED}
+KERNELS = {"kernels", "control-groups"}
+LATER = {"admin-logins", "portals", *KERNELS, *USERS_MEET, *MEASURED}
 """What was not asked yet when this was recorded, and what was not asked of them."""
 Recorded = dict[str, Any]
 

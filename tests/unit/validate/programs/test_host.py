@@ -113,7 +113,7 @@ def test_mounts_and_space() -> None:
         "/nowhere": "",
         "/proc/": "proc",
     }
-    space = host.space(["/proc/self", "/tmp", "/nowhere"])
+    space = host.file_systems(["/proc/self", "/tmp", "/nowhere"])
     assert space.keys() == {"/proc/self", "/tmp"}
     said = os.statvfs("/tmp")
     assert space["/tmp"]
@@ -124,7 +124,24 @@ def test_mounts_and_space() -> None:
 def test_a_file_system_that_does_not_answer_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host, "_SECONDS", 0.3)
     monkeypatch.setattr(host, "_ASK_SPACE", ("sh", "-c", 'test "$0" = / && echo 1 1 1 1 1 || exec sleep 600'))
-    assert host.space(["/home", "/", "/work"]) == {"/home": None, "/": [1, 1, 1, 1], "/work": None}
+    assert host.file_systems(["/home", "/", "/work"]) == {"/home": None, "/": [1, 1, 1, 1], "/work": None}
+
+
+def test_what_is_mounted_and_does_not_answer_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def answers(paths: list[str]) -> dict[str, list[int] | None]:
+        asked.extend(paths)
+        return {"/": [1, 1, 1, 1], "/home": None, "/none": None}
+
+    table = {"/home": "nfs4", "/stale": "nfs4", "/none": ""}
+    monkeypatch.setattr(host, "file_systems", answers)
+    monkeypatch.setattr(host, "mounted", lambda paths: {path: table[path] for path in paths})
+    words = {"has_munge": False, "names": [], "peers": [], "asks_slurm": False}
+    told = host.look({**words, "mounts": [*table], "directories": ["/", "/home"]})
+    assert asked == ["/", "/home", *table]
+    assert told["silent"] == ["/home", "/stale"]
+    assert told["space"] == {"/": [1, 1, 1, 1], "/home": None}
 
 
 def test_what_jobs_left() -> None:
