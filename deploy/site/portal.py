@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from deploy.errors import Finding, Severity
+from deploy.site.half_given import half_given
 from deploy.site.inventory import CONTAINER, NODE, PORTAL, Host, Site
 
 _SOCKET = "{unix_socket}"
@@ -30,15 +31,12 @@ def check_portal(site: Site) -> Iterator[Finding]:
             f"{host.name} is to start jobs of the portal's users, and gets none of Slurm's commands",
             f"name it below [slurm-login], too: {host.name}",
         )
-    names = ("slurm_portal_certificate", "slurm_portal_certificate_key")
-    given = [name for name in names if host.value(name)]
-    if len(given) == 1:
-        missing = next(name for name in names if name not in given)
+    if half := half_given(host, "slurm_portal"):
         yield Finding(
-            host.where(given[0]),
+            half.where,
             "portal-certificate-incomplete",
-            f"{given[0]} is set for {host.name}, and {missing} is not",
-            f"write where it is on {host.name}: {missing}: /etc/ssl/…",
+            half.message,
+            f"write where it is on {host.name}: {half.missing}: /etc/ssl/…",
         )
     yield from _provider(host)
     yield from _images(site, host)

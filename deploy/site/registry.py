@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 
 from deploy.errors import Finding, Severity
+from deploy.site.half_given import half_given
 from deploy.site.inventory import REGISTRY, Host, Site
-
-_CERTIFICATES = ("slurm_registry_certificate", "slurm_registry_certificate_key")
 
 
 def check_registry(site: Site) -> Iterator[Finding]:
@@ -22,13 +21,11 @@ def check_registry(site: Site) -> Iterator[Finding]:
             f"the registry of images is one, and [{REGISTRY}] names {len(registries)} hosts",
             f"leave one of them below [{REGISTRY}]",
         )
-    given = [name for name in _CERTIFICATES if host.value(name)]
-    if len(given) == 1:
-        missing = next(name for name in _CERTIFICATES if name not in given)
+    if half := half_given(host, "slurm_registry"):
         yield Finding(
-            host.where(given[0]),
+            half.where,
             "registry-certificate-incomplete",
-            f"{given[0]} is set for {host.name}, and {missing} is not",
+            half.message,
             f"set both, or none: then {host.name} has a certificate that nodes are told to trust",
         )
     yield from _twice(host)

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from deploy.errors import Finding, Severity
+from deploy.site.half_given import half_given
 from deploy.site.inventory import REST, Site
 
-_CERTIFICATES = ("slurm_rest_certificate", "slurm_rest_certificate_key")
 _OF_TOKENS = ("slurm_rest_", "slurm_tokens_", "slurmctld_users_make_tokens")
 
 
@@ -22,13 +22,11 @@ def check_rest(site: Site) -> Iterator[Finding]:
                 f"{host.name} is to have the REST API, and is neither a controller nor a login node",
                 f"name one of those below [{REST}]",
             )
-        given = [name for name in _CERTIFICATES if host.value(name)]
-        if len(given) == 1:
-            missing = next(name for name in _CERTIFICATES if name not in given)
+        if half := half_given(host, "slurm_rest"):
             yield Finding(
-                host.where(given[0]),
+                half.where,
                 "rest-certificate-incomplete",
-                f"{given[0]} is set for {host.name}, and {missing} is not",
+                half.message,
                 f"set both, or none: then {host.name} has a certificate of its own",
             )
 
