@@ -109,7 +109,7 @@ def saving(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         hosts = made.directory / "host_vars"
         hosts.mkdir(exist_ok=True)
         (hosts / "ctl1.yml").write_text(json.dumps(SAID))
-        # A container is up for as long as its host, and Slurm waits for a boot: slurmd is to tell of one.
+        # A container is up for as long as its host, and Slurm waits for a boot: slurmd has to report one.
         own = 'slurmd_options: "-b"\n'
         (hosts / "node1.yml").write_text(f"{own}slurmd_power_saving: machine\n")
         (hosts / "node2.yml").write_text(f"{own}slurmd_power_saving: cloud\n")
