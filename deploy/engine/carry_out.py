@@ -1,10 +1,11 @@
 """Step: the work is done, and hosts keep a record of it."""
 
 from collections.abc import Mapping
-from pathlib import Path
+from dataclasses import replace
 
 from deploy.engine.apply import apply
 from deploy.engine.consent import Permission
+from deploy.engine.members import Known
 from deploy.engine.recording import Recording, Written
 from deploy.engine.run import Run
 from deploy.engine.secrets import borrowed_secrets, completed_secrets
@@ -26,23 +27,26 @@ def carry_out(run: Run, work: Work, given: Permission, story: Story, known: Mapp
             if run.options.converges:
                 recording.go_on(story.events)
 
+        members: dict[str, Known] | None = None
         if not given.passed:
-            secrets = borrowed_secrets(run) if run.options.check else _prepared(run, work)
+            if run.options.check:
+                secrets = borrowed_secrets(run)
+            else:
+                secrets, members = completed_secrets(run), _prepared(run, work)
             apply(run, "cluster", work, tell, secrets=secrets, options=given.options)
         run.ansible.dismiss()
         summary = summarize(story.events, run.hosts)
         if not run.options.converges or summary.outcome is Outcome.INTERRUPTED or story.is_refused:
-            return Written()
+            return Written(members=members)
         answering = [name for name, host in summary.hosts.items() if not host.unreachable]
         written = recording.finish(story.events, answering)
     for notice in written.notices:
         story.tell(notice)
-    return written
+    return replace(written, members=members)
 
 
-def _prepared(run: Run, work: Work) -> tuple[Path, ...]:
-    """The secrets, completed. Controllers know the hosts; what is worked on has no record from here on."""
-    secrets = completed_secrets(run)
-    run.members.remember(work.looked.known, work.plan.hosts)
+def _prepared(run: Run, work: Work) -> dict[str, Known]:
+    """Controllers know the hosts, which is returned; what is worked on has no record from here on."""
+    members = run.members.remember(work.looked.known, work.plan.hosts)
     run.records.forget(work.plan, work.unrecorded)
-    return secrets
+    return members

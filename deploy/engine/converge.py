@@ -48,7 +48,7 @@ def converge(whole: Run, display: Display, agrees: Agrees) -> Summary:
         with journalled(run, work, story, started) as journal:
             keep_found(run, machines, story)
             written = carry_out(run, work, given, story, known) if goes_on else Written()
-            tell_left_over(run, work, written.left, story)
+            tell_left_over(run, work, written, story)
             summary = summarize(story.events, run.hosts, started=started)
             converged = converged_hosts(summary, run.limit) if run.options.converges else ()
             journal.finish(converged=converged, recorded={**known, **written.digests})

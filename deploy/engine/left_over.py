@@ -1,7 +1,6 @@
 """Step: what is there and not in the inventory any more: hosts, and things on hosts."""
 
-from collections.abc import Mapping
-
+from deploy.engine.recording import Written
 from deploy.engine.run import Run
 from deploy.engine.story import Story
 from deploy.engine.work import Work
@@ -9,11 +8,11 @@ from deploy.judge.departed import left_over_events
 from deploy.judge.summary import summarize
 
 
-def tell_left_over(run: Run, work: Work, left: Mapping[str, tuple[str, ...]], story: Story) -> None:
-    """Names it, ``left`` by host being what those said that were just written to; remembers the hosts."""
+def tell_left_over(run: Run, work: Work, written: Written, story: Story) -> None:
+    """Names it, also what hosts said that were just written to; remembers the hosts."""
     departed = work.looked.departed.result()
     hosts = summarize(story.events, run.hosts).hosts
-    found = {**work.left, **left}
+    found = {**work.left, **written.left}
     if run.options.is_whole:
         unheard = [name for name, host in hosts.items() if host.is_good and name not in found]
         found |= run.records.left_over(unheard)
@@ -21,4 +20,5 @@ def tell_left_over(run: Run, work: Work, left: Mapping[str, tuple[str, ...]], st
         story.tell(event)
     if not run.options.check:
         gone = [host.name for host in departed if host.is_gone]
-        run.members.remember(work.looked.known, hosts, gone)
+        known = work.looked.known if written.members is None else written.members
+        run.members.remember(known, hosts, gone)

@@ -47,8 +47,13 @@ class Members:
             for name, answer in answers.items()
         ]
 
-    def remember(self, known: Mapping[str, Known], hosts: Iterable[str], gone: Iterable[str] = ()) -> None:
-        """Has controllers remember the hosts of a run, and those that left and are not gone."""
+    def remember(
+        self, known: Mapping[str, Known], hosts: Iterable[str], gone: Iterable[str] = ()
+    ) -> dict[str, Known]:
+        """Has controllers remember the hosts of a run, and those that left and are not gone.
+
+        ``known`` is what each remembered until now; what each remembers then is returned.
+        """
         old = _together(known)
         left = departed_hosts(self.site, old).keys() - {*gone}
         # Those that other runs brought into the cluster stay known, too.
@@ -58,7 +63,11 @@ class Members:
             **remembered(self.site.hosts[name] for name in sorted(here)),
         }
         changed = {name: ("know", {"hosts": wanted}) for name, entries in known.items() if entries != wanted}
-        ask(changed, self.site.hosts, self.options.login, self.options.forks)
+        answers = ask(changed, self.site.hosts, self.options.login, self.options.forks)
+        return {
+            name: entries if isinstance(answers.get(name), Unanswered) else wanted
+            for name, entries in known.items()
+        }
 
     def forget(self, known: Mapping[str, Known], name: str) -> dict[str, Any]:
         """Has controllers forget a host; what they answer."""

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any, Self
 
 from deploy import __version__
+from deploy.engine.members import Known
 from deploy.engine.records import Records
 from deploy.engine.run import Run
 from deploy.engine.work import Work
@@ -32,12 +33,14 @@ _DIGITS = 16
 class Written:
     """What there is to say of it, and the digests of the records of hosts that now have all theirs.
 
-    ``left`` is by host, in words, what was managed before, is managed no more, and is still there.
+    ``left`` is by host, in words, what was managed before, is managed no more, and is still there;
+    ``members`` by controller the hosts that it remembers, None where nothing was written to any.
     """
 
     notices: tuple[Notice, ...] = ()
     digests: Mapping[str, str] = field(default_factory=dict)
     left: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    members: Mapping[str, Known] | None = None
 
 
 @dataclass

@@ -224,7 +224,9 @@ def _by_host(site: Site, contract: Mapping[str, Hardware], *, is_limited: bool) 
     def variables(host: Host) -> Variables:
         components = [component for phase, component in _SLURM_COMPONENTS if host.name in members[phase]]
         wired: Variables = {
-            "slurm_packages_components": [*components, "slurm-client"],
+            "slurm_packages_components": (
+                [*components, "slurm-client"] if host.name in members["packages"] else []
+            ),
             **access_of(site, host),
             **cache_of(site, host),
             **directory_of(site, host),

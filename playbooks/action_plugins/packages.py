@@ -29,10 +29,13 @@ class ActionModule(ActionBase):  # type: ignore[misc]
     @staticmethod
     def ends_at_once(told: dict[str, Any], task_vars: dict[str, Any]) -> dict[str, Any] | None:
         """The result of a task that needs neither host nor process (deploy/run/skipped_here.py asks)."""
-        there = set(task_vars.get("ansible_facts", {}).get("deb_packages", ()))
-        if told.get("state", "present") != "present" or not set(told["name"]) <= there:
-            return None
-        return {"changed": False, "skipped": True, "skip_reason": "the packages are there"}
+        facts, names = task_vars.get("ansible_facts", {}), set(told["name"])
+        there = set(facts.get("deb_packages", ()))
+        if told.get("state", "present") == "present":
+            why = "the packages are there" if names <= there else ""
+        else:
+            why = "there is none of the packages" if there and not names & there else ""
+        return {"changed": False, "skipped": True, "skip_reason": why} if why else None
 
     def run(self, tmp: None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         """The answer of apt with ``deploy_manages``; a skipped task where nothing is missing."""

@@ -146,10 +146,12 @@ def table(
         yield cells[: len(keys)], {field.option: field.heard(cell) for field, cell in values}
 
 
-def read(sacctmgr: Sacctmgr, cluster: str) -> State:
-    """What the database holds for a cluster, by five questions."""
+def read(sacctmgr: Sacctmgr, cluster: str, *, names_only: bool = False) -> State:
+    """What the database holds for a cluster, by five questions; clusters and QOS alone by two."""
     clusters = frozenset(row[0] for row in rows(sacctmgr("-nP", "show", "cluster", "format=Cluster"), 1))
     qos = {keys[0]: values for keys, values in table(sacctmgr, "qos", ["Name"], QOS)}
+    if names_only:
+        return State(clusters, qos, {}, {}, {}, frozenset())
     described = table(sacctmgr, "account", ["Account"], [MANAGERS, *ACCOUNT], "withcoord")
     accounts = {keys[0]: values for keys, values in described}
     users = {keys[0]: values for keys, values in table(sacctmgr, "user", ["User"], USER)}
@@ -167,7 +169,9 @@ def read(sacctmgr: Sacctmgr, cluster: str) -> State:
     return State(clusters, qos, accounts, users, associations, frozenset(elsewhere))
 
 
-def converge(sacctmgr: Sacctmgr, desired: Desired, state: State, *, purge: bool) -> None:
+def converge(
+    sacctmgr: Sacctmgr, desired: Desired, state: State, *, purge: bool = False, names_only: bool = False
+) -> None:
     """Runs what is planned and plans again, until nothing is left to do."""
     refused: list[str] = []
     previous: list[list[str]] = []
@@ -180,7 +184,7 @@ def converge(sacctmgr: Sacctmgr, desired: Desired, state: State, *, purge: bool)
             break
         refused = list(_run(sacctmgr, commands))
         previous = commands
-        state = read(sacctmgr, desired.cluster)
+        state = read(sacctmgr, desired.cluster, names_only=names_only)
     left = [str(change) for step in steps for change in step.changes]
     reasons = refused or ["sacctmgr reported success without effect"]
     raise Failed("\n".join([*reasons, "not done:", *left]))
@@ -273,7 +277,7 @@ def main() -> None:
             if not module.check_mode:
                 if given["revokes"]:
                     remember(_REMEMBERED, as_data(together(before, declared)))
-                converge(sacctmgr, desired, state, purge=given["purge"])
+                converge(sacctmgr, desired, state, purge=given["purge"], names_only=given["names_only"])
                 refused = revoke(sacctmgr, declared, before)
                 if given["revokes"] and not refused:
                     remember(_REMEMBERED, as_data(declared))
@@ -293,7 +297,7 @@ def main() -> None:
 
 def _state(module: AnsibleModule, sacctmgr: Sacctmgr) -> State:
     try:
-        return read(sacctmgr, module.params["cluster"].lower())
+        return read(sacctmgr, module.params["cluster"].lower(), names_only=module.params["names_only"])
     except Failed as problem:
         if not module.check_mode:
             raise
