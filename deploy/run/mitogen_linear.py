@@ -25,6 +25,7 @@ import ansible_mitogen.strategy
 from ansible.executor import task_result
 from ansible.plugins.loader import filter_loader, test_loader
 
+from deploy.content import roles
 from deploy.run.direct_sudo import join_hops
 from deploy.run.patches import Patch, apply, replace
 
@@ -45,6 +46,13 @@ def _leave_out_kubectl() -> None:
 def _compile_once() -> None:
     """A name of the module's own is found before the built-in one."""
     ansible_mitogen.module_finder.compile = cache(compile)
+
+
+def _run_in_place() -> None:
+    # Here, so that mitogen is taken where it has no such parts any more.
+    from deploy.run.not_forked import run_in_place  # noqa: PLC0415
+
+    run_in_place(roles().parent)
 
 
 _Linear: Any = ansible_mitogen.loaders.strategy_loader.get("linear", class_only=True)
@@ -84,4 +92,5 @@ _is_skipped = apply(Patch.SKIPPED_HERE, _skipped_here) if _sends_raw_results els
 apply(Patch.NO_KUBECTL, _leave_out_kubectl)
 apply(Patch.COMPILED_ONCE, _compile_once)
 apply(Patch.EVERY_CPU, lambda: replace(ansible_mitogen.affinity, "policy", ansible_mitogen.affinity.Policy()))
+apply(Patch.NOT_FORKED, _run_in_place)
 apply(Patch.ONE_PYTHON, lambda: join_hops(ansible_mitogen.services.ContextService))

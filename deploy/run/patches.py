@@ -28,6 +28,7 @@ class Patch(StrEnum):
     EVERY_CPU = "mitogen on every CPU"
     ONE_PYTHON = "mitogen's way to root by one Python"
     COMPILED_ONCE = "files of modules that mitogen compiles once"
+    NOT_FORKED = "modules that mitogen runs without a process of their own"
     SKIPPED_HERE = "tasks that are skipped without a process"
     LOADED_ONCE = "plugins that are loaded once for all processes"
 

@@ -35,6 +35,7 @@ MISFITS = {
     "keeping compiled templates": MISSING.format("deploy.run.compiled_templates"),
     "one Ansible for several playbooks": KEPT_ELSEWHERE,
     "mitogen": MISSING.format("ansible_mitogen.planner"),
+    "modules that mitogen runs without a process of their own": MISSING.format("deploy.run.not_forked"),
 }
 if hasattr(task_result, "_RawTaskResult"):
     # Since ansible-core 2.21 there is nothing that it would be for.

@@ -27,6 +27,12 @@ def test_on_new_machines_nothing_is_planned_first(machines: Machines, tmp_path: 
     assert {"secrets.yml", "hardware.yml"} <= {path.name for path in tmp_path.iterdir()}
 
 
+def test_the_controller_is_told_its_hosts_once_before_the_work(machines: Machines, tmp_path: Path) -> None:
+    machines.said["ctl1"] = {"records": {}, "left": [], "pending": {}, "hosts": {}, "slurm": ""}
+    machines.run(write_site(tmp_path, files=_UNDISCOVERED), never)
+    assert machines.wrote.count(("know", True)) == 1
+
+
 @pytest.mark.parametrize("options", [Options(), Options(check=True)])
 def test_a_key_that_the_site_does_not_know_is_refused_before_there_are_secrets(
     machines: Machines, tmp_path: Path, options: Options

@@ -67,6 +67,12 @@ def test_what_is_not_wanted_goes_with_its_configuration(monkeypatch: pytest.Monk
     assert told == {"name": ["a"], "state": "absent", "purge": True, "lock_timeout": 300}
 
 
+def test_what_was_never_there_is_not_removed(monkeypatch: pytest.MonkeyPatch) -> None:
+    result, told = run(monkeypatch, ["a"], state="absent", deb_packages=["b"])
+    assert (result["changed"], result["skipped"], told) == (False, True, [])
+    assert run(monkeypatch, ["a"], state="absent")[1], "nobody said what is there"
+
+
 @pytest.mark.parametrize(
     ("check_mode", "is_pending", "fails"),
     [(True, True, False), (True, False, True), (False, True, True), (False, False, True)],

@@ -49,6 +49,18 @@ def test_reading(release: str) -> None:
     assert ("user", "bob") not in state.elsewhere
 
 
+def test_for_names_alone_only_those_are_asked_for(release: str) -> None:
+    asked, recorded_answer = [], recorded(release)
+
+    def ask(*words: str) -> str:
+        asked.append(words[2])
+        return str(recorded_answer(*words))
+
+    state = module.read(ask, "lab", names_only=True)
+    assert asked == ["cluster", "qos"]
+    assert state.qos == module.read(recorded(release), "lab").qos
+
+
 def test_a_membership_of_a_partition_is_not_the_users_own(release: str) -> None:
     assert module.read(recorded(release), "lab").associations["laser", "bob"]["fairshare"] == "1"
 
