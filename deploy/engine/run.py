@@ -1,6 +1,7 @@
 """A site that was read and found right, and what every step of a run on it goes by."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -20,6 +21,7 @@ from deploy.run.cancellation import Cancellation, signals_cancel
 from deploy.run.events import Event, HostResult
 from deploy.run.execute import EarlyStart, RunRequest, execute
 from deploy.run.settings import Settings, ansible_environment
+from deploy.site.accounting import load_judges
 from deploy.site.checks import check_site
 from deploy.site.hardware import read_contract
 from deploy.site.inventory import Site, existing_inventory, read_site
@@ -162,9 +164,12 @@ def opened(inventory: Path, options: Options, *, needs_ansible: bool = True) -> 
     )
     with early as ansible, private_place() as place:
         vault = options.vault_password_file
-        site = read_site(
-            inventory, vault_password_file=vault, extra_variables=variables, under_way=options.listing
-        )
+        with ThreadPoolExecutor(1) as beside:
+            # The checks want it; while Ansible reads the inventory there is time.
+            beside.submit(load_judges)
+            site = read_site(
+                inventory, vault_password_file=vault, extra_variables=variables, under_way=options.listing
+            )
         warnings = tuple(check_site(site, vault))
         if clashes := sorted(port_clashes(site.resolved, read_contract(site))):
             raise DeployError(*clashes)

@@ -137,6 +137,12 @@ def _entries(host: Host, variable: str) -> list[Entry]:
     return value
 
 
+def load_judges() -> None:
+    """Imports what judges accounts and users: for whoever waits for something else meanwhile."""
+    _accounting_judge()
+    _users_judge()
+
+
 def _refused(master: Host, entries: Mapping[str, list[Entry]]) -> Iterator[Finding]:
     judge = _accounting_judge()
     kinds = {kind: entries[variable] for kind, variable in _KINDS.items()}

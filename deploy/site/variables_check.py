@@ -139,7 +139,12 @@ def check_variables(site: Site) -> Iterator[Finding]:
     for host in site.cluster:
         for name, value in host.variables.items():
             found = host.resolutions.get(name)
-            key = (name, host.where(name), json.dumps(value, sort_keys=True, default=str), id(found))
+            key = (
+                name,
+                host.origins.get(name, host.name),
+                json.dumps(value, sort_keys=True, default=str),
+                id(found),
+            )
             if key not in seen and not name.startswith(OWN_PREFIX):
                 seen.add(key)
                 yield from _check(host, name, value)
