@@ -61,7 +61,10 @@ def compare(
             _lab_of(this, fresh(f"{THIS}{number}")) as new,
             _lab_of(other, fresh(f"{other.name}-{number}")) as old,
         ):
-            turns = Turns([(THIS, new), (other.name, old)], costs, say)
+            for lab in (new, old):
+                lab.settle()
+            labs = [(THIS, new), (other.name, old)]
+            turns = Turns(labs if number % 2 else labs[::-1], costs, say)
             turns.measure(Compared.FIRST, deploy_cluster)
             for _ in range(_RERUNS):
                 turns.measure(Compared.RERUN, lambda lab: Rerun(lab).deployed())

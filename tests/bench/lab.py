@@ -63,6 +63,11 @@ class BenchLab:
         run([*DEPLOY, "lab", "up", "--name", self.name, "--dir", str(self.site), *size])
         return replace(self, nodes=nodes)
 
+    def settle(self) -> None:
+        """Until its machines have started: whoever is measured first would wait for them, too."""
+        for host in self.addresses:
+            self.on(host, "systemctl is-system-running --wait || true")
+
     def wait_for(self, node: str) -> None:
         """Until Slurm would give the node a job."""
         is_idle = f"until sinfo -hN -n {node} -o %t | grep -qx idle; do sleep 0.2; done"
