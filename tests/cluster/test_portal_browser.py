@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.cluster.lab_cluster import DEPLOY, Cluster, run, wait_until
-from tests.cluster.portal_lab import HOST, STRANGER, ask, jobs, password_of
+from tests.cluster.portal_lab import HOST, STRANGER, end_servers, jobs, password_of
 from tests.cluster.portal_pages import (
     PHONE,
     URL,
@@ -42,15 +42,7 @@ def browser(portal: Cluster) -> Iterator[Browser]:
 
 @pytest.fixture(autouse=True)
 def _nobody_has_a_server(portal: Cluster) -> None:
-    """A test that failed may have left one."""
-    for name in ("alice", "bob"):
-        end_jobs(portal, name)
-
-
-def end_jobs(portal: Cluster, name: str) -> None:
-    """Until the hub knows it."""
-    portal.on("ctl1", "scancel", f"--user={name}")
-    wait_until(f"{name} has no server", lambda: not ask(portal, name, "server"), 120)
+    end_servers(portal)
 
 
 @contextmanager
@@ -155,6 +147,7 @@ def in_lab(portal: Cluster, page: Page, place: Path) -> tuple[str, str]:
     with page.context.expect_page() as opened:
         open_from_launcher(page, "Notebook", "TensorBoard")
     expect(opened.value).to_have_title("TensorBoard", timeout=WAITS)
+    picture(opened.value, "tensorboard", place)
     opened.value.close()
     with page.context.new_page() as second:
         second.goto(f"{URL}/hub/jobs")
@@ -165,11 +158,12 @@ def in_lab(portal: Cluster, page: Page, place: Path) -> tuple[str, str]:
     return job, host
 
 
-def test_a_wrong_password_is_said_to_be_wrong(browser: Browser) -> None:
+def test_a_wrong_password_is_said_to_be_wrong(browser: Browser, tmp_path: Path) -> None:
     with browser.new_context() as context, context.new_page() as page:
         log_in(page, "alice", "another word")
         expect(page.locator(".login_error")).to_contain_text("Invalid username or password")
         expect(page.get_by_label("Username:")).to_have_value("alice")
+        picture(page, "wrong-password", tmp_path)
 
 
 def test_somebody_without_an_account_in_slurm_reads_whom_to_ask(browser: Browser, tmp_path: Path) -> None:
@@ -183,7 +177,7 @@ def test_somebody_without_an_account_in_slurm_reads_whom_to_ask(browser: Browser
 
 
 def test_a_partition_that_is_not_hers_is_not_offered_and_named_when_asked_for(
-    portal: Cluster, browser: Browser
+    portal: Cluster, browser: Browser, tmp_path: Path
 ) -> None:
     with logged_in(browser, "alice") as page:
         page.goto(f"{URL}/hub/spawn/alice")
@@ -194,6 +188,7 @@ def test_a_partition_that_is_not_hers_is_not_offered_and_named_when_asked_for(
         expect(page.locator(".spawn-error-msg")).to_contain_text("You may not use the partition 'theirs'")
         # The form is there again, for another choice.
         expect(partitions).to_be_visible()
+        picture(page, "partition", tmp_path)
     assert jobs(portal, "alice") == ""
 
 
@@ -235,7 +230,7 @@ def test_a_wait_is_cancelled_by_the_button(portal: Cluster, browser: Browser) ->
         expect(page.get_by_role("button", name=re.compile("Launch|Relaunch"))).to_be_visible(timeout=WAITS)
 
 
-def test_a_hub_that_is_restarted_keeps_her_session(portal: Cluster, browser: Browser) -> None:
+def test_a_hub_that_is_restarted_keeps_her_session(portal: Cluster, browser: Browser, tmp_path: Path) -> None:
     with logged_in(browser, "alice") as page:
         start(page, "alice", _WITHOUT)
         at_lab(page, "alice")
@@ -250,6 +245,7 @@ def test_a_hub_that_is_restarted_keeps_her_session(portal: Cluster, browser: Bro
                 expect(second.get_by_role("heading")).to_have_text("No answer yet")
                 expect(second.locator("main")).to_contain_text("ends no running server")
                 assert too_wide(second) == []
+                picture(second, "restart", tmp_path)
                 portal.on(HOST, "systemctl", "start", "slurm-portal")
                 # By itself.
                 expect(second.get_by_role("heading", name="My jobs")).to_be_visible(timeout=WAITS)
@@ -269,8 +265,8 @@ def test_a_node_that_dies_is_named_as_the_reason(portal: Cluster, browser: Brows
         run(*lab, "stop", "--name", portal.name, host)
         try:
             assert portal.is_off(host)
-            # Within seconds, while Slurm takes the node for running.
-            page.goto(f"{URL}/user/alice/lab", timeout=20_000)
+            # While Slurm takes the node for running.
+            page.goto(f"{URL}/user/alice/lab", timeout=WAITS)
             expect(page.get_by_role("heading")).to_have_text("No answer yet")
             expect(page.get_by_role("status")).to_contain_text(f"Its server on {host} does not answer")
             wait_until("Slurm gives the job up", lambda: not jobs(portal, "alice"), 120)
