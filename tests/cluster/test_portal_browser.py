@@ -147,6 +147,7 @@ def in_lab(portal: Cluster, page: Page, place: Path) -> tuple[str, str]:
     with page.context.expect_page() as opened:
         open_from_launcher(page, "Notebook", "TensorBoard")
     expect(opened.value).to_have_title("TensorBoard", timeout=WAITS)
+    expect(opened.value.get_by_text("No dashboards are active")).to_be_visible(timeout=WAITS)
     picture(opened.value, "tensorboard", place)
     opened.value.close()
     with page.context.new_page() as second:
@@ -185,7 +186,9 @@ def test_a_partition_that_is_not_hers_is_not_offered_and_named_when_asked_for(
         expect(partitions.get_by_role("option")).to_have_text(["batch"])
         partitions.evaluate("field => field.add(new Option('theirs', 'theirs', true, true))")
         page.get_by_role("button", name="Start", exact=True).click()
-        expect(page.locator(".spawn-error-msg")).to_contain_text("You may not use the partition 'theirs'")
+        expect(page.locator(".spawn-error-msg")).to_have_text(
+            "Error: You may not use the partition 'theirs'."
+        )
         # The form is there again, for another choice.
         expect(partitions).to_be_visible()
         picture(page, "partition", tmp_path)
@@ -278,7 +281,8 @@ def test_a_node_that_dies_is_named_as_the_reason(portal: Cluster, browser: Brows
             expect(page.get_by_role("button", name=re.compile("Launch"))).to_be_visible()
             picture(page, "node", tmp_path)
             page.goto(f"{URL}/hub/jobs")
-            expect(page.get_by_role("row").filter(has_text=job)).to_contain_text("NODE_FAIL")
+            number = page.get_by_role("rowheader", name=job, exact=True)
+            expect(page.get_by_role("row").filter(has=number)).to_contain_text("NODE_FAIL")
         finally:
             run(*lab, "start", "--name", portal.name, host)
     wait_until("the node is back", lambda: portal.plain_states()[host] in {"idle", "mix", "alloc"}, 300)
