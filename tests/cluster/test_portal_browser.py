@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from tests.cluster.browser import visit
 from tests.cluster.lab_cluster import DEPLOY, Cluster, run, wait_until
 from tests.cluster.portal_lab import HOST, STRANGER, end_servers, jobs, password_of
 from tests.cluster.portal_pages import (
@@ -60,7 +61,7 @@ def held(portal: Cluster) -> Iterator[str]:
 
 def reads_at_home(page: Page, words: str) -> bool:
     """Whether the page of the own server says it."""
-    page.goto(f"{URL}/hub/home")
+    visit(page, f"{URL}/hub/home")
     return words in page.get_by_role("status").inner_text()
 
 
@@ -94,7 +95,7 @@ def open_from_launcher(page: Page, category: str, title: str) -> None:
 def at_lab(page: Page, name: str) -> None:
     """JupyterLab comes by itself; nothing is open in it yet."""
     page.wait_for_url(f"**/user/{name}/lab*", timeout=WAITS)
-    page.goto(f"{URL}/user/{name}/lab?reset")
+    visit(page, f"{URL}/user/{name}/lab?reset")
     expect(page.locator(".jp-Launcher")).to_be_visible(timeout=WAITS)
 
 
@@ -102,7 +103,7 @@ def test_alice_waits_computes_and_stops_by_the_button(
     portal: Cluster, browser: Browser, tmp_path: Path
 ) -> None:
     with logged_in(browser, "alice") as page:
-        page.goto(f"{URL}/hub/spawn/alice")
+        visit(page, f"{URL}/hub/spawn/alice")
         for field, value in _GPU.items():
             fill(page, field, value)
         picture(page, "form", tmp_path)
@@ -151,7 +152,7 @@ def in_lab(portal: Cluster, page: Page, place: Path) -> tuple[str, str]:
     picture(opened.value, "tensorboard", place)
     opened.value.close()
     with page.context.new_page() as second:
-        second.goto(f"{URL}/hub/jobs")
+        visit(second, f"{URL}/hub/jobs")
         expect(second.get_by_role("region", name=f"Job {job}")).to_contain_text(
             f"runs on {host}; time left: "
         )
@@ -169,7 +170,7 @@ def test_a_wrong_password_is_said_to_be_wrong(browser: Browser, tmp_path: Path) 
 
 def test_somebody_without_an_account_in_slurm_reads_whom_to_ask(browser: Browser, tmp_path: Path) -> None:
     with logged_in(browser, STRANGER) as page:
-        page.goto(f"{URL}/hub/spawn/{STRANGER}")
+        visit(page, f"{URL}/hub/spawn/{STRANGER}")
         expect(page.get_by_role("alert")).to_contain_text("your account in Slurm is missing")
         expect(page.get_by_role("alert")).to_contain_text("Ask the cluster's admins")
         # There is nothing to start.
@@ -181,7 +182,7 @@ def test_a_partition_that_is_not_hers_is_not_offered_and_named_when_asked_for(
     portal: Cluster, browser: Browser, tmp_path: Path
 ) -> None:
     with logged_in(browser, "alice") as page:
-        page.goto(f"{URL}/hub/spawn/alice")
+        visit(page, f"{URL}/hub/spawn/alice")
         partitions = page.get_by_label("Partition", exact=True)
         expect(partitions.get_by_role("option")).to_have_text(["batch"])
         partitions.evaluate("field => field.add(new Option('theirs', 'theirs', true, true))")
@@ -199,7 +200,7 @@ def test_an_image_is_named_where_it_is_wanted_and_a_wrong_one_is_refused(
     portal: Cluster, browser: Browser
 ) -> None:
     with logged_in(browser, "bob", width=PHONE) as page:
-        page.goto(f"{URL}/hub/spawn/bob")
+        visit(page, f"{URL}/hub/spawn/bob")
         image = page.get_by_label("Image, with JupyterLab and JupyterHub in it")
         expect(image).to_be_hidden()
         fill(page, "Environment", "own:image")
@@ -213,7 +214,7 @@ def test_an_image_is_named_where_it_is_wanted_and_a_wrong_one_is_refused(
 
 def test_a_template_is_read_and_submitted(portal: Cluster, browser: Browser) -> None:
     with logged_in(browser, "bob", width=PHONE) as page:
-        page.goto(f"{URL}/hub/jobs")
+        visit(page, f"{URL}/hub/jobs")
         page.get_by_text("A program with GPUs, in partition batch").click()
         script = page.get_by_role("region", name="A program with GPUs, in partition batch")
         expect(script).to_contain_text("#SBATCH --account=research")
@@ -244,7 +245,7 @@ def test_a_hub_that_is_restarted_keeps_her_session(portal: Cluster, browser: Bro
             # What she computes goes on; pages of the hub say that they come back.
             new_cell_prints(page, "print(kept)", "it is still here")
             with page.context.new_page() as second:
-                second.goto(f"{URL}/hub/jobs")
+                visit(second, f"{URL}/hub/jobs")
                 expect(second.get_by_role("heading")).to_have_text("No answer yet")
                 expect(second.locator("main")).to_contain_text("ends no running server")
                 assert too_wide(second) == []
@@ -269,18 +270,18 @@ def test_a_node_that_dies_is_named_as_the_reason(portal: Cluster, browser: Brows
         try:
             assert portal.is_off(host)
             # While Slurm takes the node for running.
-            page.goto(f"{URL}/user/alice/lab", timeout=WAITS)
+            visit(page, f"{URL}/user/alice/lab")
             expect(page.get_by_role("heading")).to_have_text("No answer yet")
             expect(page.get_by_role("status")).to_contain_text(f"Its server on {host} does not answer")
             wait_until("Slurm gives the job up", lambda: not jobs(portal, "alice"), 120)
             wait_until(
                 "she reads why", lambda: reads_at_home(page, f"Job {job} has ended: its node failed."), 120
             )
-            page.goto(f"{URL}/user/alice/lab")
+            visit(page, f"{URL}/user/alice/lab")
             expect(page.get_by_role("status")).to_have_text(f"Job {job} has ended: its node failed.")
             expect(page.get_by_role("button", name=re.compile("Launch"))).to_be_visible()
             picture(page, "node", tmp_path)
-            page.goto(f"{URL}/hub/jobs")
+            visit(page, f"{URL}/hub/jobs")
             number = page.get_by_role("rowheader", name=job, exact=True)
             expect(page.get_by_role("row").filter(has=number)).to_contain_text("NODE_FAIL")
         finally:
@@ -295,7 +296,7 @@ def test_pages_fit_a_phone_and_have_names_for_a_screen_reader(browser: Browser, 
     with logged_in(browser, "alice", width=PHONE) as page:
         if where == "/hub/login":
             page.context.clear_cookies()
-        page.goto(URL + where)
+        visit(page, URL + where)
         expect(page.get_by_role("heading", level=1)).to_have_count(1)
         assert too_wide(page) == []
         assert unusable(page) == []
@@ -310,7 +311,7 @@ def test_the_waiting_page_fits_a_phone_and_says_changes_aloud(portal: Cluster, b
         expect(page.get_by_role("status")).to_contain_text("waits: ", timeout=WAITS)
         assert too_wide(page) == []
         assert unusable(page) == []
-        page.goto(f"{URL}/hub/jobs")
+        visit(page, f"{URL}/hub/jobs")
         cancel = page.get_by_role("button", name="Cancel job")
         expect(cancel).to_have_count(1)
         assert too_wide(page) == []
@@ -324,13 +325,13 @@ def test_the_waiting_page_fits_a_phone_and_says_changes_aloud(portal: Cluster, b
 
 def test_a_server_is_started_and_stopped_with_the_keyboard_alone(portal: Cluster, browser: Browser) -> None:
     with browser.new_context() as context, context.new_page() as page:
-        page.goto(f"{URL}/hub/login")
+        visit(page, f"{URL}/hub/login")
         page.keyboard.type("bob")
         press_tab_until(page, "password_input")
         page.keyboard.type(password_of("bob"))
         page.keyboard.press("Enter")
         expect(page).to_have_url(re.compile("/hub/(spawn|home)"))
-        page.goto(f"{URL}/hub/spawn/bob")
+        visit(page, f"{URL}/hub/spawn/bob")
         passed = press_tab_until(page, "Start")
         fields = (
             "partition",
@@ -346,7 +347,7 @@ def test_a_server_is_started_and_stopped_with_the_keyboard_alone(portal: Cluster
         assert [one for one in passed if one.startswith("portal-")] == [f"portal-{name}" for name in fields]
         page.keyboard.press("Enter")
         page.wait_for_url("**/user/bob/lab*", timeout=WAITS)
-        page.goto(f"{URL}/hub/home")
+        visit(page, f"{URL}/hub/home")
         press_tab_until(page, "end-server")
         page.keyboard.press("Enter")
         expect(page.get_by_role("button", name="Start My Server")).to_be_visible(timeout=WAITS)
