@@ -4,10 +4,12 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Error, Page, expect, sync_playwright
 
 # A machine that runs two labs at once is slow.
 expect.set_options(timeout=30_000)
+_WAITS = 120_000
+_TRIES = 3
 
 
 @contextmanager
@@ -29,3 +31,15 @@ def browser_page() -> Iterator[Page]:
     """An empty page of Chromium."""
     with chromium() as browser:
         yield browser.new_page()
+
+
+def visit(page: Page, url: str) -> None:
+    """Opens a page: again, where the network of another lab came or went meanwhile and Chromium gave up."""
+    for left in reversed(range(_TRIES)):
+        try:
+            page.goto(url, timeout=_WAITS)
+        except Error as problem:
+            if not left or "net::ERR_NETWORK_CHANGED" not in problem.message:
+                raise
+        else:
+            return

@@ -43,10 +43,11 @@ _NOT_RUN = "no time was left to begin it"
 _FAILED = pytest.StashKey[frozenset[str]]()
 _USABLE = {
     **dict.fromkeys(("node1", "node2"), "systemctl start munge slurmd"),
-    "ctl1": "systemctl start munge slurmdbd slurmctld; scancel --user alice; "
-    "scontrol update nodename=ALL state=resume",
+    "ctl1": "systemctl start munge slurmdbd slurmctld; scontrol update nodename=ALL state=resume",
 }
-"""Ends what a failed test may leave, which would fail those after it: stopped daemons, jobs, drains."""
+"""Ends what a failed test may leave, which would fail those after it: stopped daemons, drains."""
+_WITHOUT_JOBS = {"ctl1": "scancel --user alice"}
+"""And its jobs, where they are no other test's."""
 _LIVING = pytest.StashKey[dict[str, ExitStack]]()
 """What ends the life of each of those clusters, by release."""
 
@@ -161,8 +162,10 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     if report.failed and isinstance(made, Cluster):
         report.sections.append(("the cluster", "\n".join(evidence(made))))
         made.power_all_on()
-        for host, commands in _USABLE.items():
-            made.on(host, "timeout", "60", "sh", "-c", commands, expect=None)
+        shares_jobs = item.get_closest_marker("shares_jobs")
+        for cleaning in (_USABLE, {} if shares_jobs else _WITHOUT_JOBS):
+            for host, commands in cleaning.items():
+                made.on(host, "timeout", "60", "sh", "-c", commands, expect=None)
     return report
 
 

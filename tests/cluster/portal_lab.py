@@ -13,7 +13,7 @@ import yaml
 
 from deploy.lab.state import container_name
 from tests.cluster import standin_containers
-from tests.cluster.lab_cluster import Cluster, booted, run
+from tests.cluster.lab_cluster import Cluster, booted, run, wait_until
 
 HOST = "login1"
 AUTHORITY = "/etc/slurm-portal/authority.crt"
@@ -65,7 +65,7 @@ slurmctld_partitions:
 slurmctld_private_data: [jobs, usage, users]
 """
 _PORTAL = """
-slurm_portal_most: {gpus: 1, cpus: 1, memory_gb: 1, minutes: 30}
+slurm_portal_most: {gpus: 1, cpus: 1, memory_gb: 1, minutes: 120}
 slurm_portal_message: Service on <Monday>
 slurm_portal_images:
   - {name: base, title: An image, image: /home/base.sqsh}
@@ -145,6 +145,18 @@ def ask(cluster: Cluster, name: str, *words: str) -> Any:  # noqa: ANN401 - JSON
 
 def jobs(cluster: Cluster, user: str, what: str = "%i") -> str:
     return cluster.on("ctl1", "squeue", "--all", "--noheader", f"--user={user}", f"--format={what}").strip()
+
+
+def end_servers(cluster: Cluster) -> None:
+    """Those of alice and bob, which a test that failed may have left."""
+    for name in ("alice", "bob"):
+        end_server(cluster, name)
+
+
+def end_server(cluster: Cluster, name: str) -> None:
+    """With its job; until the hub knows it."""
+    cluster.on("ctl1", "scancel", f"--user={name}")
+    wait_until(f"{name} has no server", lambda: not ask(cluster, name, "server"), 120)
 
 
 def port_of_server(cluster: Cluster, node: str, user: str) -> str:

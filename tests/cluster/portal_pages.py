@@ -8,7 +8,7 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 
-from tests.cluster.browser import chromium
+from tests.cluster.browser import chromium, visit
 from tests.cluster.lab_cluster import Cluster
 from tests.cluster.portal_lab import HOST, address, password_of
 
@@ -39,7 +39,7 @@ def browser_of(cluster: Cluster) -> Iterator[Browser]:
 
 def log_in(page: Page, name: str, password: str = "") -> None:
     """Through the page, with its labels."""
-    page.goto(f"{URL}/hub/login")
+    visit(page, f"{URL}/hub/login")
     page.get_by_label("Username:").fill(name)
     page.get_by_label("Password:", exact=True).fill(password or password_of(name))
     page.get_by_role("button", name="Sign in").click()
@@ -54,7 +54,8 @@ def logged_in(browser: Browser, name: str, *, width: int = 1000) -> Iterator[Pag
         # JupyterLab asks whether to leave a notebook that it has not saved yet.
         page.on("dialog", lambda dialog: dialog.accept())
         log_in(page, name)
-        expect(page).not_to_have_url(f"{URL}/hub/login")
+        # Loaded, too: what is opened before that is interrupted.
+        page.wait_for_url(lambda url: not url.startswith(f"{URL}/hub/login"))
         yield page
     finally:
         context.close()
@@ -62,7 +63,7 @@ def logged_in(browser: Browser, name: str, *, width: int = 1000) -> Iterator[Pag
 
 def start(page: Page, name: str, form: Mapping[str, str]) -> None:
     """Asks for a server with the form."""
-    page.goto(f"{URL}/hub/spawn/{name}")
+    visit(page, f"{URL}/hub/spawn/{name}")
     for field, value in form.items():
         fill(page, field, value)
     page.get_by_role("button", name="Start", exact=True).click()
@@ -79,7 +80,7 @@ def fill(page: Page, label: str, value: str) -> None:
 
 def stop(page: Page) -> None:
     """With the button on the page of the own server."""
-    page.goto(f"{URL}/hub/home")
+    visit(page, f"{URL}/hub/home")
     page.get_by_role("button", name="Stop My Server").click()
     expect(page.get_by_role("button", name="Start My Server")).to_be_visible(timeout=WAITS)
 

@@ -96,6 +96,7 @@ def joined(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
             "sssd_bind_dn": "cn=reader,dc=site,dc=example",
             "sssd_ca": made.on(_HOST, "cat", "/srv/directory/ca.crt"),
             "sssd_allow_groups": ["research"],
+            "sssd_cache_seconds": 60,
         }
         variables.write_text(yaml.safe_dump(site))
         secrets = made.directory / "secrets.yml"
@@ -139,6 +140,11 @@ def test_somebody_new_needs_no_run_of_deploy(joined: Cluster) -> None:
         return done.split() == ["nora"]
 
     wait_until("nora works in the account of her group", works, 300)
+    assert joined.on(_HOST, *_ssh("nora"), "pwd; stat --format='%U %a' .").split() == [
+        "/home/nora",
+        "nora",
+        "700",
+    ]
     said = run(*DEPLOY, "users", str(joined.inventory), "--only", "nora").stdout
     assert "nora  (directory, uid 20003, Nora)" in said
     assert "account   research (default; QOS normal; by a group of the account)" in said
@@ -154,15 +160,27 @@ def test_who_left_the_group_does_not_come_in_and_her_jobs_end(joined: Cluster) -
         joined,
         "dn: cn=research,dc=site,dc=example\nchangetype: modify\ndelete: memberUid\nmemberUid: lena\n",
     )
-
-    def is_refused() -> bool:
-        return "refused" in joined.on(_HOST, "sh", "-c", f"{' '.join(_ssh('lena'))} true || echo refused")
-
-    wait_until("lena is refused", is_refused, 240)
+    wait_until("lena is refused", lambda: _is_refused(joined, "lena"), 240)
     ended = ("sacct", "-nXP", "--format=State", "--jobs", job)
     wait_until("her job is cancelled", lambda: "CANCELLED" in joined.on("ctl1", *ended), 300)
     # She is a member still, so that what she used is known, and submits nothing more.
     assert {"lena|0", "maya|", "nora|"} <= _members(joined)
+
+
+def test_whom_the_directory_has_no_more_does_not_come_in_and_her_jobs_end(joined: Cluster) -> None:
+    """Nobody knows her name any more, but her group still has it."""
+    job = joined.on(_HOST, *_ssh("nora"), "sbatch --parsable --account=research --wrap 'sleep 900'").strip()
+    _change_directory(joined, "dn: uid=nora,dc=site,dc=example\nchangetype: delete\n")
+    is_known = ("sh", "-c", "id nora || echo unknown")
+    wait_until("nora is unknown", lambda: "unknown" in joined.on("ctl1", *is_known, expect=None), 300)
+    wait_until("nora is refused", lambda: _is_refused(joined, "nora"), 240)
+    ended = ("sacct", "-nXP", "--format=State", "--jobs", job)
+    wait_until("her job is cancelled", lambda: "CANCELLED" in joined.on("ctl1", *ended), 300)
+    assert {"maya|", "nora|0"} <= _members(joined)
+
+
+def _is_refused(cluster: Cluster, user: str) -> bool:
+    return "refused" in cluster.on(_HOST, "sh", "-c", f"{' '.join(_ssh(user))} true || echo refused")
 
 
 def _ssh(user: str) -> list[str]:
@@ -182,13 +200,13 @@ def _change_directory(cluster: Cluster, ldif: str) -> None:
     _put(cluster, "/root/change", ldif)
     as_admin = f"-x -ZZ -H ldap://{_HOST} -D cn=root,dc=site,dc=example -y /root/password"
 
-    def ask(command: str) -> str:
+    def ask(command: str, expect: int | None = 0) -> str:
         return cluster.on(
-            _HOST, "env", "LDAPTLS_CACERT=/srv/directory/ca.crt", "sh", "-c", command, expect=None
+            _HOST, "env", "LDAPTLS_CACERT=/srv/directory/ca.crt", "sh", "-c", command, expect=expect
         )
 
-    wait_until("the directory answers", lambda: "cn=root" in ask(f"ldapwhoami {as_admin}"), 60)
-    assert "cn=research" in ask(f"ldapmodify {as_admin} -f /root/change")
+    wait_until("the directory answers", lambda: "cn=root" in ask(f"ldapwhoami {as_admin}", None), 60)
+    ask(f"ldapmodify {as_admin} -f /root/change")
 
 
 def _as_lena(cluster: Cluster, script: str) -> str:

@@ -13,7 +13,7 @@ import pytest
 import yaml
 from playwright.sync_api import expect
 
-from tests.cluster.browser import browser_page
+from tests.cluster.browser import browser_page, visit
 from tests.cluster.dashboard_queries import Unanswered, ask, broken_rules, data, unanswered
 from tests.cluster.faults import WATCHED
 from tests.cluster.jobs import wait_for_job
@@ -214,7 +214,7 @@ def test_no_rule_fails(watched: Cluster) -> None:
 def test_the_page_of_prometheus_answers_a_query_and_lists_targets(watched: Cluster) -> None:
     """The page that the distribution's package has; it asks and draws by itself, in the browser."""
     with browser_page() as page:
-        page.goto(page_of(watched, 9090))
+        visit(page, page_of(watched, 9090))
         page.locator("textarea[name=expr]").fill('up{job="node"}')
         page.get_by_role("button", name="Execute").click()
         rows = page.locator(".console_table tbody tr", has_text="up{")
@@ -239,7 +239,7 @@ def test_pages_show_an_alert_while_it_fires(busy: Cluster) -> None:
     """Alertmanager's package has no page of its own, and says so; what fires is read from it as data."""
     wait_until("it is told", lambda: ("firing", "SlurmdStopped", "node2") in told(busy), 60)
     with browser_page() as page:
-        page.goto(page_of(busy, 9090))
+        visit(page, page_of(busy, 9090))
         page.get_by_role("link", name="Alerts").click()
         alert = page.locator("tr.alert_header.alert-danger", has_text="SlurmdStopped")
         expect(alert).to_contain_text("(1 active)")
@@ -249,10 +249,10 @@ def test_pages_show_an_alert_while_it_fires(busy: Cluster) -> None:
         expect(details.locator("table tr", has_text='instance="node2"')).to_contain_text(
             "firing", ignore_case=True
         )
-        page.goto(page_of(busy, 9093))
+        visit(page, page_of(busy, 9093))
         expect(page).to_have_title("Alertmanager")
         expect(page.locator("body")).to_contain_text("amtool")
-        page.goto(f"{page_of(busy, 9093)}/api/v2/alerts")
+        visit(page, f"{page_of(busy, 9093)}/api/v2/alerts")
         told_here = json.loads(page.locator("pre").inner_text())
         assert ("SlurmdStopped", "node2", "active") in {
             (one["labels"]["alertname"], one["labels"]["instance"], one["status"]["state"])

@@ -6,14 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from secrets import token_hex
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
 from tests.cluster.lab_cluster import Cluster, wait_until
 from tests.cluster.portal_attacker import REDIRECTS, Answer, Attacker
-from tests.cluster.portal_lab import HOST, PYTHON, ask, jobs, port_of_server
+from tests.cluster.portal_lab import HOST, PYTHON, ask, end_servers, jobs, port_of_server
 
-pytestmark = [pytest.mark.one_release, pytest.mark.more]
+pytestmark = [pytest.mark.one_release, pytest.mark.more, pytest.mark.shares_jobs]
 
 _REFUSED = frozenset({400, 401, 403, 404, 405, 409, 421})
 _FORM = {
@@ -47,8 +48,9 @@ class Scene:
 def scene(portal: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     secret = f"s3cret{token_hex(16)}"
     portal.as_user(f"umask 077; echo {secret} >secret.txt")
+    end_servers(portal)
     for name in ("alice", "bob"):
-        ask(portal, name, "start", json.dumps({"gpus": "0"}))
+        ask(portal, name, "start", json.dumps({"gpus": "0", "minutes": "120"}))
     alice, bob = (Attacker(portal, tmp_path_factory.mktemp(name)) for name in ("alice", "bob"))
     alice.log_in("alice")
     bob.log_in("bob")
@@ -88,16 +90,18 @@ class Attempt:
     method: str = "GET"
     headers: dict[str, str] = field(default_factory=dict)
     data: Any = None
+    hers: bool = False
+    """Whether it leads somewhere when alice makes it, so that nothing but who he is keeps bob out."""
 
 
 _FILE = "/user/alice/files/secret.txt"
 _AS_BOB = [
-    Attempt("her page", "/user/alice/lab"),
-    Attempt("her file", _FILE),
-    Attempt("her directory", "/user/alice/api/contents/secret.txt"),
-    Attempt("a kernel of hers", "/user/alice/api/kernels", "POST", data={"name": "python3"}),
-    Attempt("a terminal of hers", "/user/alice/api/terminals", "POST", data={}),
-    Attempt("her TensorBoard", "/user/alice/tensorboard/"),
+    Attempt("her page", "/user/alice/lab", hers=True),
+    Attempt("her file", _FILE, hers=True),
+    Attempt("her directory", "/user/alice/api/contents/secret.txt", hers=True),
+    Attempt("a kernel of hers", "/user/alice/api/kernels", "POST", data={"name": "python3"}, hers=True),
+    Attempt("a terminal of hers", "/user/alice/api/terminals", "POST", data={}, hers=True),
+    Attempt("her TensorBoard", "/user/alice/tensorboard/", hers=True),
     Attempt("a port of her node through her server", "/user/alice/proxy/22/"),
     Attempt("dots in the path", "/user/bob/../alice/files/secret.txt"),
     Attempt("encoded dots", "/user/bob/%2e%2e/alice/files/secret.txt"),
@@ -109,7 +113,7 @@ _AS_BOB = [
     Attempt("backslashes", "/user\\alice\\files\\secret.txt"),
     Attempt("upper case", "/USER/alice/files/secret.txt"),
     Attempt("a semicolon", "/user/bob/;/../alice/files/secret.txt"),
-    Attempt("an absolute address", f"https://{HOST}{_FILE}"),
+    Attempt("an absolute address", f"https://{HOST}{_FILE}", hers=True),
     Attempt("out of his own files", "/user/bob/files/../../alice/secret.txt"),
     Attempt("encoded out of his own files", "/user/bob/files/..%2f..%2falice%2fsecret.txt"),
     *(
@@ -130,13 +134,13 @@ _AS_BOB = [
         Attempt(f"the header {name} on a page of his own", "/hub/home", headers={name: _FILE})
         for name in ("X-Original-URL", "X-Rewrite-URL")
     ),
-    Attempt("what the hub knows of her", "/hub/api/users/alice"),
-    Attempt("her tokens", "/hub/api/users/alice/tokens"),
-    Attempt("a token of hers", "/hub/api/users/alice/tokens", "POST", data={}),
-    Attempt("the progress of her server", "/hub/api/users/alice/server/progress"),
+    Attempt("what the hub knows of her", "/hub/api/users/alice", hers=True),
+    Attempt("her tokens", "/hub/api/users/alice/tokens", hers=True),
+    Attempt("a token of hers", "/hub/api/users/alice/tokens", "POST", data={}, hers=True),
+    Attempt("the progress of her server", "/hub/api/users/alice/server/progress", hers=True),
     Attempt("the end of her server", "/hub/api/users/alice/server", "DELETE"),
     Attempt("a server of hers", "/hub/api/users/alice/server", "POST", data=_FORM),
-    Attempt("her form", "/hub/spawn/alice"),
+    Attempt("her form", "/hub/spawn/alice", hers=True),
     Attempt("all users", "/hub/api/users"),
     Attempt("to be an admin", "/hub/api/users/bob", "PATCH", data={"admin": True}),
     Attempt("to be in the group of admins", "/hub/api/groups/admins/users", "POST", data={"users": ["bob"]}),
@@ -149,6 +153,13 @@ _AS_BOB = [
     Attempt("a share of her server", "/hub/api/shares/alice/", "POST", data={"user": "bob"}),
     Attempt("the port of a server that does not wait", "/hub/api/portal/port", "POST", data={"port": 2222}),
 ]
+
+
+@pytest.mark.parametrize("attempt", [one for one in _AS_BOB if one.hers], ids=lambda attempt: attempt.what)
+def test_the_same_request_is_answered_when_it_is_hers(scene: Scene, attempt: Attempt) -> None:
+    answer = scene.alice.follow(attempt.method, attempt.path, data=attempt.data)
+    assert answer.status in {200, 201}, (answer.status, answer.text[:300])
+    assert (scene.secret in answer.text) == ("secret.txt" in attempt.path)
 
 
 def came_in(scene: Scene, answer: Answer) -> bool:
@@ -187,6 +198,13 @@ def test_a_token_of_bob_opens_what_is_his_alone(scene: Scene, method: str, path:
     answer = Attacker(scene.cluster, scene.cluster.directory).ask(method, path, headers=headers, data=data)
     assert not came_in(scene, answer), (answer.status, answer.text[:300])
     assert jobs(scene.cluster, "alice") == scene.job
+
+
+def test_a_cookie_of_the_hub_says_who_somebody_is(scene: Scene) -> None:
+    """As it is, it is worth what the changed ones below are not."""
+    words = f"jupyterhub-hub-login={scene.bob.value('jupyterhub-hub-login')}"
+    answer = Attacker(scene.cluster, scene.cluster.directory).ask("GET", "/hub/api/user", cookie=words)
+    assert (answer.status, json.loads(answer.text)["name"]) == (200, "bob")
 
 
 @pytest.mark.parametrize(
@@ -243,19 +261,22 @@ def test_a_request_that_another_page_makes_alice_send_is_refused(
     "path", ["/user/alice/api/kernels/KERNEL/channels", "/user/alice/terminals/websocket/1"]
 )
 def test_another_page_opens_no_websocket_in_the_browser_of_alice(scene: Scene, path: str) -> None:
+    """What a page of the portal opens in the same way."""
     scene.alice.follow("GET", "/user/alice/api/kernels")
     kernel = scene.alice.ask("POST", "/user/alice/api/kernels", data={"name": "python3"})
     scene.alice.ask("POST", "/user/alice/api/terminals", data={})
     assert kernel.status == 201
+    path = path.replace("KERNEL", json.loads(kernel.text)["id"])
     headers = {
         "Upgrade": "websocket",
         "Connection": "Upgrade",
         "Sec-WebSocket-Version": "13",
         "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
-        "Origin": "https://elsewhere.example",
     }
-    answer = scene.alice.ask("GET", path.replace("KERNEL", json.loads(kernel.text)["id"]), headers=headers)
-    assert answer.status == 403
+    origins = {f"https://{HOST}": 101, "https://elsewhere.example": 403}
+    for origin, status in origins.items():
+        answer = scene.alice.ask("GET", path, headers={**headers, "Origin": origin})
+        assert answer.status == status, origin
 
 
 @pytest.mark.parametrize(
@@ -283,7 +304,7 @@ def test_another_page_opens_no_websocket_in_the_browser_of_alice(scene: Scene, p
         {"memory_gb": "2"},
         {"memory_gb": "1G --wrap=id"},
         {"memory_gb": "0"},
-        {"minutes": "31"},
+        {"minutes": "121"},
         {"minutes": "1-0"},
         {"minutes": "99999999999"},
         {"minutes": "\u0661"},
@@ -323,6 +344,26 @@ def test_a_form_that_asks_for_more_starts_nothing(
     answer = asker.ask("POST", "/hub/api/users/user0/server", data=sent)
     assert answer.status == 400, answer.text
     assert jobs(portal, "user0") == ""
+
+
+@pytest.mark.parametrize("way", ["page", "API"])
+def test_the_form_as_it_is_starts_a_server(portal: Cluster, asker: Attacker, way: str) -> None:
+    """What is refused above is refused for the one value that differs."""
+    asker.ask("GET", "/hub/spawn/user0")
+    if way == "page":
+        form = {**_FORM, "_xsrf": asker.xsrf("/hub/spawn")}
+        assert asker.ask("POST", "/hub/spawn/user0", form=form).status == 302
+    else:
+        assert asker.ask("POST", "/hub/api/users/user0/server", data=_FORM).status in {201, 202}
+
+    def is_ready() -> bool:
+        servers = json.loads(asker.ask("GET", "/hub/api/users/user0").text)["servers"]
+        return bool(servers.get("", {}).get("ready"))
+
+    wait_until("it is ready", is_ready, 120)
+    assert jobs(portal, "user0") != ""
+    assert ask(portal, "user0", "stop")["server"] == {}
+    wait_until("its job is gone", lambda: jobs(portal, "user0") == "", 60)
 
 
 @pytest.fixture(scope="module")
@@ -447,6 +488,11 @@ def test_ports_behind_the_proxy_answer_nobody_without_a_certificate(
     scene: Scene, where: str, place: str
 ) -> None:
     url = place.format(node=scene.node, port=scene.port)
+    target = urlsplit(url)
+    listening = scene.cluster.on(
+        scene.node if target.hostname == scene.node else HOST, "ss", "--listening", "--tcp", "--numeric"
+    )
+    assert f":{target.port} " in listening
     host = HOST if where == "login" else scene.node
     code = f"curl --silent --insecure --max-time 20 --write-out %{{http_code}} --output /dev/null {url}"
     if not scene.cluster.on(host, "sh", "-c", "command -v curl || true"):
@@ -466,12 +512,9 @@ def _python_of(host: str) -> str:
     return "python3" if host == HOST else PYTHON
 
 
-@pytest.mark.parametrize(
-    "target", ["https://{node}:{port}/user/alice/api/kernels", "https://127.0.0.1:1/none"]
-)
-def test_the_certificate_of_his_own_server_opens_no_other(scene: Scene, target: str) -> None:
+def test_the_certificate_of_his_own_server_opens_no_other(scene: Scene) -> None:
     """From a cell of bob's, with what his server itself has."""
-    url = target.format(node=scene.node, port=scene.port)
+    url = f"https://{scene.node}:{scene.port}/user/alice/api/kernels"
     code = f"""
 import os, requests, glob
 cert = (os.environ["JUPYTERHUB_SSL_CERTFILE"], os.environ["JUPYTERHUB_SSL_KEYFILE"])
@@ -487,17 +530,18 @@ except requests.RequestException as problem:
 
 
 @pytest.mark.parametrize(
-    ("path", "data"),
+    ("method", "path", "statuses"),
     [
-        ("users/alice", None),
-        ("users", None),
-        ("proxy", None),
-        ("users/alice/server", "DELETE"),
-        ("shutdown", "POST"),
+        ("GET", "user", {"200"}),
+        ("GET", "users/alice", {"403", "404"}),
+        ("GET", "users", {"403"}),
+        ("GET", "proxy", {"403"}),
+        ("DELETE", "users/alice/server", {"403", "404"}),
+        ("POST", "shutdown", {"403"}),
     ],
 )
 def test_the_token_of_his_own_server_opens_nothing_of_another_at_the_hub(
-    scene: Scene, path: str, data: str | None
+    scene: Scene, method: str, path: str, statuses: set[str]
 ) -> None:
     """From a cell of bob's, at the hub's own port."""
     code = f"""
@@ -505,12 +549,13 @@ import os, requests
 cert = (os.environ["JUPYTERHUB_SSL_CERTFILE"], os.environ["JUPYTERHUB_SSL_KEYFILE"])
 token = {{"Authorization": "token " + os.environ["JUPYTERHUB_API_TOKEN"]}}
 url = os.environ["JUPYTERHUB_API_URL"] + "/{path}"
-done = requests.request({data or "GET"!r}, url, cert=cert, headers=token, timeout=20,
+done = requests.request({method!r}, url, cert=cert, headers=token, timeout=20,
                         verify=os.environ["JUPYTERHUB_SSL_CLIENT_CA"])
 print("ANSWER", done.status_code)
 """
     said = re.findall(r"ANSWER (\w+)", ask(scene.cluster, "bob", "run", code))
-    assert said in (["403"], ["404"]), said
+    assert len(said) == 1
+    assert set(said) <= statuses, said
     assert jobs(scene.cluster, "alice") == scene.job
 
 
@@ -525,6 +570,7 @@ print("ANSWER", done.status_code)
     ],
 )
 def test_secrets_of_the_hub_are_read_by_nobody(scene: Scene, path: str) -> None:
+    scene.cluster.on(HOST, "test", "-s", path)
     assert "Permission denied" in scene.cluster.as_user(f"cat {path}", user="bob", host=HOST, expect=1)
 
 
@@ -546,6 +592,7 @@ def test_what_her_server_holds_on_the_node_is_hers(scene: Scene) -> None:
     assert place
     assert sockets
     for path in (f"/proc/{process}/environ", f"{place}/keyfile", "/home/alice/.slurm-portal.log"):
+        cluster.on(node, "cat", path)
         assert "Permission denied" in cluster.as_user(f"cat {path}", user="bob", host=node, expect=1), path
     for path in sockets:
         code = f"import socket; socket.socket(socket.AF_UNIX).connect('{path}')"
@@ -567,7 +614,9 @@ def test_what_her_server_holds_on_the_node_is_hers(scene: Scene) -> None:
     ],
 )
 def test_with_private_data_bob_reads_nothing_of_her_jobs(scene: Scene, command: str) -> None:
-    said = scene.cluster.as_user(command.replace("JOB", scene.job), user="bob", expect=None)
+    command = command.replace("JOB", scene.job)
+    assert re.search(rf"\b{scene.job}\b", scene.cluster.as_user(command))
+    said = scene.cluster.as_user(command, user="bob", expect=None)
     assert "alice" not in said
     assert f"JobId={scene.job}" not in said
 

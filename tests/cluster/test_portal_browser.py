@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from tests.cluster.browser import visit
 from tests.cluster.lab_cluster import DEPLOY, Cluster, run, wait_until
-from tests.cluster.portal_lab import HOST, STRANGER, ask, jobs, password_of
+from tests.cluster.portal_lab import HOST, STRANGER, end_servers, jobs, password_of
 from tests.cluster.portal_pages import (
     PHONE,
     URL,
@@ -42,15 +43,7 @@ def browser(portal: Cluster) -> Iterator[Browser]:
 
 @pytest.fixture(autouse=True)
 def _nobody_has_a_server(portal: Cluster) -> None:
-    """A test that failed may have left one."""
-    for name in ("alice", "bob"):
-        end_jobs(portal, name)
-
-
-def end_jobs(portal: Cluster, name: str) -> None:
-    """Until the hub knows it."""
-    portal.on("ctl1", "scancel", f"--user={name}")
-    wait_until(f"{name} has no server", lambda: not ask(portal, name, "server"), 120)
+    end_servers(portal)
 
 
 @contextmanager
@@ -68,7 +61,7 @@ def held(portal: Cluster) -> Iterator[str]:
 
 def reads_at_home(page: Page, words: str) -> bool:
     """Whether the page of the own server says it."""
-    page.goto(f"{URL}/hub/home")
+    visit(page, f"{URL}/hub/home")
     return words in page.get_by_role("status").inner_text()
 
 
@@ -102,7 +95,7 @@ def open_from_launcher(page: Page, category: str, title: str) -> None:
 def at_lab(page: Page, name: str) -> None:
     """JupyterLab comes by itself; nothing is open in it yet."""
     page.wait_for_url(f"**/user/{name}/lab*", timeout=WAITS)
-    page.goto(f"{URL}/user/{name}/lab?reset")
+    visit(page, f"{URL}/user/{name}/lab?reset")
     expect(page.locator(".jp-Launcher")).to_be_visible(timeout=WAITS)
 
 
@@ -110,7 +103,7 @@ def test_alice_waits_computes_and_stops_by_the_button(
     portal: Cluster, browser: Browser, tmp_path: Path
 ) -> None:
     with logged_in(browser, "alice") as page:
-        page.goto(f"{URL}/hub/spawn/alice")
+        visit(page, f"{URL}/hub/spawn/alice")
         for field, value in _GPU.items():
             fill(page, field, value)
         picture(page, "form", tmp_path)
@@ -155,9 +148,11 @@ def in_lab(portal: Cluster, page: Page, place: Path) -> tuple[str, str]:
     with page.context.expect_page() as opened:
         open_from_launcher(page, "Notebook", "TensorBoard")
     expect(opened.value).to_have_title("TensorBoard", timeout=WAITS)
+    expect(opened.value.get_by_text("No dashboards are active")).to_be_visible(timeout=WAITS)
+    picture(opened.value, "tensorboard", place)
     opened.value.close()
     with page.context.new_page() as second:
-        second.goto(f"{URL}/hub/jobs")
+        visit(second, f"{URL}/hub/jobs")
         expect(second.get_by_role("region", name=f"Job {job}")).to_contain_text(
             f"runs on {host}; time left: "
         )
@@ -165,16 +160,17 @@ def in_lab(portal: Cluster, page: Page, place: Path) -> tuple[str, str]:
     return job, host
 
 
-def test_a_wrong_password_is_said_to_be_wrong(browser: Browser) -> None:
+def test_a_wrong_password_is_said_to_be_wrong(browser: Browser, tmp_path: Path) -> None:
     with browser.new_context() as context, context.new_page() as page:
         log_in(page, "alice", "another word")
         expect(page.locator(".login_error")).to_contain_text("Invalid username or password")
         expect(page.get_by_label("Username:")).to_have_value("alice")
+        picture(page, "wrong-password", tmp_path)
 
 
 def test_somebody_without_an_account_in_slurm_reads_whom_to_ask(browser: Browser, tmp_path: Path) -> None:
     with logged_in(browser, STRANGER) as page:
-        page.goto(f"{URL}/hub/spawn/{STRANGER}")
+        visit(page, f"{URL}/hub/spawn/{STRANGER}")
         expect(page.get_by_role("alert")).to_contain_text("your account in Slurm is missing")
         expect(page.get_by_role("alert")).to_contain_text("Ask the cluster's admins")
         # There is nothing to start.
@@ -183,17 +179,20 @@ def test_somebody_without_an_account_in_slurm_reads_whom_to_ask(browser: Browser
 
 
 def test_a_partition_that_is_not_hers_is_not_offered_and_named_when_asked_for(
-    portal: Cluster, browser: Browser
+    portal: Cluster, browser: Browser, tmp_path: Path
 ) -> None:
     with logged_in(browser, "alice") as page:
-        page.goto(f"{URL}/hub/spawn/alice")
+        visit(page, f"{URL}/hub/spawn/alice")
         partitions = page.get_by_label("Partition", exact=True)
         expect(partitions.get_by_role("option")).to_have_text(["batch"])
         partitions.evaluate("field => field.add(new Option('theirs', 'theirs', true, true))")
         page.get_by_role("button", name="Start", exact=True).click()
-        expect(page.locator(".spawn-error-msg")).to_contain_text("You may not use the partition 'theirs'")
+        expect(page.locator(".spawn-error-msg")).to_have_text(
+            "Error: You may not use the partition 'theirs'."
+        )
         # The form is there again, for another choice.
         expect(partitions).to_be_visible()
+        picture(page, "partition", tmp_path)
     assert jobs(portal, "alice") == ""
 
 
@@ -201,7 +200,7 @@ def test_an_image_is_named_where_it_is_wanted_and_a_wrong_one_is_refused(
     portal: Cluster, browser: Browser
 ) -> None:
     with logged_in(browser, "bob", width=PHONE) as page:
-        page.goto(f"{URL}/hub/spawn/bob")
+        visit(page, f"{URL}/hub/spawn/bob")
         image = page.get_by_label("Image, with JupyterLab and JupyterHub in it")
         expect(image).to_be_hidden()
         fill(page, "Environment", "own:image")
@@ -215,7 +214,7 @@ def test_an_image_is_named_where_it_is_wanted_and_a_wrong_one_is_refused(
 
 def test_a_template_is_read_and_submitted(portal: Cluster, browser: Browser) -> None:
     with logged_in(browser, "bob", width=PHONE) as page:
-        page.goto(f"{URL}/hub/jobs")
+        visit(page, f"{URL}/hub/jobs")
         page.get_by_text("A program with GPUs, in partition batch").click()
         script = page.get_by_role("region", name="A program with GPUs, in partition batch")
         expect(script).to_contain_text("#SBATCH --account=research")
@@ -235,7 +234,7 @@ def test_a_wait_is_cancelled_by_the_button(portal: Cluster, browser: Browser) ->
         expect(page.get_by_role("button", name=re.compile("Launch|Relaunch"))).to_be_visible(timeout=WAITS)
 
 
-def test_a_hub_that_is_restarted_keeps_her_session(portal: Cluster, browser: Browser) -> None:
+def test_a_hub_that_is_restarted_keeps_her_session(portal: Cluster, browser: Browser, tmp_path: Path) -> None:
     with logged_in(browser, "alice") as page:
         start(page, "alice", _WITHOUT)
         at_lab(page, "alice")
@@ -246,10 +245,11 @@ def test_a_hub_that_is_restarted_keeps_her_session(portal: Cluster, browser: Bro
             # What she computes goes on; pages of the hub say that they come back.
             new_cell_prints(page, "print(kept)", "it is still here")
             with page.context.new_page() as second:
-                second.goto(f"{URL}/hub/jobs")
+                visit(second, f"{URL}/hub/jobs")
                 expect(second.get_by_role("heading")).to_have_text("No answer yet")
                 expect(second.locator("main")).to_contain_text("ends no running server")
                 assert too_wide(second) == []
+                picture(second, "restart", tmp_path)
                 portal.on(HOST, "systemctl", "start", "slurm-portal")
                 # By itself.
                 expect(second.get_by_role("heading", name="My jobs")).to_be_visible(timeout=WAITS)
@@ -269,20 +269,21 @@ def test_a_node_that_dies_is_named_as_the_reason(portal: Cluster, browser: Brows
         run(*lab, "stop", "--name", portal.name, host)
         try:
             assert portal.is_off(host)
-            # Within seconds, while Slurm takes the node for running.
-            page.goto(f"{URL}/user/alice/lab", timeout=20_000)
+            # While Slurm takes the node for running.
+            visit(page, f"{URL}/user/alice/lab")
             expect(page.get_by_role("heading")).to_have_text("No answer yet")
             expect(page.get_by_role("status")).to_contain_text(f"Its server on {host} does not answer")
             wait_until("Slurm gives the job up", lambda: not jobs(portal, "alice"), 120)
             wait_until(
                 "she reads why", lambda: reads_at_home(page, f"Job {job} has ended: its node failed."), 120
             )
-            page.goto(f"{URL}/user/alice/lab")
+            visit(page, f"{URL}/user/alice/lab")
             expect(page.get_by_role("status")).to_have_text(f"Job {job} has ended: its node failed.")
             expect(page.get_by_role("button", name=re.compile("Launch"))).to_be_visible()
             picture(page, "node", tmp_path)
-            page.goto(f"{URL}/hub/jobs")
-            expect(page.get_by_role("row").filter(has_text=job)).to_contain_text("NODE_FAIL")
+            visit(page, f"{URL}/hub/jobs")
+            number = page.get_by_role("rowheader", name=job, exact=True)
+            expect(page.get_by_role("row").filter(has=number)).to_contain_text("NODE_FAIL")
         finally:
             run(*lab, "start", "--name", portal.name, host)
     wait_until("the node is back", lambda: portal.plain_states()[host] in {"idle", "mix", "alloc"}, 300)
@@ -295,7 +296,7 @@ def test_pages_fit_a_phone_and_have_names_for_a_screen_reader(browser: Browser, 
     with logged_in(browser, "alice", width=PHONE) as page:
         if where == "/hub/login":
             page.context.clear_cookies()
-        page.goto(URL + where)
+        visit(page, URL + where)
         expect(page.get_by_role("heading", level=1)).to_have_count(1)
         assert too_wide(page) == []
         assert unusable(page) == []
@@ -310,7 +311,7 @@ def test_the_waiting_page_fits_a_phone_and_says_changes_aloud(portal: Cluster, b
         expect(page.get_by_role("status")).to_contain_text("waits: ", timeout=WAITS)
         assert too_wide(page) == []
         assert unusable(page) == []
-        page.goto(f"{URL}/hub/jobs")
+        visit(page, f"{URL}/hub/jobs")
         cancel = page.get_by_role("button", name="Cancel job")
         expect(cancel).to_have_count(1)
         assert too_wide(page) == []
@@ -324,13 +325,13 @@ def test_the_waiting_page_fits_a_phone_and_says_changes_aloud(portal: Cluster, b
 
 def test_a_server_is_started_and_stopped_with_the_keyboard_alone(portal: Cluster, browser: Browser) -> None:
     with browser.new_context() as context, context.new_page() as page:
-        page.goto(f"{URL}/hub/login")
+        visit(page, f"{URL}/hub/login")
         page.keyboard.type("bob")
         press_tab_until(page, "password_input")
         page.keyboard.type(password_of("bob"))
         page.keyboard.press("Enter")
         expect(page).to_have_url(re.compile("/hub/(spawn|home)"))
-        page.goto(f"{URL}/hub/spawn/bob")
+        visit(page, f"{URL}/hub/spawn/bob")
         passed = press_tab_until(page, "Start")
         fields = (
             "partition",
@@ -346,7 +347,7 @@ def test_a_server_is_started_and_stopped_with_the_keyboard_alone(portal: Cluster
         assert [one for one in passed if one.startswith("portal-")] == [f"portal-{name}" for name in fields]
         page.keyboard.press("Enter")
         page.wait_for_url("**/user/bob/lab*", timeout=WAITS)
-        page.goto(f"{URL}/hub/home")
+        visit(page, f"{URL}/hub/home")
         press_tab_until(page, "end-server")
         page.keyboard.press("Enter")
         expect(page.get_by_role("button", name="Start My Server")).to_be_visible(timeout=WAITS)

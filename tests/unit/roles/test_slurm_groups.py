@@ -129,12 +129,15 @@ class Database:
 
     def ask(self, *command: str) -> str:
         line = " ".join(command)
+        if "show associations" in line and "user=alice" in line:
+            return "11\n13\n"
         if "show associations" in line:
             return "ice|alice||\nsea|alice||\nice|||\n"
         if "show user" in line:
             return f"alice|{self.default}\n"
         if line.startswith("squeue"):
-            return "7\n8\n"
+            # As where the directory has deleted her: of a name that no host knows squeue lists nothing.
+            return "" if "--user" in line else "7  11\n8  13\n9  12\n"
         self.told.append(line)
         return ""
 
@@ -161,6 +164,7 @@ def test_nothing_is_deleted_and_the_default_moves(sync: Module, monkeypatch: pyt
 
 
 def test_jobs_are_held_or_ended(sync: Module, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hers, by what Slurm's database calls her membership."""
     told, state = left(sync, monkeypatch, "hold")
     assert told[-2:] == ["scontrol hold 7", "scontrol hold 8"]
     assert state["ice"]["held"] == {"alice": ["7", "8"]}

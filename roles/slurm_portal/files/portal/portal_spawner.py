@@ -41,6 +41,14 @@ class HelperError(Exception):
         self.jupyterhub_message = why
 
 
+class ReadableError(web.HTTPError):
+    """Its words are for the user; JupyterHub's pages show them without the status."""
+
+    def __init__(self, status: int, words: str) -> None:
+        super().__init__(status, words)
+        self.jupyterhub_message = words
+
+
 async def ask(socket: str, request: Mapping[str, Any]) -> dict[str, Any]:
     """The helper's answer; raises HelperError."""
     try:
@@ -195,9 +203,9 @@ class SlurmSpawner(Spawner):
         try:
             choices = chosen(form, await self._offers(), self.limits)
         except NotAllowedError as problem:
-            raise web.HTTPError(400, str(problem)) from problem
+            raise ReadableError(400, str(problem)) from problem
         except HelperError as problem:
-            raise web.HTTPError(503, str(problem)) from problem
+            raise ReadableError(503, str(problem)) from problem
         return {name: str(getattr(choices, name)) for name in FIELDS}
 
     async def create_certs(self) -> dict[str, str]:
@@ -227,7 +235,7 @@ class SlurmSpawner(Spawner):
         try:
             answer = await self._ask("submit", choices=self.user_options, environment=self.get_env())
         except HelperError as problem:
-            raise web.HTTPError(400 if problem.refused else 503, str(problem)) from problem
+            raise ReadableError(400 if problem.refused else 503, str(problem)) from problem
         self.job = answer["job"]
         # Were the hub to end now, it would know whose job that is.
         self.orm_spawner.state = self.get_state()
@@ -247,7 +255,7 @@ class SlurmSpawner(Spawner):
                 self.words = self.user.portal_words = self.seen["words"]
                 if _is_over(self.seen):
                     # The hub's numbers tell trouble from what users end themselves.
-                    raise web.HTTPError(409 if self.seen["state"] == "CANCELLED" else 502, self.words)
+                    raise ReadableError(409 if self.seen["state"] == "CANCELLED" else 502, self.words)
                 node = self.seen["node"]
                 if self.seen["state"] == "RUNNING" and node:
                     running_since = running_since or time.monotonic()
@@ -256,7 +264,7 @@ class SlurmSpawner(Spawner):
                     if is_image:
                         self.words += " Its image is fetched and unpacked before the server starts."
                     if time.monotonic() - running_since > longest:
-                        raise web.HTTPError(
+                        raise ReadableError(
                             504, f"{self.words} Its server did not start: see ~/.slurm-portal.log."
                         )
             await asyncio.sleep(1 if running_since else 3)
