@@ -1,7 +1,7 @@
 """A lab with two controllers, on which every kind of run is killed."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -22,13 +22,16 @@ def new_lab(name: str, place: Path) -> Iterator[Cluster]:
         made.down()
 
 
-def vary(cluster: Cluster, number: int) -> None:
-    """Has the site say something else on every host: sshd, firewall, environment, motd, slurm.conf."""
+def vary(cluster: Cluster, number: int, parameters: Mapping[str, str] | None = None) -> None:
+    """Has the site say something else on every host: sshd, firewall, environment, motd, slurm.conf.
+
+    ``parameters`` are of slurm.conf and stay what they are.
+    """
     said = {
         "firewall_admin_networks": ["10.0.0.0/8", f"192.0.2.{number % 250}/32"],
         "motd_text": [f"Round {number}."],
         "ssh_server_parameters": {"MaxStartups": f"{100 + number}:30:300"},
         "user_environment_variables": [{"name": "KILLS_ROUND", "value": str(number)}],
-        "slurmctld_parameters": {"MaxArraySize": 2000 + number},
+        "slurmctld_parameters": {"MaxArraySize": 2000 + number, **(parameters or {})},
     }
     (cluster.directory / "group_vars" / "slurm-cluster.yml").write_text(json.dumps(said, indent=1) + "\n")
