@@ -8,7 +8,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -129,7 +129,9 @@ def fought(program: Program, options: argparse.Namespace, fight: Callable[[Campa
 
 
 @contextmanager
-def standing_or(lab: str | None, new: Callable[[], Any], machines: str = "containers") -> Iterator[Cluster]:
+def standing_or(
+    lab: str | None, new: Callable[[], AbstractContextManager[Cluster]], machines: str = "containers"
+) -> Iterator[Cluster]:
     """The lab of that name, which stays; without a name a new one, of which ``new`` is the context."""
     if lab:
         yield Cluster(lab, need_lab(lab).directory, "trixie", machines)

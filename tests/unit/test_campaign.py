@@ -19,6 +19,12 @@ _PROGRAM = Program(
 )
 
 
+@pytest.fixture(autouse=True)
+def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setattr("signal.signal", lambda *_: None)
+
+
 @pytest.mark.parametrize(("adds", "rounds"), [(False, 1), (True, 3)])
 def test_each_round_is_kept_at_once_and_other_kinds_stay(tmp_path: Path, rounds: int, *, adds: bool) -> None:
     file = tmp_path / "toy.json"
