@@ -7,7 +7,8 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TextIO
+from pathlib import Path
+from typing import Any
 
 from tests.cluster.lab_cluster import DAEMONS, DEPLOY, Cluster, Result
 from tests.power.figures import Fate, Job, counted, fates
@@ -20,10 +21,11 @@ KINDS = {
     LATE: f"all machines; the controller with `/home` has it again {_LATER} s after the last of the others",
     NODE: "a node with jobs, for 5 to 90 s",
     ALONE: "the controller alone, which serves `/home`, for 5 to 90 s, while jobs run on the nodes",
-    DEPLOYMENT: "a node in the midst of `deploy cluster`, at a random moment of it",
+    DEPLOYMENT: "a node in the midst of `deploy cluster`, which has it again before or after that run ends",
 }
 _AWAY = (5, 90)
 _BETWEEN = (0, 20)
+_SOON = (5, 30)
 _BEFORE = (0, 10)
 _UNTIL_RUNNING = 300
 _UNTIL_WELL = 600
@@ -194,35 +196,38 @@ class Round:
         self.cluster.on(node, "apt-get", "purge", "--quiet=2", "--yes", "chrony", *TOOLS, seconds=300)
         vary(self.cluster, self.number + 1)
         moment = self.chance.uniform(0, self.took)
-        with tempfile.TemporaryFile("w+", encoding="utf-8") as output:
+        with tempfile.NamedTemporaryFile() as output:
             process = subprocess.Popen(
                 self._typed(), stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
             )
             try:
                 process.wait(moment)
             except subprocess.TimeoutExpired:
-                self._note(f"{moment:.0f} s after `deploy cluster` began")
+                self._note(f"{moment:.0f} s after `deploy cluster` began: {_phase(_text(output.name))}")
             else:
                 self._note(f"`deploy cluster` had ended before {moment:.0f} s")
             self._off(lost)
-            said = self._ended(process, output)
-        self._on(node)
+            is_soon_back = self.chance.random() < 0.5
+            if is_soon_back:
+                time.sleep(self.chance.uniform(*_SOON))
+                self._on(node)
+            said = self._ended(process, output.name)
+        if not is_soon_back:
+            self._on(node)
         self._again(said)
 
-    def _ended(self, process: "subprocess.Popen[bytes]", output: TextIO) -> str:
+    def _ended(self, process: "subprocess.Popen[bytes]", output: str) -> str:
+        """What it said in all."""
         try:
             process.wait(_A_RUN_ENDS)
         except subprocess.TimeoutExpired:
             self.troubles.append(f"deploy did not end within {_A_RUN_ENDS} s after its node was lost")
             process.kill()
             process.wait()
-        output.seek(0)
-        said = output.read()
-        phase = next((line for line in reversed(said.splitlines()) if line.startswith("== ")), "== none")
-        self._note(f"the run ended with {process.returncode}; the last that it said of a phase: {phase[3:]}")
-        if "Traceback" in said:
-            self.troubles.append(f"a traceback: {said[-2000:]}")
-        return said
+        self._note(f"the run ended with {process.returncode}")
+        if "Traceback" in _text(output):
+            self.troubles.append(f"a traceback: {_text(output)[-2000:]}")
+        return _text(output)
 
     def _again(self, said: str) -> None:
         """The same typed again, when the node can be reached."""
@@ -368,3 +373,12 @@ class Round:
                 return False
             time.sleep(_POLL)
         return True
+
+
+def _text(file: str) -> str:
+    return Path(file).read_text(encoding="utf-8", errors="replace")
+
+
+def _phase(said: str) -> str:
+    """The phase that a run was in."""
+    return next((line[3:] for line in reversed(said.splitlines()) if line.startswith("== ")), "no phase yet")
