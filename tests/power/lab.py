@@ -27,7 +27,7 @@ def deployed_lab(name: str, place: Path) -> Iterator[Cluster]:
         with (made.directory / "group_vars" / "slurm-master.yml").open("a", encoding="utf-8") as file:
             file.write(PARTITION)
         with (made.directory / "group_vars" / "slurm-node.yml").open("a", encoding="utf-8") as file:
-            file.write(f"bootstrap_packages: [{', '.join(TOOLS)}]\n")
+            file.write(f"user_environment_extra_packages: [{', '.join(TOOLS)}]\n")
         vary(made, 0)
         made.deploy()
         yield made
