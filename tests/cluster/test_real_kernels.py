@@ -114,6 +114,14 @@ def test_a_job_has_the_memory_it_asked_for_and_no_more(cluster: Cluster) -> None
     assert re.search("oom|out of memory", said, re.IGNORECASE)
 
 
+def test_a_job_is_on_disk_when_it_has_been_taken(cluster: Cluster) -> None:
+    """A file without the attribute is empty after a loss of power, and slurmctld ends where one is."""
+    job = submit(cluster, "--hold", "true")
+    script = f"/var/spool/slurmctld/hash.{int(job) % 10}/job.{job}/script"
+    assert "S" in cluster.on("ctl1", "lsattr", script).split()[0]
+    end_job(cluster, job)
+
+
 def test_a_job_may_open_its_gpus_and_no_others(cluster: Cluster) -> None:
     one = cluster.as_user("srun --quiet --gpus=1 nvidia-smi -L").splitlines()
     both = cluster.as_user("srun --quiet --gpus=2 nvidia-smi -L").splitlines()

@@ -130,7 +130,7 @@ class Round:
     @property
     def _stop(self) -> str:
         """The file that ends jobs on a node; gone after a boot."""
-        return f"/run/power-{self.number}"
+        return f"/run/power-{self.number}-{int(self.began)}"
 
     def _job(
         self,
