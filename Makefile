@@ -10,7 +10,7 @@ LAB_PACKAGES := podman runc netavark aardvark-dns mmdebstrap uidmap iptables ope
 RELEASE ?= trixie
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help newest venv system demo demo-down test test-more lint docs release unit contract prometheus-programs integration molecule molecule-more browser cluster cluster-more upgrade-long update-long reliability kills clients slurm-testsuite bench clean clean-labs
+.PHONY: help newest venv system demo demo-down test test-more lint docs release unit contract prometheus-programs integration molecule molecule-more browser cluster cluster-more upgrade-long update-long reliability kills power clients slurm-testsuite bench clean clean-labs
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -137,6 +137,9 @@ reliability: venv system ## Faults under load and what they cost; OPTIONS='--sho
 
 kills: venv system ## deploy itself killed at random moments, and the next run; OPTIONS='--kills 100', '--only change --seed 7'
 	$(BIN)/python -m tests.kills $(OPTIONS)
+
+power: venv system ## Power lost and back on kernels of their own; OPTIONS='--rounds 20 --seed 7', '--only node'
+	$(BIN)/python -m tests.power $(OPTIONS)
 
 clients: venv system ## What users submit with (submitit, dask-jobqueue, Snakemake, ReFrame, parsl), installed and run in a lab by a user
 	$(BIN)/pytest tests/clients $(OPTIONS)

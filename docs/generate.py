@@ -9,6 +9,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).resolve().parents[1]))  # for what the figures of tests/ share
+
 from generators import (
     benchmarks,
     command,

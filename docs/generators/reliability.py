@@ -1,4 +1,4 @@
-"""docs/reliability.md: what `make reliability` and `make kills` saw, from the files that they wrote."""
+"""docs/reliability.md: what `make reliability`, `make kills` and `make power` saw, from what they wrote."""
 
 import json
 import runpy
@@ -19,7 +19,11 @@ def outputs(root: Path) -> Iterator[tuple[Path, str]]:
     kills = runpy.run_path(str(root / "tests" / "kills" / "figures.py"))
     killed = json.loads((root / "docs" / "kills.json").read_text(encoding="utf-8"))
     text = with_table(text, "kills", kills["KILLS_HEAD"], kills["kills_table"](killed))
-    yield path, with_table(text, "machines of kills", ("measured", "kinds", "on"), _machines(killed))
+    text = with_table(text, "machines of kills", ("measured", "kinds", "on"), _machines(killed))
+    power = runpy.run_path(str(root / "tests" / "power" / "figures.py"))
+    lost = json.loads((root / "docs" / "power.json").read_text(encoding="utf-8"))
+    text = with_table(text, "power", power["POWER_HEAD"], power["power_table"](lost))
+    yield path, with_table(text, "machines of power", ("measured", "kinds", "on"), _machines(lost))
 
 
 def _machines(parts: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, ...]]:

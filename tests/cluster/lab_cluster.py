@@ -8,12 +8,15 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from deploy.lab.state import container_name
+from deploy.lab.enter import exec_command
+from deploy.lab.machines import kind_named
+from deploy.lab.state import Lab, container_name, need_lab
 from tests.containers import inside
 
 DEPLOY = (sys.executable, "-m", "deploy")
@@ -85,7 +88,7 @@ class Cluster:
         call = (
             inside(container_name(self.name, host), *command)
             if self.machines == "containers"
-            else (*DEPLOY, "lab", "exec", "--name", self.name, host, "--", *command)
+            else exec_command(_known(self.name), host, command, user=None, terminal=False)
         )
         return run(*call, expect=expect, seconds=seconds).stdout
 
@@ -103,10 +106,22 @@ class Cluster:
         call = (
             ("podman", "exec", container_name(self.name, host), *command)
             if self.machines == "containers"
-            else (*DEPLOY, "lab", "exec", "--name", self.name, host, "--", *command)
+            else kind_named(self.machines).entered(_known(self.name), host, command, terminal=False)
         )
         result = run(*call, expect=expect, seconds=seconds)
         return result.stdout + result.stderr
+
+    def power_off(self, *hosts: str) -> None:
+        """Without a shutdown, one right after the other."""
+        for host in hosts:
+            run("podman", "kill", "--signal", "KILL", container_name(self.name, host))
+        for host in hosts:
+            run("podman", "wait", container_name(self.name, host))
+
+    def power_on(self, *hosts: str) -> None:
+        """Boots them one after the other, without waiting for any."""
+        for host in hosts:
+            kind_named(self.machines).start(container_name(self.name, host))
 
     def is_off(self, host: str) -> bool:
         """Whether a container has ended, as it does where its machine reboots."""
@@ -142,6 +157,12 @@ class Cluster:
                 if said["ActiveState"] == "active":
                     found[host, said["Id"].removesuffix(".service")] = said["InactiveExitTimestampMonotonic"]
         return found
+
+
+@cache
+def _known(lab: str) -> Lab:
+    """A lab whose machines stay the same, so that each command need not ask podman for them."""
+    return need_lab(lab)
 
 
 @contextmanager

@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 
+from tests.campaign import chance_of
 from tests.cluster.lab_cluster import Cluster
 from tests.command_line import say
 from tests.reliability.faults import LEAD_COMES_BACK, SHORT
 from tests.reliability.figures import lost_though_saved
 from tests.reliability.lab import deployed_lab
-from tests.reliability.rounds import SLURM_HELD, Round, chance_of
+from tests.reliability.rounds import SLURM_HELD, Round
 
 pytestmark = [pytest.mark.one_release, pytest.mark.more]
 

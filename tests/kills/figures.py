@@ -1,9 +1,10 @@
-"""What rounds of kills came to; docs/generators/reliability.py loads this file alone."""
+"""What rounds of kills came to; docs/generators/reliability.py loads this file and tests/spans.py alone."""
 
-import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from tests.spans import span
 
 KILLS_HEAD = (
     "killed",
@@ -37,12 +38,7 @@ def kills_table(parts: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, .
                 part["what"],
                 str(len(rounds)),
                 str(sum(one["all_of_them"] for one in rounds)),
-                _span([one["moment"] for one in rounds]),
-                _span([one["well"] for one in rounds]),
+                span(one["moment"] for one in rounds),
+                span(one["well"] for one in rounds),
                 str(sum(bool(one["troubles"]) for one in rounds)),
             )
-
-
-def _span(values: Sequence[float]) -> str:
-    middle = f"{statistics.median(values):.0f}"
-    return middle if len(values) == 1 else f"{middle} ({min(values):.0f} to {max(values):.0f})"

@@ -226,11 +226,6 @@ def measured(ground: Ground) -> Iterator[tuple[str, float]]:
         raise RuntimeError(done.stderr)
 
 
-def chance_of(seed: int, number: int) -> random.Random:
-    """What decides over a round, to be had again by the seed."""
-    return random.Random(f"{seed} {number}")  # noqa: S311 - no secret
-
-
 def shares(kills: int, kinds: Mapping[str, str]) -> list[str]:
     """The kinds of so many rounds: first deployments come first, and are few, as each takes new machines."""
     weights = {FIRST: 1, CHANGE: 2, FAILOVER: 2}

@@ -5,8 +5,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from deploy.lab.machines import kind_named
-from deploy.lab.state import SHARED_STATE, container_name
+from deploy.lab.state import SHARED_STATE
 from tests.cluster.lab_cluster import Cluster, run
 from tests.reliability.lab import CONTROLLERS, DATABASE, HOSTS, NODES, freeze, init_of, thaw
 
@@ -26,18 +25,6 @@ class Place:
     def on(self, host: str, script: str) -> None:
         """Runs a script as root."""
         self.cluster.on(host, "sh", "-ec", script)
-
-    def power_off(self, *hosts: str) -> None:
-        """Without a shutdown, one right after the other."""
-        for host in hosts:
-            run("podman", "kill", "--signal", "KILL", container_name(self.cluster.name, host))
-        for host in hosts:
-            run("podman", "wait", container_name(self.cluster.name, host))
-
-    def power_on(self, *hosts: str) -> None:
-        """Boots them one after the other, without waiting for any."""
-        for host in hosts:
-            kind_named(self.cluster.machines).start(container_name(self.cluster.name, host))
 
     def shuffled(self, hosts: tuple[str, ...]) -> list[str]:
         """In an order that chance decides."""
@@ -104,14 +91,14 @@ def _empty_disk(place: Place) -> None:
 
 def _all_on(place: Place) -> None:
     for host in place.shuffled(HOSTS):
-        place.power_on(host)
+        place.cluster.power_on(host)
         time.sleep(place.chance.uniform(0, 5))
 
 
 def _controllers_late(place: Place) -> None:
-    place.power_on(*place.shuffled((DATABASE, *NODES)))
+    place.cluster.power_on(*place.shuffled((DATABASE, *NODES)))
     time.sleep(_LATER)
-    place.power_on(*place.shuffled(CONTROLLERS))
+    place.cluster.power_on(*place.shuffled(CONTROLLERS))
 
 
 FAULTS = {
@@ -120,13 +107,13 @@ FAULTS = {
     "mariadb-killed": Fault("MariaDB: SIGKILL", _kills(DATABASE, "mariadb")),
     "leader-off": Fault(
         "the controller that leads loses its power, and has it again when the other one leads",
-        lambda place: place.power_off(LEADER),
-        lambda place: place.power_on(LEADER),
+        lambda place: place.cluster.power_off(LEADER),
+        lambda place: place.cluster.power_on(LEADER),
     ),
     "database-off": Fault(
         "the database's host loses its power for 30 to 60 s",
-        lambda place: place.power_off(DATABASE),
-        lambda place: place.power_on(DATABASE),
+        lambda place: place.cluster.power_off(DATABASE),
+        lambda place: place.cluster.power_on(DATABASE),
         lasts=(30, 60),
         users_on=NODES[0],
     ),
@@ -168,14 +155,14 @@ FAULTS = {
     ),
     "all-off": Fault(
         "all hosts lose their power, and have it again in a random order",
-        lambda place: place.power_off(*place.shuffled(HOSTS)),
+        lambda place: place.cluster.power_off(*place.shuffled(HOSTS)),
         _all_on,
         lasts=(0, 10),
         hurts_nodes=True,
     ),
     "controllers-late": Fault(
         f"all hosts lose their power; the controllers have it again {_LATER} s after the others",
-        lambda place: place.power_off(*place.shuffled(HOSTS)),
+        lambda place: place.cluster.power_off(*place.shuffled(HOSTS)),
         _controllers_late,
         lasts=(0, 10),
         hurts_nodes=True,

@@ -1,11 +1,12 @@
-"""What a round of a fault came to; docs/generators/reliability.py loads this file alone."""
+"""What a round of a fault came to; docs/generators/reliability.py loads this and tests/spans.py alone."""
 
-import statistics
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
+
+from tests.spans import span
 
 HEAD = (
     "fault",
@@ -81,20 +82,14 @@ def table(parts: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, ...]]:
         yield (
             f"`{name}`: {part['what']}",
             str(len(rounds)),
-            _seconds(one["submission"] for one in rounds),
-            _seconds(one["accounting"] for one in rounds),
+            span(one["submission"] for one in rounds),
+            span(one["accounting"] for one in rounds),
             str(sum(one["taken"] for one in rounds)),
             _lost(rounds),
             *(str(sum(len(one[key]) for one in rounds)) for key in ("again", "twice", "missing")),
             _at_once(rounds),
             "; ".join(sorted({hand for one in rounds for hand in one["by_hand"]})) or "nothing",
         )
-
-
-def _seconds(values: Iterable[float]) -> str:
-    found = list(values)
-    middle = f"{statistics.median(found):.0f}"
-    return middle if len(found) == 1 else f"{middle} ({min(found):.0f} to {max(found):.0f})"
 
 
 def _lost(rounds: Sequence[Mapping[str, Any]]) -> str:

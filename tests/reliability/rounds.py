@@ -247,11 +247,6 @@ class Round:
         return next((host for key, host in _containers(self.cluster.name).items() if key in group), "")
 
 
-def chance_of(seed: int, key: str, number: int) -> random.Random:
-    """What decides over a round, to be had again by the seed."""
-    return random.Random(f"{seed} {key} {number}")  # noqa: S311 - no secret
-
-
 def _succeeds(asked: list[Asked], since: float) -> bool:
     """Whether something that was asked since then succeeded."""
     return any(one.came and one.began > since for one in [*asked])

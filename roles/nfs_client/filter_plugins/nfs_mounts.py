@@ -3,6 +3,14 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+_OF_BOOT = ("nofail", "x-systemd.mount-timeout=infinity", "retry=10000")
+"""A server that is away at boot is waited for, as long as it takes, and the boot goes on beside it.
+
+They are what systemd makes of ``bg`` (systemd.mount(5)). Without them mount gives up after two minutes,
+systemd after a minute and a half, and nobody tries again.
+"""
+_SOMEBODY_ELSE_MOUNTS = {"noauto", "x-systemd.automount", "bg"}
+
 
 def as_nfs_mounts(mounts: Iterable[Mapping[str, Any]], options: Sequence[str]) -> list[dict[str, Any]]:
     """The entries of nfs_client_mounts for mounts_current; ``options`` are for those without their own."""
@@ -11,10 +19,16 @@ def as_nfs_mounts(mounts: Iterable[Mapping[str, Any]], options: Sequence[str]) -
             "path": mount["path"],
             "source": f"{_bracketed(mount['server'])}:{mount.get('export') or mount['path']}",
             "type": "nfs",
-            "options": list(options if mount.get("options") is None else mount["options"]),
+            "options": _at_boot(options if mount.get("options") is None else mount["options"]),
         }
         for mount in mounts
     ]
+
+
+def _at_boot(options: Sequence[str]) -> list[str]:
+    """The options with those of the boot before them, so that a site's own say otherwise."""
+    others = _SOMEBODY_ELSE_MOUNTS.intersection(options)
+    return [*options] if others else [*_OF_BOOT, *options]
 
 
 def _bracketed(server: str) -> str:

@@ -10,6 +10,7 @@ cluster = (
     .FilterModule()
     .filters()["as_cluster_mounts"]
 )
+AT_BOOT = ["nofail", "x-systemd.mount-timeout=infinity", "retry=10000"]
 SAFE = ["nosuid", "nodev", "_netdev"]
 
 
@@ -19,9 +20,15 @@ def test_nfs_mounts_take_the_path_and_the_options_of_all_where_they_have_none() 
         {"path": "/w", "server": "fd00::1", "export": "/v", "options": []},
     ]
     assert nfs(mounts, ["hard"]) == [
-        {"path": "/home", "source": "10.0.0.1:/home", "type": "nfs", "options": ["hard"]},
-        {"path": "/w", "source": "[fd00::1]:/v", "type": "nfs", "options": []},
+        {"path": "/home", "source": "10.0.0.1:/home", "type": "nfs", "options": [*AT_BOOT, "hard"]},
+        {"path": "/w", "source": "[fd00::1]:/v", "type": "nfs", "options": AT_BOOT},
     ]
+
+
+@pytest.mark.parametrize("option", ["noauto", "bg", "x-systemd.automount"])
+def test_nothing_is_waited_for_where_somebody_else_mounts(option: str) -> None:
+    (mount,) = nfs([{"path": "/w", "server": "nas", "options": ["hard", option]}], [])
+    assert mount["options"] == ["hard", option]
 
 
 @pytest.mark.parametrize(

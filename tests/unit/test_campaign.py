@@ -1,0 +1,66 @@
+"""Rounds are kept after each, beside or in the place of those of before; an interruption is told."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.campaign import Campaign, Program, chance_of, fought, options_of
+
+
+def _is_bad(one: Mapping[str, Any]) -> bool:
+    return bool(one["troubles"])
+
+
+_PROGRAM = Program(
+    "toy", {"a": "one", "b": "another"}, "a machine", ("what", "rounds"), lambda parts: [(*parts,)], _is_bad
+)
+
+
+@pytest.fixture(autouse=True)
+def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setattr("signal.signal", lambda *_: None)
+
+
+@pytest.mark.parametrize(("adds", "rounds"), [(False, 1), (True, 3)])
+def test_each_round_is_kept_at_once_and_other_kinds_stay(tmp_path: Path, rounds: int, *, adds: bool) -> None:
+    file = tmp_path / "toy.json"
+    earlier = {"b": {"rounds": [{}, {}]}, "c": {"rounds": []}}
+    file.write_text(json.dumps(earlier))
+    campaign = Campaign(_PROGRAM, 7, tmp_path, file, adds)
+    campaign.keep("b", {"troubles": []})
+    assert len(json.loads(file.read_text())["b"]["rounds"]) == rounds
+    campaign.keep("a", {"troubles": []})
+    kept = json.loads(file.read_text())
+    assert list(kept) == ["a", "b"]
+    assert (len(kept["b"]["rounds"]), kept["a"]["what"]) == (rounds, "one")
+    assert kept["a"]["labs"].endswith("seed 7")
+
+
+def test_a_round_has_its_own_chance_by_the_seed() -> None:
+    assert chance_of(7, "a", 1).random() == chance_of(7, "a", 1).random()
+    assert len({chance_of(*what).random() for what in ((7, "a", 1), (7, "a", 2), (8, "a", 1))}) == 3
+
+
+@pytest.mark.parametrize(("troubles", "code"), [([], 0), (["x"], 1)])
+def test_what_a_round_found_is_the_exit_code(
+    capsys: pytest.CaptureFixture[str], troubles: list[str], code: int
+) -> None:
+    options = options_of(_PROGRAM).parse_args(["--seed", "7"])
+    assert fought(_PROGRAM, options, lambda campaign: campaign.keep("a", {"troubles": troubles})) == code
+    assert capsys.readouterr().out == "what | rounds\na\n"
+
+
+def test_an_interruption_ends_it_with_its_own_code(capsys: pytest.CaptureFixture[str]) -> None:
+    places = []
+
+    def fight(campaign: Campaign) -> None:
+        places.append(campaign.place)
+        raise KeyboardInterrupt
+
+    assert fought(_PROGRAM, options_of(_PROGRAM).parse_args([]), fight) == 130
+    assert "toy: interrupted; its machines are gone" in capsys.readouterr().err
+    assert not places[0].exists()
