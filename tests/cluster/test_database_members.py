@@ -85,14 +85,15 @@ def test_after_an_end_in_order_a_run_begins_with_the_last(kept: Cluster, jobs: l
 
 
 def test_one_of_them_does_not_go_on_alone_beside_the_others(kept: Cluster) -> None:
-    edit(kept, "inventory.ini", (MEMBERS, _OTHER))
+    edit(kept, "inventory.ini", (_line(kept), ""), (MEMBERS, _OTHER))
     assert "2 others are members still" in kept.plan(expect=None)
     assert "2 others are members still" in kept.deploy(expect=1).stdout
     is_whole(kept)
 
 
 def test_the_second_one_goes_on_alone_with_all_rows(kept: Cluster, jobs: list[str]) -> None:
-    kept.on("ctl2", "systemctl", "disable", "--now", "slurmdbd", "mariadb")
+    assert "running mariadb" in run(*DEPLOY, "node", "remove", str(kept.inventory), "ctl2").stdout
+    assert kept.on("ctl2", "systemctl", "is-active", "mariadb", expect=None) == "inactive\n"
     kept.on("ctl1", "systemctl", "disable", "--now", "garb")
     jobs.append(submit(kept, "", "true"))
     kept.deploy()
@@ -101,19 +102,24 @@ def test_the_second_one_goes_on_alone_with_all_rows(kept: Cluster, jobs: list[st
     shown = kept.on("ctl1", "scontrol", "show", "config")
     assert "AccountingStorageHost   = login1" in shown
     assert "AccountingStorageBackupHost = (null)" in shown
-    assert "OFF" in kept.on("login1", "mariadb", "-Ne", "SELECT IF(@@wsrep_on, 'ON', 'OFF')")
+    assert kept.on("login1", "mariadb", "-Ne", "SELECT IF(@@wsrep_on, 'is one', 'is none')") == "is none\n"
     assert "(0 changes" in kept.deploy().stdout
 
 
 def test_what_was_a_member_before_takes_no_rows_away(kept: Cluster, jobs: list[str]) -> None:
-    edit(kept, "inventory.ini", (_OTHER, "[slurm-database]\nlogin1\nctl2\nctl1\n"))
-    said = kept.deploy_refused(expect=1)
-    assert "have the accounting database, each its own" in said
+    login = "login1 ansible"
+    edit(kept, "inventory.ini", (login, _line(kept) + login), (_OTHER, f"{_OTHER}ctl2\nctl1\n"))
+    assert "have the accounting database, each its own" in kept.deploy_refused(expect=1)
     assert rows(kept, "login1") == set(jobs)
     kept.on("ctl2", "rm", "-rf", "/var/lib/mysql/grastate.dat", "/var/lib/mysql/slurm_acct_db")
     kept.deploy()
     is_whole(kept)
     jobs.append(done(kept))
+
+
+def _line(cluster: Cluster) -> str:
+    """What the inventory has of the host that leaves."""
+    return f"ctl2 ansible_host={cluster.on('ctl2', 'hostname', '--all-ip-addresses').strip()}\n"
 
 
 def test_no_row_is_missing(kept: Cluster, jobs: list[str]) -> None:
