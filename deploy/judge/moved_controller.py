@@ -38,8 +38,8 @@ class Moved:
             else f"{self.after} has not the state of this cluster"
         )
         do = (
-            f"mount on {self.after} the storage that controllers share, and the same again; where deploy itself "
-            "mounts it, that is done before slurmctld starts, and no job is lost"
+            f"mount on {self.after} the storage that controllers share, and the same again; where deploy "
+            "itself mounts it, that is done before slurmctld starts, and no job is lost"
             if self.shares
             else f"stop slurmctld on {self.before} and copy its StateSaveLocation to {self.after}, "
             f"or put {self.before} back into [slurm-master]; where its disk is lost: deploy restore"
