@@ -15,10 +15,11 @@ from tests.cluster.test_backup import Key, make_key
 pytestmark = [pytest.mark.one_release, pytest.mark.more]
 
 _STATE = "/srv/slurm/state"
-_SERVERS = ("ctl1", "ctl2", "login1", "ctl3")
 _DATABASE = "[slurm-database]\nlogin1\nctl3\nctl1\n"
 _VOTES = "SHOW STATUS WHERE Variable_name IN ('wsrep_cluster_size', 'wsrep_local_state_comment')"
-_PARTITION = {"name": "batch", "default": True, "parameters": {"OverSubscribe": "FORCE:6"}}
+_PARTITION = """
+slurmctld_partitions: [{name: batch, default: true, parameters: {OverSubscribe: "FORCE:6"}}]
+"""
 
 
 @pytest.fixture(scope="module")
@@ -47,11 +48,9 @@ def prepare(made: Cluster, key: Key) -> None:
         ("[slurm-database]\nlogin1\n", _DATABASE),
         ("\n\n[all:vars]", "\nslurm-database\n\n[all:vars]"),
     )
-    own = made.directory / "host_vars/ctl1.yml"
-    own.parent.mkdir(exist_ok=True)
-    own.write_text(json.dumps({"slurmctld_partitions": [_PARTITION]}))
-    with (made.directory / "group_vars" / "all.yml").open("a") as file:
-        file.write(f"\nbackup_recipients: [{key.recipient}]\n")
+    for file, more in (("slurm-master", _PARTITION), ("all", f"\nbackup_recipients: [{key.recipient}]\n")):
+        with (made.directory / "group_vars" / f"{file}.yml").open("a") as text:
+            text.write(more)
 
 
 @pytest.fixture(scope="module")
@@ -99,30 +98,35 @@ def test_a_new_first_host_of_the_database(served: Cluster, jobs: list[str]) -> N
     assert "(0 changes" in served.deploy().stdout
 
 
-def test_a_controller_by_another_name(served: Cluster, jobs: list[str]) -> None:
-    gone, new = line(served, "ctl2"), line(served, "node2")
-    lose(served, "ctl2")
+def test_a_first_controller_by_another_name(served: Cluster, jobs: list[str]) -> None:
+    """It has a vote on the database, too."""
+    is_saved(served, jobs[1])
+    gone, new = line(served, "ctl1"), line(served, "node2")
+    lose(served, "ctl1")
+    wait_until("ctl2 leads", lambda: leader(served) == "ctl2", 240)
     edit(
         served,
         "inventory.ini",
         (gone, new),
-        ("[slurm-master]\nctl1\nctl2\n", "[slurm-master]\nctl1\nnode2\n"),
+        ("[slurm-master]\nctl1\n", "[slurm-master]\nnode2\n"),
+        (_DATABASE, _DATABASE.replace("ctl1", "node2")),
     )
     served.deploy()
-    node(served, "remove", "ctl2", "--gone")
-    is_whole(served, jobs, second="node2")
+    node(served, "remove", "ctl1", "--gone")
+    is_whole(served, jobs, controllers=("node2", "ctl2"))
+    jobs.append(ended(served))
     assert "(0 changes" in served.deploy().stdout
 
 
 def test_a_host_of_the_database_by_another_name(served: Cluster, jobs: list[str]) -> None:
-    gone = line(served, "ctl3")
     served.up()
-    new = line(served, "ctl2")
+    gone, new = line(served, "ctl3"), line(served, "ctl1")
     lose(served, "ctl3")
-    edit(served, "inventory.ini", (gone, new), (_DATABASE, _DATABASE.replace("ctl3", "ctl2")))
+    database = _DATABASE.replace("ctl1", "node2")
+    edit(served, "inventory.ini", (gone, new), (database, database.replace("ctl3", "ctl1")))
     served.deploy()
     node(served, "remove", "ctl3", "--gone")
-    is_whole(served, jobs, second="node2", database=("login1", "ctl2"))
+    is_whole(served, jobs, controllers=("node2", "ctl2"), database=("login1", "ctl1"))
     jobs.append(ended(served))
     assert "(0 changes" in served.deploy().stdout
 
@@ -133,17 +137,17 @@ def test_all_servers_are_new_and_a_backup_makes_the_cluster_of_them(
     """With the state and the secrets; the job on the node goes on, and is accounted."""
     is_saved(served, jobs[1])
     archive = Path(json.loads(run(*DEPLOY, "backup", str(served.inventory), "--json").stdout)["file"])
-    for name in ("ctl1", "node2", "login1", "ctl2"):
+    for name in ("node2", "ctl2", "login1", "ctl1"):
         lose(served, name)
     served.up()
-    served.on("ctl1", "find", _STATE, "-mindepth", "1", "-delete")
+    served.on("ctl2", "find", _STATE, "-mindepth", "1", "-delete")
     (served.directory / "secrets.yml").unlink()
     words = ("restore", str(served.inventory), str(archive), "--identity", str(key.file))
     run(*DEPLOY, *words, "--yes", "--no-validate", "--output", "plain", seconds=1500)
-    is_whole(served, jobs, second="node2", database=("login1", "ctl2"))
+    is_whole(served, jobs, controllers=("node2", "ctl2"), database=("login1", "ctl1"))
     served.as_user("touch stop")
     wait_for_job(served, jobs[0], "COMPLETED", seconds=240, host="login1")
-    served.on("ctl1", "scontrol", "release", jobs[1])
+    served.on("login1", "scontrol", "release", jobs[1])
     wait_for_job(served, jobs[1], "COMPLETED", seconds=240, host="login1")
     assert int(ended(served)) > max(map(int, jobs))
 
@@ -182,20 +186,25 @@ def ended(cluster: Cluster) -> str:
 
 def is_saved(cluster: Cluster, job: str) -> None:
     """Waits until slurmctld has written what it was told up to now."""
-    cluster.on("ctl1", "touch", f"{_STATE}/of-the-test")
-    cluster.on("ctl1", "scontrol", "update", f"JobId={job}", "Comment=to be saved")
+    cluster.on("login1", "touch", f"{_STATE}/of-the-test")
+    cluster.on("login1", "scontrol", "update", f"JobId={job}", "Comment=to be saved")
     written = ("find", f"{_STATE}/job_state", "-newer", f"{_STATE}/of-the-test")
-    wait_until("the queue is saved", lambda: bool(cluster.on("ctl1", *written, expect=None)), 120)
+    wait_until("the queue is saved", lambda: bool(cluster.on("login1", *written)), 120)
 
 
 def is_whole(
-    cluster: Cluster, jobs: list[str], *, second: str = "ctl2", database: tuple[str, str] = ("login1", "ctl3")
+    cluster: Cluster,
+    jobs: list[str],
+    *,
+    controllers: tuple[str, str] = ("ctl1", "ctl2"),
+    database: tuple[str, str] = ("login1", "ctl3"),
 ) -> None:
     """The first leads and the second stands by; all three have a vote, and both all rows; no job is lost."""
+    wanted = dict(zip(controllers, ("leads", "stands by"), strict=True))
 
     def stands() -> bool:
         said = run(*DEPLOY, "status", str(cluster.inventory), "--json", expect=None).stdout
-        return bool(json.loads(said)["controllers"]["stands"] == {"ctl1": "leads", second: "stands by"})
+        return bool(json.loads(said)["controllers"]["stands"] == wanted)
 
     wait_until("the first leads and the other stands by", stands, 240)
 
@@ -206,6 +215,6 @@ def is_whole(
     wait_until("both have three votes", lambda: all(map(is_synced, database)), 300)
     wait_until("both have all rows", lambda: all({*jobs} <= rows(cluster, host) for host in database), 240)
     for job, state in zip(jobs, ("RUNNING", "PENDING"), strict=False):
-        shown = cluster.on("ctl1", "scontrol", "show", "job", job)
+        shown = cluster.on("login1", "scontrol", "show", "job", job)
         assert f"JobState={state}" in shown
         assert "Restarts=0" in shown
