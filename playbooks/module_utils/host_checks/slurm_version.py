@@ -13,8 +13,8 @@ _PACKAGES = (_PACKAGE, "slurm-smd-client")
 def slurm_version(run: Callable[..., str], built: str = "", *, has_other_source: bool = False) -> str:
     """The package version; empty when there is none to be had. ``run`` gives a command's output.
 
-    ``built`` is the release that is built for this machine, where it is not the distribution's. A machine that
-    gets another source, and with it the release of its cluster, is not asked what it has without that.
+    ``built`` is the release that is built for this machine, where it is not the distribution's. A machine
+    that gets another source, and with it the release of its cluster, is not asked what it has without that.
     """
     for package in _PACKAGES:
         status = run("dpkg-query", "--show", "--showformat", "${db:Status-Abbrev} ${Version}", package)
