@@ -15,6 +15,8 @@ from tests.cluster.test_backup import Key, make_key
 pytestmark = [pytest.mark.one_release, pytest.mark.more]
 
 _STATE = "/srv/slurm/state"
+_MACHINES = ("--controllers", "3", "--nodes", "2")
+"""So many there are; a lab makes those anew that are gone."""
 _DATABASE = "[slurm-database]\nlogin1\nctl3\nctl1\n"
 _VOTES = "SHOW STATUS WHERE Variable_name IN ('wsrep_cluster_size', 'wsrep_local_state_comment')"
 _PARTITION = """
@@ -30,8 +32,7 @@ def key(tmp_path_factory: pytest.TempPathFactory) -> Key:
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory, key: Key) -> Iterator[Cluster]:
     """ctl1 and ctl2 are controllers; login1 and ctl3 have the database, ctl1 a vote. node2 is nothing yet."""
-    options = ("--controllers", "3", "--nodes", "2", "--gpus", "0")
-    with booted("replaced", tmp_path_factory, *options, release="trixie") as made:
+    with booted("replaced", tmp_path_factory, *_MACHINES, "--gpus", "0", release="trixie") as made:
         prepare(made, key)
         made.deploy()
         yield made
@@ -64,7 +65,7 @@ def jobs(served: Cluster) -> list[str]:
 def test_a_new_second_controller(served: Cluster, jobs: list[str]) -> None:
     node(served, "drain", "node1", "--reason", "fan")
     lose(served, "ctl2")
-    served.up()
+    served.up(*_MACHINES)
     served.deploy()
     is_whole(served, jobs)
     assert drains(served) == {"node1": ["fan"]}
@@ -79,7 +80,7 @@ def test_a_new_first_controller_with_the_vote_on_the_database(served: Cluster, j
     wait_until("ctl2 leads", lambda: leader(served) == "ctl2", 240)
     node(served, "resume", "node1")
     jobs.append(ended(served))
-    served.up()
+    served.up(*_MACHINES)
     served.deploy()
     is_whole(served, jobs)
     assert drains(served) == {}
@@ -91,7 +92,7 @@ def test_a_new_first_host_of_the_database(served: Cluster, jobs: list[str]) -> N
     lose(served, "login1")
     said = run(*DEPLOY, "status", str(served.inventory), "--json", expect=None).stdout
     assert json.loads(said)["database"]["login1"] is None
-    served.up()
+    served.up(*_MACHINES)
     served.deploy()
     is_whole(served, jobs)
     jobs.append(ended(served))
@@ -119,7 +120,7 @@ def test_a_first_controller_by_another_name(served: Cluster, jobs: list[str]) ->
 
 
 def test_a_host_of_the_database_by_another_name(served: Cluster, jobs: list[str]) -> None:
-    served.up()
+    served.up(*_MACHINES)
     gone, new = line(served, "ctl3"), line(served, "ctl1")
     lose(served, "ctl3")
     database = _DATABASE.replace("ctl1", "node2")
@@ -139,7 +140,7 @@ def test_all_servers_are_new_and_a_backup_makes_the_cluster_of_them(
     archive = Path(json.loads(run(*DEPLOY, "backup", str(served.inventory), "--json").stdout)["file"])
     for name in ("node2", "ctl2", "login1", "ctl1"):
         lose(served, name)
-    served.up()
+    served.up(*_MACHINES)
     served.on("ctl2", "find", _STATE, "-mindepth", "1", "-delete")
     (served.directory / "secrets.yml").unlink()
     words = ("restore", str(served.inventory), str(archive), "--identity", str(key.file))
