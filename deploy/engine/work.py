@@ -133,7 +133,9 @@ def _kept(run: Run, looked: Looked, tell: Callable[[Event], None]) -> dict[str, 
     said = {name: answer for name, answer in looked.said.items() if not isinstance(answer, Unanswered)}
     installed = {name: str(answer.get("slurm", "")) for name, answer in said.items()}
     wanted = {host.name: str(host.value("slurm_packages_version")) for host in run.site.cluster}
-    kept = kept_releases(wanted, installed, run.site.controller.name)
+    # A controller that is new has none yet, where others have.
+    first = next((name for name in run.controllers if installed.get(name)), run.site.controller.name)
+    kept = kept_releases(wanted, installed, first)
     for release in sorted(set(kept.values())):
         names = [name for name in kept if kept[name] == release]
         message = (

@@ -18,6 +18,10 @@ def beginner(answers: Mapping[str, Any]) -> str | None:
     Raises DeployError ``database-lead-unknown`` where rows could be lost by any choice.
     """
     said: dict[str, Look] = {n: a for n, a in answers.items() if not isinstance(a, Unanswered)}
+    own = [name for name, look in said.items() if look["is_alone"] and look["has"]]
+    others = [name for name, look in said.items() if look["cluster"] and name not in own]
+    if own and len(own) + len(others) > 1:
+        raise _own([*own, *others])
     if any(look["serves"] for look in said.values()):
         return None
     silent = [name for name in answers if name not in said]
@@ -84,14 +88,17 @@ def _first(said: Mapping[str, Look]) -> str:
     """Of servers that were alone until now the one that has the database."""
     having = [name for name, look in said.items() if look["has"]]
     if len(having) > 1:
-        raise _unknown(
-            having,
-            f"{fold(having)} both have the accounting database, each its own: one would take the other's "
-            "rows away",
-            "on the one whose rows are not wanted, when it has been dumped: mariadb -e 'DROP DATABASE "
-            "slurm_acct_db'; then the same again",
-        )
+        raise _own(having)
     return having[0] if having else next(iter(said))
+
+
+def _own(names: list[str]) -> DeployError:
+    return _unknown(
+        names,
+        f"{fold(names)} have the accounting database, each its own: one would take the other's rows away",
+        "on the one whose rows are not wanted, when it has been dumped: systemctl stop mariadb; rm -rf "
+        "/var/lib/mysql/grastate.dat /var/lib/mysql/slurm_acct_db; then the same again",
+    )
 
 
 def _furthest(members: Mapping[str, Look]) -> str:

@@ -17,7 +17,8 @@ Queue = list[dict[str, str]] | None
 class Moved:
     """``witness`` is of a cluster by its ``file``, whose controllers were ``before`` and shall be ``after``.
 
-    ``has_state``: a slurmctld ran by what ``after`` has, there or where it was copied from.
+    ``has_state``: a slurmctld ran by what ``after`` has, there or where it was copied from. ``shares``: it is
+    one of several, of which another one was there before, and so has its storage.
     """
 
     witness: str
@@ -25,6 +26,7 @@ class Moved:
     before: str
     after: str
     has_state: bool
+    shares: bool = False
 
     def loss(self, queue: Queue) -> Loss | None:
         """What is lost; nothing where the state was copied from a slurmctld that is stopped since."""
@@ -35,10 +37,16 @@ class Moved:
             if self.has_state
             else f"{self.after} has not the state of this cluster"
         )
+        do = (
+            f"mount on {self.after} the storage that controllers share, and the same again; where deploy "
+            "itself mounts it, that is done before slurmctld starts, and no job is lost"
+            if self.shares
+            else f"stop slurmctld on {self.before} and copy its StateSaveLocation to {self.after}, "
+            f"or put {self.before} back into [slurm-master]; where its disk is lost: deploy restore"
+        )
         why = (
             f"{self.witness} is of the cluster of {self.before} ({self.file}); {what}, and knows none of its "
-            f"jobs: stop slurmctld on {self.before} and copy its StateSaveLocation to {self.after}, "
-            f"or put {self.before} back into [slurm-master]; where its disk is lost: deploy restore"
+            f"jobs: {do}"
         )
         return Loss("SlurmctldHost", self.before, self.after, why, jobs_of(queue or ()))
 
@@ -56,10 +64,12 @@ def moved_controller(events: Iterable[Event], site: Site) -> Moved | None:
         if name == first.name or not cluster or (is_controller and _is_among(first, said)):
             continue
         # Controllers of one cluster share their state.
-        if own["state"] and any(_is_among(master, said) for master in site.controllers):
+        is_ours = any(_is_among(master, said) for master in site.controllers)
+        if own["state"] and is_ours:
             continue
         before = ", ".join(cluster["controllers"]) or "another controller"
-        return Moved(name, cluster["file"], before, first.name, own["state"])
+        shares = is_ours and len(site.controllers) > 1
+        return Moved(name, cluster["file"], before, first.name, own["state"], shares)
     return None
 
 

@@ -60,6 +60,7 @@ def host_expectations(
         "apt_options": _apt_options(host),
         "installs_gpu_driver": has_managed_gpus(host),
         "slurm_is_built": is_built(host),
+        "slurm_has_other_source": bool(host.value("slurm_packages_repository")),
         "slurm_wanted": str(host.value("slurm_packages_version")),
         "cluster": duties.cluster if duties.has_slurm else "",
         "state_location": duties.state_location if duties.is_controller else "",

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _DATA = Path("/var/lib/mysql")
+_KEY = Path("/etc/mysql/deploy-cluster.pem")
 _STATUS = (
     "SHOW GLOBAL STATUS WHERE Variable_name IN "
     "('wsrep_cluster_status', 'wsrep_local_state_comment', 'wsrep_cluster_size')"
@@ -29,6 +30,7 @@ _SECONDS_TO_END, _PAUSE = 30.0, 0.5
 def look(database: str) -> dict[str, Any]:
     """``serves``: with a majority, of so many ``votes``; ``is_synced``; ``has``: its tables are here.
 
+    ``is_alone``: it is a server of its own, or none yet.
     ``cluster``: of which it is a member, empty for none; ``at``: its last transaction, None where that is not
     known; ``was_last``: it ended in order and after all others.
     """
@@ -47,6 +49,7 @@ def look(database: str) -> dict[str, Any]:
         "votes": int(said.get("wsrep_cluster_size", "0")),
         "is_synced": said.get("wsrep_local_state_comment") == "Synced",
         "has": (_DATA / database).is_dir() and any((_DATA / database).glob("*.ibd")),
+        "is_alone": not (_KEY.exists() or said.get("wsrep_cluster_status") == "Primary"),
         "cluster": "" if cluster == _NONE else cluster,
         "at": at if at >= 0 else None,
         "was_last": kept.get("safe_to_bootstrap") == "1",

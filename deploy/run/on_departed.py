@@ -13,7 +13,7 @@ from deploy.run.host_commands import runner, tell
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from typing import Any
 
 MUNGE_KEY = Path("/etc/munge/munge.key")
@@ -34,13 +34,19 @@ _OURS = (
 _SERVICES = ("slurmd", "slurmctld", "slurmdbd", "sackd", "slurmrestd", "munge", "garb")
 # By key of the module slurm_jobs the letter that squeue has for it.
 _JOB = {"id": "%i", "state": "%T", "user": "%u", "partition": "%P", "nodes": "%N"}
+_MEMBER_KEY = Path("/etc/mysql/deploy-cluster.pem")
 _run = runner(50)
 
 
-def _running() -> list[str]:
-    """The services of the cluster that run, or will at the next boot."""
+def _services() -> tuple[str, ...]:
+    """The services of the cluster: a database where it is a member; another may be for something else."""
+    return (*_SERVICES, *(("mariadb",) if _MEMBER_KEY in SECRETS and _MEMBER_KEY.exists() else ()))
+
+
+def _running(services: Iterable[str]) -> list[str]:
+    """Those that run, or will at the next boot."""
     found = []
-    for name in _SERVICES:
+    for name in services:
         runs = _run("systemctl", "is-active", "--quiet", name)[1]
         if runs or _run("systemctl", "is-enabled", "--quiet", name)[1]:
             found.append(f"running {name}" if runs else f"{name} at boot")
@@ -54,8 +60,8 @@ def is_of_another_cluster(key: str | None) -> bool:
     )
 
 
-def holds(key: str | None) -> list[str]:
-    """What a host still has of the cluster whose munge key has this hash.
+def holds(key: str | None, services: Iterable[str] = ()) -> list[str]:
+    """What a host still has of the cluster whose munge key has this hash, among it of these services.
 
     With the key of another cluster it is part of that one, and cannot speak to this one any more.
     """
@@ -63,7 +69,7 @@ def holds(key: str | None) -> list[str]:
         return []
     secrets = [what for path, what in SECRETS.items() if path.exists()]
     has_records = any((RECORDS / name).exists() for name in _OURS)
-    return [*_running(), *secrets, *[f"records in {RECORDS}"] * has_records]
+    return [*_running(services or _services()), *secrets, *[f"records in {RECORDS}"] * has_records]
 
 
 def steps() -> list[str]:
@@ -85,11 +91,12 @@ def leave(key: str | None) -> dict[str, list[str]]:
 
     ``jobs`` that run there keep it from being done; what it ``holds`` afterwards could not be taken away.
     """
-    before = holds(key)
+    services = _services()
+    before = holds(key, services)
     running = steps() if before else []
     if running or not before:
         return {"jobs": running, "done": [], "holds": before}
-    for name in _SERVICES:
+    for name in services:
         _run("systemctl", "disable", "--now", name)
     for path in SECRETS:
         path.unlink(missing_ok=True)
@@ -98,7 +105,7 @@ def leave(key: str | None) -> dict[str, list[str]]:
             shutil.rmtree(RECORDS / name)
         else:
             (RECORDS / name).unlink(missing_ok=True)
-    after = holds(key)
+    after = holds(key, services)
     return {"jobs": [], "done": [what for what in before if what not in after], "holds": after}
 
 

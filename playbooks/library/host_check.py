@@ -212,8 +212,10 @@ class Host:
 
     def slurm_version(self) -> str:
         """The version of Slurm here; empty where none is wanted."""
+        if not self._expected["cluster"]:
+            return ""
         built = self._expected["slurm_wanted"] if self._expected["slurm_is_built"] else ""
-        return slurm_version(self._run, built) if self._expected["cluster"] else ""
+        return slurm_version(self._run, built, has_other_source=self._expected["slurm_has_other_source"])
 
     def time_service(self) -> str:
         """What chrony says of itself; empty where it does not run."""

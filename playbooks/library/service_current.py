@@ -95,6 +95,7 @@ _PROPERTIES = ",".join(
         _START,
         _LAST_CHANGE,
         "NeedDaemonReload",
+        "Job",
         *_FILES,
     )
 )
@@ -235,8 +236,10 @@ def main() -> None:
         action != "none" and is_unknown([*inputs, *reload_inputs], properties)
     )
     patience = () if module.params["wait"] else ("--no-block",)
-    # A start joins what another has begun, or fails with it.
-    joins = module.params["wait"] and action == "none" and activity == "activating"
+    # A start joins what another has begun, or fails with it. One that is active may be about to restart, once
+    # what is bound to it has ended.
+    is_under_way = activity == "activating" or properties.get("Job", "0") not in {"", "0"}
+    joins = module.params["wait"] and action == "none" and is_under_way
     steps = [
         (("unmask", name), state == "masked"),
         (("daemon-reload",), is_to_be_read),

@@ -11,9 +11,10 @@ def submit(cluster: Cluster, options: str, script: str) -> str:
     return cluster.as_user(f"sbatch --parsable {options} --wrap '{script}'").strip().split(";")[0]
 
 
-def wait_for_job(cluster: Cluster, job: str, state: str, seconds: float = 60) -> None:
+def wait_for_job(cluster: Cluster, job: str, state: str, seconds: float = 60, *, host: str = "ctl1") -> None:
+    """Asks accounting, on a host."""
     rows = ("sacct", "--noheader", "--allocations", "--parsable2", "--format", "State", "--jobs", job)
-    wait_until(f"job {job} {state}", lambda: cluster.on("ctl1", *rows).strip().startswith(state), seconds)
+    wait_until(f"job {job} {state}", lambda: cluster.on(host, *rows).strip().startswith(state), seconds)
 
 
 def end_job(cluster: Cluster, job: str) -> None:

@@ -9,6 +9,7 @@ from tests.cluster.jobs import submit, wait_for_job
 from tests.cluster.lab_cluster import DEPLOY, Cluster, run, wait_until
 from tests.cluster.members_lab import ALONE, MEMBERS, ROWS, done, edit, is_whole, members_lab, off, on, rows
 
+_OTHER = "[slurm-database]\nlogin1\n"
 pytestmark = [pytest.mark.one_release, pytest.mark.more]
 
 
@@ -81,6 +82,44 @@ def test_after_an_end_in_order_a_run_begins_with_the_last(kept: Cluster, jobs: l
     kept.deploy()
     is_whole(kept)
     jobs.append(done(kept))
+
+
+def test_one_of_them_does_not_go_on_alone_beside_the_others(kept: Cluster) -> None:
+    edit(kept, "inventory.ini", (_line(kept), ""), (MEMBERS, _OTHER))
+    assert "2 others are members still" in kept.plan(expect=1)
+    assert "2 others are members still" in kept.deploy(expect=1).stdout
+    is_whole(kept)
+
+
+def test_the_second_one_goes_on_alone_with_all_rows(kept: Cluster, jobs: list[str]) -> None:
+    assert "running mariadb" in run(*DEPLOY, "node", "remove", str(kept.inventory), "ctl2").stdout
+    assert kept.on("ctl2", "systemctl", "is-active", "mariadb", expect=None) == "inactive\n"
+    kept.on("ctl1", "systemctl", "disable", "--now", "garb")
+    jobs.append(submit(kept, "", "true"))
+    kept.deploy()
+    jobs.append(done(kept))
+    wait_until("it has all rows", lambda: rows(kept, "login1") == set(jobs), 240)
+    shown = kept.on("ctl1", "scontrol", "show", "config")
+    assert "AccountingStorageHost   = login1" in shown
+    assert "AccountingStorageBackupHost = (null)" in shown
+    assert kept.on("login1", "mariadb", "-Ne", "SELECT IF(@@wsrep_on, 'is one', 'is none')") == "is none\n"
+    assert "(0 changes" in kept.deploy().stdout
+
+
+def test_what_was_a_member_before_takes_no_rows_away(kept: Cluster, jobs: list[str]) -> None:
+    login = "login1 ansible"
+    edit(kept, "inventory.ini", (login, _line(kept) + login), (_OTHER, f"{_OTHER}ctl2\nctl1\n"))
+    assert "have the accounting database, each its own" in kept.deploy_refused(expect=1)
+    assert rows(kept, "login1") == set(jobs)
+    kept.on("ctl2", "rm", "-rf", "/var/lib/mysql/grastate.dat", "/var/lib/mysql/slurm_acct_db")
+    kept.deploy()
+    is_whole(kept)
+    jobs.append(done(kept))
+
+
+def _line(cluster: Cluster) -> str:
+    """What the inventory has of the host that leaves."""
+    return f"ctl2 ansible_host={cluster.on('ctl2', 'hostname', '--all-ip-addresses').strip()}\n"
 
 
 def test_no_row_is_missing(kept: Cluster, jobs: list[str]) -> None:

@@ -124,3 +124,37 @@ def test_it_goes_on_to_its_end_and_the_job_ran_through(apart: tuple[Cluster, str
     wait_for_job(cluster, job, "COMPLETED", seconds=120)
     assert "nothing to do" in upgrade(cluster, expect=0).stdout
     assert "converged" in cluster.deploy().stdout
+
+
+def test_whoever_leads_accounts_for_jobs(apart: tuple[Cluster, str]) -> None:
+    """From 26.05 on one that took over keeps what it has to say, unless it reads its configuration anew."""
+    cluster, _ = apart
+    move(cluster, "failover")
+    is_accounted(cluster)
+    move(cluster, "failback")
+    is_accounted(cluster)
+    # The second time it is a slurmctld that read its configuration anew, and stood by since.
+    for _ in range(2):
+        run(*DEPLOY, "lab", "stop", "ctl1", "--name", cluster.name)
+        is_accounted(cluster)
+        run(*DEPLOY, "lab", "start", "ctl1", "--name", cluster.name)
+        wait_until("ctl1 leads again", lambda: leads(cluster, "ctl1"), seconds=240)
+        is_accounted(cluster)
+
+
+def is_accounted(cluster: Cluster) -> None:
+    """A job ends, and slurmdbd was told of it by the controller that leads."""
+    submitted = "timeout 20 sbatch --parsable --mem=10M --output=/dev/null --wrap true"
+    said: list[str] = []
+
+    def is_taken() -> bool:
+        said[:] = cluster.as_user(submitted, expect=None).split()
+        return bool(said) and said[0].isdigit()
+
+    wait_until("a job is taken", is_taken, seconds=240)
+    wait_for_job(cluster, said[0], "COMPLETED", seconds=240, host="login1")
+
+
+def leads(cluster: Cluster, name: str) -> bool:
+    said = run(*DEPLOY, "status", str(cluster.inventory), "--json", expect=None).stdout
+    return bool(json.loads(said)["controllers"]["leader"] == name)

@@ -114,6 +114,27 @@ SLURM = Chapter(
             after=60,
         ),
         Alert(
+            "SlurmDbdQueueStuck",
+            "warning",
+            "{{ $value }} messages wait for slurmdbd, which answers, and none is sent",
+            (
+                "slurm_scheduler_dbd_queue > 0 and min_over_time(slurm_scheduler_dbd_queue[15m]) > 0 "
+                "and resets(slurm_scheduler_dbd_queue[15m]) == 0 "
+                'and on (instance) slurm_exporter_collect_success{command="accounting"} == 1'
+            ),
+            15,
+            (
+                "slurmctld sends nothing of what it should record, so no job is accounted. With Slurm 26.05 "
+                "that is so where a controller took over and did not read its configuration anew."
+            ),
+            "The log of the controller that leads, and what its program said that is run after a takeover.",
+            ("sdiag | grep DBD", "journalctl --identifier slurmctld-took-over", "scontrol reconfigure"),
+            {f"slurm_scheduler_dbd_queue{{{_JOB}}}": "3+1x80", _ACCOUNTING: "1x80"},
+            {f"slurm_scheduler_dbd_queue{{{_JOB}}}": "600-5x80", _ACCOUNTING: "1x80"},
+            _CTL1,
+            after=60,
+        ),
+        Alert(
             "SlurmDbdQueueNearlyFull",
             "critical",
             "{{ $value }} messages wait for slurmdbd; from MaxDBDMsgs on accounting is lost",

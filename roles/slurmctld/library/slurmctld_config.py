@@ -652,13 +652,21 @@ def refuse(
     daemon.refuse_others(standing.gone, "it would take over from what this configuration does not know")
     if moves:
         daemon.refuse_others(standing.others, "the state is to be in another directory")
-    old, new = (parse_conf(text).get("accountingstoragehost", "") for text in texts)
-    if old and new and old not in {new, module.params["database_was_on"]}:
+    before, after = map(database_hosts, texts)
+    # Of several hosts each has all rows: one that stays gives them to those that join.
+    if before and after and not {*before} & {*after, module.params["database_was_on"]}:
+        old, new = before[0], after[0]
         module.fail_json(
             msg=f"nothing was changed: the accounting database is on {old}, and on {new} it would begin "
             f"anew. Stop slurmdbd on {old}, load a dump of its database on {new}, and say that it is done: "
             f"slurmctld_database_was_on: {old}"
         )
+
+
+def database_hosts(conf: str) -> list[str]:
+    """The hosts of the accounting database by a slurm.conf, the one whose slurmdbd leads first."""
+    said = parse_conf(conf)
+    return [said[key] for key in ("accountingstoragehost", "accountingstoragebackuphost") if said.get(key)]
 
 
 def take(

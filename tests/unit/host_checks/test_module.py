@@ -52,6 +52,7 @@ EXPECTED: dict[str, object] = {
     "hardware": {},
     "installs_gpu_driver": False,
     "slurm_is_built": False,
+    "slurm_has_other_source": False,
     "slurm_wanted": "",
     "cluster": "ours",
     "state_location": "",

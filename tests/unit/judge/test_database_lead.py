@@ -14,11 +14,11 @@ ONE, OTHER = "1a2b", "3c4d"
 def look(**said: object) -> dict[str, Any]:
     """What a server answers that is of no cluster and has nothing."""
     alone = {"serves": False, "is_synced": False, "votes": 0, "has": False, "cluster": "", "at": None}
-    return {**alone, "was_last": False, **said}
+    return {**alone, "is_alone": True, "was_last": False, **said}
 
 
 def member(at: int | None, **said: object) -> dict[str, Any]:
-    return look(has=True, cluster=ONE, at=at, **said)
+    return look(**{"has": True, "cluster": ONE, "at": at, "is_alone": False, **said})
 
 
 @pytest.mark.parametrize(
@@ -59,11 +59,17 @@ def test_the_one_begins_that_has_all_rows(db1: object, db2: object, begins: str 
     [
         (Unanswered("no route"), member(7), "db1 does not answer: it may have rows that no other has"),
         (Unanswered("no route"), look(), "db1 does not answer"),
-        (look(has=True), look(has=True), "both have the accounting database, each its own"),
-        (member(7), look(cluster=OTHER, at=7), "are of different databases"),
+        (look(has=True), look(has=True), "db[1-2] have the accounting database, each its own"),
+        (look(has=True), member(7), "db[1-2] have the accounting database, each its own"),
+        (look(has=True), member(7, is_alone=True), "db[1-2] have the accounting database, each its own"),
+        (member(7, serves=True), look(has=True), "db[1-2] have the accounting database, each its own"),
+        (member(7), member(7, cluster=OTHER), "are of different databases"),
         (member(7), member(None), "how far the rows on db2 go is not known"),
     ],
-    ids=["silent", "silent beside a new one", "two of their own", "two clusters", "not looked for"],
+    ids=[
+        *("silent", "silent beside a new one", "two of their own", "one of its own beside a former member"),
+        *("beside one that left", "one of its own joins", "two clusters", "not looked for"),
+    ],
 )
 def test_nobody_begins_where_rows_could_be_lost(db1: object, db2: object, said: str) -> None:
     with pytest.raises(DeployError) as refused:

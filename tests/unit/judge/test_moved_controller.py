@@ -73,7 +73,10 @@ def test_controllers_of_one_cluster_share_their_state(tmp_path: Path) -> None:
     site = read_site(write_site(tmp_path, two))
     assert site.controller.name == "ctl2"
     assert moved_controller([checked("ctl2", state=True), checked("node1", OURS)], site) is None
-    assert moved_controller([checked("ctl2"), checked("node1", OURS)], site)
+    moved = moved_controller([checked("ctl2"), checked("node1", OURS)], site)
+    loss = moved and moved.loss([])
+    assert loss
+    assert "mount on ctl2 the storage that controllers share" in loss.why
 
 
 def moved(*, has_state: bool = False) -> Moved:

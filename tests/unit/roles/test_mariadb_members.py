@@ -66,3 +66,31 @@ def test_one_that_is_ending_serves_no_more(monkeypatch: pytest.MonkeyPatch) -> N
     assert begin._serves(module)
     said["systemctl"] = "ActiveState=deactivating\n"
     assert not begin._serves(module)
+
+
+alone = load_module("roles/mariadb/library/mariadb_alone.py")
+
+
+@pytest.mark.parametrize(
+    ("status", "state", "size", "was_last", "said"),
+    [
+        ("Primary", "Synced", 1, False, ""),
+        ("Primary", "Synced", 2, False, "1 other is a member still"),
+        ("Primary", "Synced", 3, False, "2 others are members still"),
+        ("Primary", "Joined", 1, False, "it has not all rows yet"),
+        ("non-Primary", "Initialized", 1, False, "it does not serve, so nobody knows"),
+        ("", "", 0, False, "it does not serve, so nobody knows"),
+        ("", "", 0, True, ""),
+    ],
+)
+def test_a_member_goes_on_alone_where_it_is_the_last_and_has_all_rows(
+    status: str, state: str, size: int, said: str, *, was_last: bool
+) -> None:
+    answer = {
+        "wsrep_cluster_status": status,
+        "wsrep_local_state_comment": state,
+        "wsrep_cluster_size": str(size),
+    }
+    why = alone.trouble({name: value for name, value in answer.items() if value}, was_last=was_last)
+    assert why.startswith(said)
+    assert bool(why) == bool(said)

@@ -89,8 +89,9 @@ class EndedError(Exception):
 class Host:
     """An AnsibleModule on a host whose service is in this state."""
 
-    def __init__(self, state: str, *, check_mode: bool, port: int = 0) -> None:
+    def __init__(self, state: str, *, check_mode: bool, port: int = 0, job: str = "") -> None:
         self.state, self.check_mode = state, check_mode
+        self.job = f"Job={job}\n" if job else ""
         self.commands: list[list[str]] = []
         self.params: dict[str, Any] = {
             "name": "x",
@@ -110,7 +111,10 @@ class Host:
         self.commands.append(command[:2])
         if command[1] == "show":
             active, sub = self.state.split("/")
-            return 0, f"LoadState=loaded\nUnitFileState=enabled\nActiveState={active}\nSubState={sub}\n", ""
+            said = (
+                f"LoadState=loaded\nUnitFileState=enabled\nActiveState={active}\nSubState={sub}\n{self.job}"
+            )
+            return 0, said, ""
         return (1, "", "Job for x.service failed") if command[1] in {"start", "restart"} else (0, "", "")
 
     def exit_json(self, **answer: object) -> NoReturn:
@@ -152,6 +156,16 @@ def test_one_that_dies_again_and_again_fails_the_run(monkeypatch: pytest.MonkeyP
     host = Host("activating/auto-restart", check_mode=False)
     assert answer_of(host, monkeypatch, tmp_path)["failed"]
     assert ["systemctl", "start"] in host.commands
+
+
+@pytest.mark.parametrize(("job", "waits"), [("", False), ("0", False), ("1234", True)])
+def test_one_that_is_about_to_restart_is_waited_for(
+    job: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *, waits: bool
+) -> None:
+    """It is active as long as what is bound to it has not ended."""
+    host = Host("active/running", check_mode=False, job=job)
+    answer_of(host, monkeypatch, tmp_path)
+    assert (["systemctl", "start"] in host.commands) is waits
 
 
 def test_a_preview_says_of_a_port_without_an_answer_that_it_is_wrong(

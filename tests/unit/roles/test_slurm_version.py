@@ -24,6 +24,12 @@ def test_what_is_built_for_the_host_counts_before_what_the_archive_offers() -> N
     assert module.slurm_version(answers(dpkg_query="ii  24.11.5-1"), "26.05") == "24.11.5-1"
 
 
+def test_a_machine_that_gets_another_source_is_not_judged_by_what_it_has_without() -> None:
+    assert module.slurm_version(answers(apt_cache=OFFERED), has_other_source=True) == ""
+    installed = answers(dpkg_query="ii  26.05.5-1", apt_cache=OFFERED)
+    assert module.slurm_version(installed, has_other_source=True) == "26.05.5-1"
+
+
 def test_nothing_to_be_had() -> None:
     assert module.slurm_version(answers(apt_cache=OFFERED.replace("24.11.5-4", "(none)"))) == ""
     assert module.slurm_version(answers()) == ""

@@ -1,4 +1,5 @@
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -161,3 +162,46 @@ def test_what_an_older_slurm_does_not_know_waits_for_nothing(oldest: tuple[int, 
     wanted, kept = config.planned(given, {"x.conf": "a\n"}, parameters, oldest)
     assert [line.split("'")[1] for line in config.left_out(wanted, kept, Path("/etc"))] == ["c"]
     assert ("EntireStepInNS=true" in kept["x.conf"]) == (oldest >= (24, 11))
+
+
+class RefusedError(Exception):
+    """What a module says that fails."""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "was_on", "is_refused"),
+    [
+        (["db1"], ["db1"], "", False),
+        (["db1"], ["db1", "db2"], "", False),
+        (["db1"], ["db2"], "", True),
+        (["db1"], ["db2"], "db1", False),
+        (["db1", "db2"], ["db1"], "", False),
+        (["db1", "db2"], ["db2"], "", False),
+        (["db1", "db2"], ["db2", "db3"], "", False),
+        (["db1", "db2"], ["db3", "db4"], "", True),
+        (["db1", "db2"], ["db3"], "db2", False),
+        ([], ["db1"], "", False),
+    ],
+)
+def test_accounting_does_not_begin_anew_on_hosts_of_which_none_has_it(
+    before: list[str], after: list[str], was_on: str, *, is_refused: bool
+) -> None:
+    keys = ("AccountingStorageHost", "AccountingStorageBackupHost")
+    texts = [
+        "".join(f"{key}={name}\n" for key, name in zip(keys, names, strict=False))
+        for names in (before, after)
+    ]
+
+    def fail(msg: str) -> None:
+        raise RefusedError(msg)
+
+    module = SimpleNamespace(params={"database_was_on": was_on}, fail_json=fail)
+    standing = SimpleNamespace(waits=False, runs=True, stands_by=False, gone=[], others=[])
+    daemon = SimpleNamespace(refuse_others=lambda *_: None)
+    if is_refused:
+        with pytest.raises(
+            RefusedError, match=f"the accounting database is on db1, and on {after[0]} it would begin"
+        ):
+            config.refuse(module, daemon, standing, texts, moves=False)
+    else:
+        config.refuse(module, daemon, standing, texts, moves=False)

@@ -14,6 +14,7 @@ PRIMARY = "wsrep_cluster_status\tPrimary\nwsrep_local_state_comment\tSynced\nwsr
 @pytest.fixture
 def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(module, "_DATA", tmp_path)
+    monkeypatch.setattr(module, "_KEY", tmp_path / "member.pem")
     monkeypatch.setattr(module, "_PAUSE", 0)
     (tmp_path / "grastate.dat").write_text(STATE.format(-1, 0))
     return tmp_path
@@ -46,3 +47,15 @@ def test_one_that_does_not_end_serves_nobody(data: Path, monkeypatch: pytest.Mon
     assert (said["serves"], said["is_synced"], said["votes"]) == (False, True, 3)
     state[0] = "active"
     assert module.look("slurm_acct_db")["serves"]
+
+
+@pytest.mark.parametrize(
+    ("has_key", "says", "is_alone"), [(False, "", True), (True, "", False), (False, PRIMARY, False)]
+)
+def test_a_member_is_known_by_its_key_and_by_what_it_says(
+    data: Path, monkeypatch: pytest.MonkeyPatch, says: str, *, has_key: bool, is_alone: bool
+) -> None:
+    monkeypatch.setattr(module, "_run", lambda *_: (says, True))
+    if has_key:
+        (data / "member.pem").touch()
+    assert module.look("slurm_acct_db")["is_alone"] is is_alone

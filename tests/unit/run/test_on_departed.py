@@ -70,6 +70,24 @@ def test_who_leaves_holds_nothing_afterwards(machine: Machine) -> None:
     assert on_departed.leave(_KEY) == {"jobs": [], "done": [], "holds": []}
 
 
+def test_a_member_of_the_database_is_one_no_more_and_another_database_is_left(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    member = machine.key.with_name("member.pem")
+    monkeypatch.setattr(on_departed, "SECRETS", {machine.key: "the key", member: "the key of members"})
+    monkeypatch.setattr(on_departed, "_MEMBER_KEY", member)
+    machine.runs.add("mariadb")
+    assert "running mariadb" not in on_departed.holds(_KEY)
+    member.touch()
+    machine.stays.add("mariadb")
+    assert on_departed.leave(_KEY)["holds"] == ["running mariadb"]
+    member.touch()
+    machine.key.write_bytes(b"key")
+    machine.stays.clear()
+    assert "running mariadb" in on_departed.leave(_KEY)["done"]
+    assert machine.runs == set()
+
+
 def test_nobody_leaves_while_jobs_run(machine: Machine) -> None:
     machine.job(b"slurmstepd: [12.batch]\0")
     answer = on_departed.leave(_KEY)

@@ -1,0 +1,114 @@
+#!/usr/bin/python3
+"""Has a slurmctld that took the lead over from another one account for jobs (SlurmctldPrimaryOnProg).
+
+From Slurm 26.05 on slurmctld keeps what it has to say to slurmdbd until it was told that it has read its
+state; one that stood by and takes over never is. What it keeps is sent when it stops in order and another one
+starts, and lost beyond MaxDBDMsgs and with the machine. One that reads its configuration anew begins as the
+one that leads, and sends. So that is what it is asked for here, once it answers.
+
+slurmctld waits for this program, which therefore leaves a process behind, and runs it whenever it begins to
+lead: without an open file, as the user slurm. Written with the standard library of Python 3.9 alone.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import subprocess
+import sys
+import syslog
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from may_start import CONFIGURATION, controllers
+
+IN_VAIN = Path("/run/slurmctld/took_over_in_vain")
+"""The slurmctld that did not take its configuration: asked once more it would again stand by in between."""
+_READ_ANEW = "SLURMCTLD_RECONF"
+"""What slurmctld tells the new process by which it reads its configuration anew."""
+_STANDARD_ERROR = 2
+_SINCE = (26, 5)
+_ANSWER_SECONDS = 100
+_PATIENCE_SECONDS = 600.0
+_PAUSE_SECONDS = 1.0
+
+
+def run(*command: str) -> tuple[int, str]:
+    """Exit code and what it said; a Slurm that does not answer is not waited for."""
+    try:
+        done = subprocess.run(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=_ANSWER_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as problem:
+        return 1, str(problem)
+    return done.returncode, done.stdout.strip()
+
+
+def main_process() -> int:
+    """The process that systemd takes for slurmctld; 0 where it does not say."""
+    said = run("systemctl", "show", "--property=MainPID", "--value", "slurmctld.service")[1]
+    return int(said) if said.isdigit() else 0
+
+
+def keeps_it_to_itself() -> bool:
+    """Whether this release of Slurm has to be asked."""
+    found = re.search(r"(\d+)\.(\d+)", run("slurmctld", "-V")[1])
+    return bool(found) and (int(found[1]), int(found[2])) >= _SINCE
+
+
+def took_over(slurmctld: int, name: str) -> bool:
+    """Whether this process of slurmctld stood by until now, and was not asked before in vain."""
+    known = controllers(CONFIGURATION.read_text(encoding="utf-8", errors="replace"))
+    # The first one stands by never.
+    if not known or known[0][0] == name:
+        return False
+    # What reads the configuration anew is a new process; systemd's it is only when it has begun to lead.
+    if _READ_ANEW in os.environ and main_process() != slurmctld:
+        return False
+    return not (IN_VAIN.exists() and IN_VAIN.read_text(encoding="utf-8") == str(slurmctld))
+
+
+def speak(slurmctld: int) -> None:
+    """Has it read its configuration anew, once it answers."""
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    while run("sdiag")[0] != 0:
+        if main_process() != slurmctld or time.monotonic() > deadline:
+            return
+        time.sleep(_PAUSE_SECONDS)
+    code, said = run("scontrol", "reconfigure")
+    if code == 0:
+        syslog.syslog("this controller took over, and has read its configuration anew, so that it accounts")
+    elif main_process() == slurmctld:  # else it did, and the answer was lost
+        syslog.syslog(
+            syslog.LOG_ERR,
+            "this controller took over, and accounts for nothing, because it does not read its configuration "
+            f"anew: {said}. Put that right, then: scontrol reconfigure",
+        )
+        with suppress(OSError):
+            IN_VAIN.write_text(str(slurmctld), encoding="utf-8")
+
+
+def main() -> int:
+    """Looks, and leaves the rest to a process of its own."""
+    while (number := os.open(os.devnull, os.O_RDWR)) <= _STANDARD_ERROR:
+        pass
+    os.close(number)
+    slurmctld = os.getppid()
+    name = socket.gethostname().partition(".")[0]
+    if not (keeps_it_to_itself() and took_over(slurmctld, name)) or os.fork():
+        return 0
+    os.setsid()
+    syslog.openlog("slurmctld-took-over")
+    speak(slurmctld)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
