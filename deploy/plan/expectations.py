@@ -61,6 +61,7 @@ def host_expectations(
         "installs_gpu_driver": has_managed_gpus(host),
         "slurm_is_built": is_built(host),
         "slurm_wanted": str(host.value("slurm_packages_version")),
+        "auth_type": str(host.value("slurm_auth_type")) if duties.has_slurm else "",
         "cluster": duties.cluster if duties.has_slurm else "",
         "state_location": duties.state_location if duties.is_controller else "",
     }

@@ -647,6 +647,7 @@ RULES: Mapping[str, Rule] = {
     ),
     "slurm_rest_certificate": _CERTIFICATE,
     "slurm_rest_requests_per_second": _COUNT,
+    "slurm_auth_overlap_seconds": Range(0, 86400),
     "slurm_rest_threads": Range(2, 1024),
     "slurm_portal_admin_groups[]": _PORTAL_GROUP,
     "slurm_portal_environments[].modules[]": Form(

@@ -56,7 +56,12 @@ CHECKS: tuple[Check, ...] = (
         surroundings.packets,
         of_a_host=True,
     ),
-    Check("munge", "what munge signs on one host every other can decode", hosts.credentials, of_a_host=True),
+    Check(
+        "munge",
+        "what one host signs, by munge or Slurm, every other can decode",
+        hosts.credentials,
+        of_a_host=True,
+    ),
     Check("mounts", "shared file systems are mounted", hosts.mounts, of_a_host=True),
     Check(
         "file-servers",

@@ -135,8 +135,11 @@ _ASK_FOR_VERSIONS = ["timeout", "15", "sinfo", "--noheader", "--all", "--format"
 _NEEDS_DATABASE = frozenset(
     {"accountingstoragetype", "accountingstoragehost", "accountingstorageenforce", "accountingstoragetres"}
 )
-_NEEDS_KEY = frozenset({"authalttypes", "authaltparameters"})
-"""Whose plugin and key a preview has not brought yet."""
+_NEEDS_KEY = frozenset({"authtype", "credtype", "authalttypes", "authaltparameters"})
+"""Whose plugin and key a preview has not brought yet.
+
+By munge, Slurm's default, it opens no socket of auth/slurm, which would take the place of the daemon's own.
+"""
 _OF_THE_SITE = re.compile(
     "slurmctldprimaryo(n|ff)prog|(prolog|epilog)slurmctld|(suspend|resume|resumefail|reboot|healthcheck)program"
     "|mailprog|unkillablestepprogram|jobcomp.+|slurmschedlogfile"

@@ -53,6 +53,7 @@ EXPECTED: dict[str, object] = {
     "installs_gpu_driver": False,
     "slurm_is_built": False,
     "slurm_wanted": "",
+    "auth_type": "auth/slurm",
     "cluster": "ours",
     "state_location": "",
 }
