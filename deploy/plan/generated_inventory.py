@@ -38,6 +38,7 @@ from deploy.plan.topology_vars import topology_nodes
 from deploy.plan.validation_vars import validation_accounting, validation_partitions
 from deploy.site.accounting import accounts_of_groups
 from deploy.site.addresses import is_ip
+from deploy.site.energy import energy_sources
 from deploy.site.hardware import Hardware, hardware_of, is_discovered
 from deploy.site.inventory import Host, Site
 from deploy.site.node_sets import members
@@ -252,6 +253,9 @@ def _by_host(site: Site, contract: Mapping[str, Hardware], *, is_limited: bool) 
             # Known before the node's contract is, which it becomes a part of.
             wired["slurmd_scratch_directory"] = host.value("scratch_directory")
             wired |= node_programs(host)
+        if host.name in members["energy"]:
+            wired["slurm_energy_sources"] = [*energy_sources(site)]
+            wired["slurm_energy_measures"] = host in site.nodes
         if host.name in members["compute"]:
             wired["slurmd_contract"] = hardware_of(host, contract)
             wired["slurmd_required_mounts"] = required_mounts(site, host)

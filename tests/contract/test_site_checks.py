@@ -36,7 +36,7 @@ _BY_DATA = {
     ),
     *("alertmanager", "blackbox_exporter", "grafana", "mysqld_exporter", "prometheus", "scrape_targets"),
     "gpu_exporter",
-    *("slurm_metrics", "slurm_budgets", "slurm_groups"),
+    *("slurm_metrics", "slurm_budgets", "slurm_energy", "slurm_groups"),
     "mariadb_arbiter",
     *("apptainer", "container_toolkit", "cuda_toolkit", "dcgm", "gpu_modes", "mig"),
     *("nvidia_repository", "rdma"),

@@ -1,4 +1,4 @@
-"""The file of keys is slurm's alone, and a new key stands beside the one of before (daemons: tests/cluster)."""
+"""The keys are slurm's alone, and a new one stands beside the one of before (daemons: tests/cluster)."""
 
 import base64
 import json
