@@ -56,6 +56,13 @@ class Options:
     """The command line itself, to be recorded."""
 
     @property
+    def typed_secrets(self) -> str:
+        """What to type again behind the inventory, so that the same secrets are replaced."""
+        if self.rotation.pending:
+            return "".join(f" --rotate {name}" for name in self.rotation.pending)
+        return " --new-secrets" * self.new_secrets
+
+    @property
     def is_whole(self) -> bool:
         """Whether all tasks of a phase are run, so that it can be called converged."""
         return not (self.tags or self.skip_tags)

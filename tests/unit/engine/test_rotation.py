@@ -74,8 +74,9 @@ def test_who_only_looks_leaves_the_site_its_own(machines: Machines, inventory: P
 
 def test_hosts_that_are_left_out_would_be_of_no_cluster(inventory: Path, tmp_path: Path) -> None:
     run = run_on(read_site(inventory), rotating("munge_key", limit="node1"), place=tmp_path)
-    with pytest.raises(DeployError, match="munge_key would be made anew for some hosts only"):
+    with pytest.raises(DeployError, match="munge_key would be made anew for some hosts only") as refused:
         refuse_new_secrets_for_some(run)
+    assert "--rotate munge_key   (without --limit)" in str(refused.value)
 
 
 @pytest.mark.parametrize(
@@ -115,3 +116,11 @@ def test_what_is_no_secret_is_refused_before_any_host_is_asked(
     assert refused.value.exit_code is ExitCode.BAD_INPUT
     assert [found.reference for found in refused.value.findings] == ["no-such-secret"]
     assert (kept(inventory), machines.ran, machines.looks) == (before, [], 0)
+
+
+def test_what_is_to_be_typed_again_renews_what_is_not_yet_renewed() -> None:
+    options = rotating("munge_key", "slurm_tokens_key")
+    assert options.typed_secrets == " --rotate munge_key --rotate slurm_tokens_key"
+    options.rotation.is_done = True
+    assert options.typed_secrets == " --new-secrets"
+    assert Options().typed_secrets == ""
