@@ -9,6 +9,7 @@ import yaml
 from tests.cluster.command_stream import stream
 from tests.cluster.jobs import UNTIL_TOLD, job_state, submit, wait_for_job
 from tests.cluster.lab_cluster import Cluster, booted
+from tests.cluster.validated import validated
 
 pytestmark = [pytest.mark.one_release, pytest.mark.more]
 
@@ -76,7 +77,7 @@ def test_another_way_to_know_users_waits_for_jobs(cluster: Cluster) -> None:
     refused = cluster.deploy_refused(expect=3)
     assert f"job {job} of alice" in refused
     assert "AuthType (auth/munge -> auth/slurm)" in refused
-    assert cluster.as_user("srun --version", expect=None)
+    assert cluster.as_user("srun --mem=10M hostname").strip() == "node1"
     cluster.as_user("touch stop")
     wait_for_job(cluster, job, "COMPLETED")
     cluster.deploy()
@@ -126,7 +127,9 @@ def test_a_host_with_another_key_is_named_and_gets_the_right_one(cluster: Cluste
     strange = {
         "keys": [{"alg": "HS256", "kty": "oct", "kid": "x", "k": "c3RyYW5nZXJzc3RyYW5nZXJzc3RyYW5nZXJz"}]
     }
-    cluster.on("node1", "sh", "-c", f"echo '{json.dumps(strange)}' > {_KEYS}; systemctl restart slurmd")
+    cluster.on(
+        "node1", "sh", "-c", f"echo '{json.dumps(strange)}' > {_KEYS}; systemctl restart --no-block slurmd"
+    )
     assert "slurm_auth_key that this site does not know" in cluster.deploy_refused("--full", expect=2)
     cluster.deploy("--full", "--new-secrets")
     assert len(_signing(cluster)) == 1
@@ -134,7 +137,11 @@ def test_a_host_with_another_key_is_named_and_gets_the_right_one(cluster: Cluste
 
 
 def test_a_validation_judges_what_slurm_signs(cluster: Cluster) -> None:
-    cluster.deploy("--full", validates=True)
+    assert validated(cluster, "--only", "munge", expect=0)["munge"]["outcome"] == "passed"
+    cluster.on("node1", "systemctl", "stop", "slurmd")
+    failed = validated(cluster, "--only", "munge", expect=1)["munge"]
+    assert "Slurm of node1 and of ctl1, login1 do not understand each other" in json.dumps(failed)
+    cluster.on("node1", "systemctl", "start", "slurmd")
 
 
 def test_back_to_munge(cluster: Cluster) -> None:
