@@ -21,12 +21,13 @@ short_description: The daemons of a host go by the keys of auth/slurm that it ha
 description:
   - Asks slurmd, sackd, slurmdbd and slurmctld, where they run by auth/slurm, on their own sockets which keys
     they go by, and has those read slurm.jwks that go by others. So what was cut off is gone on with.
-  - slurmd and sackd are reloaded, slurmctld reconfigures, slurmdbd and a slurmctld that stands by restart.
+  - slurmctld reconfigures, slurmdbd and a slurmctld that stands by restart. slurmd and sackd come with what
+    slurmctld tells them then, and are reloaded where that does not reach them.
 options:
-  controller:
+  servers:
     description:
-      - Whether slurmctld is brought to them, or the other daemons are. It comes after those of all hosts, as
-        it has them read their configuration again, and that is one thing at a time.
+      - Whether slurmdbd and slurmctld are brought to them, or slurmd and sackd, which come after those of all
+        hosts.
     type: bool
     default: false
   pending:
@@ -37,10 +38,6 @@ author: [the maintainers of this project]
 """
 
 RETURN = r"""
-controller_waits:
-  description: Whether slurmctld runs here and is still to be brought to them.
-  type: bool
-  returned: always
 deploy_impact:
   description: C(kind), reconfigure or restart, and C(service), the daemons, for C(deploy plan).
   type: dict
@@ -52,6 +49,7 @@ deploy_manages:
 """
 
 _CONTROLLER = "slurmctld"
+_SERVERS = ("slurmdbd", _CONTROLLER)
 SOCKETS: Mapping[str, Path] = {
     "slurmd": Path("/run/slurm/sack.socket"),
     "sackd": Path("/run/slurm/sack.socket"),
@@ -65,6 +63,8 @@ _PROTOCOL = 0
 """In the place of the version of Slurm's protocol, which no release looks at here."""
 _SECONDS = 10.0
 _PATIENCE, _PAUSE = 60.0, 0.1
+_TOLD_WITHIN = 30.0
+"""Seconds within which slurmd and sackd go by what slurmctld tells them: slurmd ends first what it began."""
 
 
 class Kiosk:
@@ -152,6 +152,8 @@ class Daemons:
 
     def bring(self, name: str) -> None:
         """Has a daemon read its keys, and waits until it goes by them."""
+        if name not in _SERVERS and self._comes_to_them(name, _TOLD_WITHIN):
+            return
         if self.restarts(name):
             command = ["systemctl", "restart", name]
         elif name == _CONTROLLER:
@@ -159,35 +161,37 @@ class Daemons:
         else:
             command = ["systemctl", "reload", name]
         code, out, err = self.module.run_command(command)
-        deadline = time.monotonic() + _PATIENCE
+        if not self._comes_to_them(name, _PATIENCE if code == 0 else 0.0):
+            why = (err or out).strip()[-300:] or "it still goes by others"
+            self.module.fail_json(msg=f"{name} does not take the keys of {FILE} ({' '.join(command)}): {why}")
+
+    def _comes_to_them(self, name: str, seconds: float) -> bool:
+        deadline = time.monotonic() + seconds
         while not self.is_current(name):
-            if code != 0 or time.monotonic() > deadline:
-                why = (err or out).strip()[-300:] or "it still goes by others"
-                self.module.fail_json(
-                    msg=f"{name} does not take the keys of {FILE} ({' '.join(command)}): {why}"
-                )
+            if time.monotonic() > deadline:
+                return False
             time.sleep(_PAUSE)
+        return True
 
 
 def main() -> None:
     """Ask, and have those read that have to."""
     arguments: dict[str, Any] = {
-        "controller": {"type": "bool", "default": False},
+        "servers": {"type": "bool", "default": False},
         "pending": {"type": "bool", "default": False},
     }
     module = AnsibleModule(argument_spec=arguments, supports_check_mode=True)
     keys = keys_of(FILE.read_text(encoding="utf-8", errors="replace")) if FILE.exists() else []
     daemons = Daemons(module, keys)
     is_pending = module.params["pending"] and module.check_mode
-    behind = [name for name in daemons.there() if is_pending or not daemons.is_current(name)]
-    own = [name for name in behind if (name == _CONTROLLER) == module.params["controller"]]
+    own = [name for name in daemons.there() if (name in _SERVERS) == module.params["servers"]]
+    own = [name for name in own if is_pending or not daemons.is_current(name)]
     kind = "restart" if any(map(daemons.restarts, own)) else "reconfigure" if own else "none"
     if not module.check_mode:
         for name in own:
             daemons.bring(name)
     module.exit_json(
         changed=bool(own),
-        controller_waits=_CONTROLLER in behind and _CONTROLLER not in own,
         deploy_impact={"kind": kind, "service": ", ".join(own), "reasons": ["other keys"] if own else []},
         deploy_manages={},
     )

@@ -153,9 +153,9 @@ class Host:
         assert NEW not in json.dumps(self.result)
         return bool(self.result["changed"])
 
-    def brings(self, *, controller: bool = False, pending: bool = False) -> list[str]:
+    def brings(self, *, servers: bool = False, pending: bool = False) -> list[str]:
         """The module of the daemons; its commands."""
-        self.params = {"controller": controller, "pending": pending}
+        self.params = {"servers": servers, "pending": pending}
         self.commands.clear()
         with pytest.raises(SystemExit):
             current.main()
@@ -191,6 +191,7 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
     for each in (files, current):
         monkeypatch.setattr(each, "FILE", file)
         monkeypatch.setattr(each, "AnsibleModule", lambda **_: made)
+    monkeypatch.setattr(current, "_TOLD_WITHIN", 0.0)
     monkeypatch.setattr(current, "SOCKETS", {name: Path(name) for name in current.SOCKETS})
     monkeypatch.setattr(current, "Kiosk", Socket)
     monkeypatch.setattr(files, "ids_of_slurm", lambda: (file.stat().st_uid, file.stat().st_gid))
@@ -200,16 +201,26 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
 
 def test_daemons_come_to_it_stage_by_stage(host: Host) -> None:
     host.active = ("slurmd", "slurmdbd", "slurmctld")
-    assert host.brings() == []
+    assert host.brings(servers=True) + host.brings() == []
     for stage in ("accept", "sign"):
         assert host.places(stage)
-        assert host.brings() == ["systemctl reload slurmd", "systemctl restart slurmdbd"]
-        assert (host.impact, host.result["controller_waits"]) == (("restart", "slurmd, slurmdbd"), True)
-        assert host.brings(controller=True) == ["scontrol reconfigure"]
-        assert host.impact == ("reconfigure", "slurmctld")
+        assert host.brings(servers=True) == ["systemctl restart slurmdbd", "scontrol reconfigure"]
+        assert host.impact == ("restart", "slurmdbd, slurmctld")
+        # Nothing reached it, so it is reloaded.
+        assert host.brings() == ["systemctl reload slurmd"]
+        assert host.impact == ("reconfigure", "slurmd")
         assert not host.places(stage)
-        assert host.brings() == []
-        assert (host.result["changed"], host.result["controller_waits"]) == (False, False)
+        assert host.brings(servers=True) + host.brings() == []
+        assert not host.result["changed"]
+
+
+def test_what_slurmctld_tells_a_node_is_waited_for(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    host.active = ("slurmd",)
+    monkeypatch.setattr(current, "_TOLD_WITHIN", 60.0)
+    monkeypatch.setattr(current.time, "sleep", lambda _: host.read.update(slurmd=host.keys))
+    host.places("accept")
+    assert host.brings() == []
+    assert (host.result["changed"], host.impact) == (True, ("reconfigure", "slurmd"))
 
 
 def test_what_was_cut_off_is_gone_on_with(host: Host) -> None:
@@ -222,14 +233,13 @@ def test_what_was_cut_off_is_gone_on_with(host: Host) -> None:
 def test_a_daemon_that_was_started_by_munge_is_left_to_its_own_role(host: Host) -> None:
     host.active = host.by_munge = ("slurmd", "slurmctld")
     host.places("accept")
-    assert host.brings() == []
-    assert not host.result["controller_waits"]
+    assert host.brings(servers=True) + host.brings() == []
 
 
 def test_a_controller_that_stands_by_is_started_anew(host: Host) -> None:
     host.active, host.leads = ("slurmctld",), "other"
     host.places("accept")
-    assert host.brings(controller=True) == ["systemctl restart slurmctld"]
+    assert host.brings(servers=True) == ["systemctl restart slurmctld"]
     assert host.impact == ("restart", "slurmctld")
 
 
@@ -239,8 +249,8 @@ def test_a_preview_names_the_daemons_and_does_nothing(host: Host) -> None:
     for stage in ("accept", "sign"):
         assert host.places(stage)
         assert host.brings(pending=True) == []
-        assert (host.impact, host.result["controller_waits"]) == (("reconfigure", "sackd"), True)
-        assert host.brings(pending=True, controller=True) == []
+        assert host.impact == ("reconfigure", "sackd")
+        assert host.brings(pending=True, servers=True) == []
         assert host.impact == ("reconfigure", "slurmctld")
     assert host.file.read_text() == before
 
