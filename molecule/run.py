@@ -25,8 +25,8 @@ _SECONDS_TO_ANSWER = "60"  # two cores boot and install for up to nine machines 
 OF_EVERY_CLUSTER = frozenset(
     (
         *("bootstrap", "hosts_file", "time_sync", "user_environment", "users"),
-        *("mariadb", "munge", "slurm_accounts", "slurm_client", "slurm_packages", "slurmctld", "slurmd"),
-        *("slurmdbd", "environment_modules", "node_health", "scratch"),
+        *("mariadb", "munge", "slurm_accounts", "slurm_auth", "slurm_client", "slurm_packages"),
+        *("slurmctld", "slurmd", "slurmdbd", "environment_modules", "node_health", "scratch"),
         *("job_ssh", "login_limits", "motd", "seff", "slurm_reservations", "ssh_hosts", "ssh_server"),
     )
 )

@@ -17,6 +17,7 @@ from deploy.cli.parameters import (
     NewSecrets,
     PlainAnsible,
     PrivateKey,
+    Rotate,
     SkipTags,
     Tags,
     User,
@@ -26,7 +27,7 @@ from deploy.cli.parameters import (
 )
 from deploy.cli.quick_validation import validate_quickly
 from deploy.engine.cluster import deploy_cluster
-from deploy.engine.options import Options
+from deploy.engine.options import Options, Rotation
 from deploy.errors import ExitCode, error
 from deploy.site.listing_process import ListingProcess
 
@@ -55,6 +56,7 @@ def cluster(
         bool, typer.Option("--full", help="Run every phase, also where nothing changed since the last run.")
     ] = False,
     new_secrets: NewSecrets = False,
+    rotate: Rotate = None,
     batch: Annotated[
         str | None,
         typer.Option(
@@ -82,7 +84,8 @@ def cluster(
 
     Where a host has a munge key or a password that this site does not know, the run is refused before
     anything changes: most likely this is a copy of the site without its secrets.yml. With --new-secrets all
-    hosts change over to this site's; running jobs go on.
+    hosts change over to this site's; running jobs go on. With --rotate the site gets another secret first, in
+    place of the one in its secrets.yml.
 
     With --batch, compute nodes on which something changes come after all other hosts and in batches: drained,
     without jobs, converged, registered with Slurm and well before the next begin. It is for what disturbs
@@ -97,6 +100,7 @@ def cluster(
       deploy cluster inventory.ini --check --diff
       deploy cluster inventory.ini --limit node3
       deploy cluster inventory.ini --batch 10%
+      deploy cluster inventory.ini --rotate munge_key
 
     """
     options = Options(
@@ -107,7 +111,8 @@ def cluster(
         check=check,
         full=full,
         diff=diff,
-        new_secrets=new_secrets,
+        new_secrets=new_secrets or bool(rotate),
+        rotation=Rotation(tuple(rotate or ())),
         user=user,
         private_key=private_key,
         forks=forks,

@@ -357,10 +357,11 @@ def remove(
 
     A compute node is drained first; with --wait, --within, --when-idle and --force its jobs are waited for or
     ended, else it is left as it is while it has any. Then Slurm's daemons and munge are stopped and disabled
-    there, and the cluster's munge key, slurmdbd's password and deploy's records removed. The lines of the
+    there, and the cluster's keys, slurmdbd's password and deploy's records removed. The lines of the
     inventory that name it are told, for you to delete; the `deploy cluster` after that takes it from Slurm,
     the hosts files and monitoring. Of a host whose lines are deleted already, the same is taken.
-    Whoever may have copied the key is shut out by `deploy cluster --new-secrets`.
+    Whoever may have copied a key is shut out by `deploy cluster --rotate munge_key`, or slurm_auth_key where
+    the site has auth/slurm.
 
     Examples:
       deploy node remove inventory.ini node3 --wait
@@ -377,7 +378,7 @@ def remove(
     if removed.lines:
         typer.echo(f"{node}: drained. Delete it from {', '.join(removed.lines)}")
         typer.echo(f"  -> then: deploy cluster {shown_path(inventory)}")
-    again = f"deploy cluster {shown_path(inventory)} --new-secrets"
-    has_key = f"Whoever has its disk has the cluster's munge key; to replace it: {again}"
+    again = f"deploy cluster {shown_path(inventory)} --rotate {removed.key}"
+    has_key = f"Whoever has its disk has the cluster's {removed.key}; to replace it: {again}"
     what = "out of the cluster" if removed.lines else "forgotten"
     typer.echo(f"{node}: {what}. {has_key}" if gone else f"{node}: {what}; {_STAYS}")

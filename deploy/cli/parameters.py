@@ -42,6 +42,12 @@ NewSecrets = Annotated[
     bool,
     typer.Option("--new-secrets", help="Replace secrets that hosts have and this site does not know."),
 ]
+Rotate = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--rotate", metavar="SECRET", help="Make another one, as of munge_key, for the site and its hosts."
+    ),
+]
 VaultPasswordFile = Annotated[
     Path | None,
     typer.Option(exists=True, dir_okay=False, help="Password of vaulted variables and of secrets.yml."),

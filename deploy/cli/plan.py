@@ -17,6 +17,7 @@ from deploy.cli.parameters import (
     NewSecrets,
     PlainAnsible,
     PrivateKey,
+    Rotate,
     SkipTags,
     Tags,
     User,
@@ -26,7 +27,7 @@ from deploy.cli.parameters import (
 )
 from deploy.engine.cluster import plan_cluster
 from deploy.engine.display import Display
-from deploy.engine.options import Options
+from deploy.engine.options import Options, Rotation
 from deploy.show.plain import PlainDisplay
 from deploy.show.plan_outcome import plan_json, plan_lines
 from deploy.site.listing_process import ListingProcess
@@ -40,6 +41,7 @@ def plan(
     tags: Tags = None,
     skip_tags: SkipTags = None,
     new_secrets: NewSecrets = False,
+    rotate: Rotate = None,
     as_data: AsData = False,
     user: User = None,
     private_key: PrivateKey = None,
@@ -58,6 +60,7 @@ def plan(
     Examples:
       deploy plan inventory.ini
       deploy plan inventory.ini --limit node3
+      deploy plan inventory.ini --rotate munge_key
       deploy plan inventory.ini --json
 
     """
@@ -66,7 +69,8 @@ def plan(
         limit=limit,
         tags=tags,
         skip_tags=skip_tags,
-        new_secrets=new_secrets,
+        new_secrets=new_secrets or bool(rotate),
+        rotation=Rotation(tuple(rotate or ())),
         user=user,
         private_key=private_key,
         forks=forks,

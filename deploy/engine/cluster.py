@@ -10,7 +10,7 @@ from deploy.engine.converge import converge, look_ahead
 from deploy.engine.display import Display
 from deploy.engine.options import Options
 from deploy.engine.run import Run, opened
-from deploy.engine.secrets import refuse_new_secrets_for_some
+from deploy.engine.secrets import refuse_new_secrets_for_some, refuse_rotation_of_others
 from deploy.judge.plan_outcome import PlanOutcome
 from deploy.judge.summary import Summary
 from deploy.run.journal import last_run, state_directory
@@ -37,6 +37,7 @@ def plan_cluster(inventory: Path, options: Options, display: Display, say: Say) 
 @contextmanager
 def _site_run(inventory: Path, options: Options, say: Say) -> Iterator[Run]:
     with opened(inventory, options, needs_ansible=_is_work_likely(inventory, options)) as run:
+        refuse_rotation_of_others(run)
         for warning in run.warnings:
             say(str(warning))
         yield replace(run, say=say)
@@ -46,4 +47,4 @@ def _is_work_likely(inventory: Path, options: Options) -> bool:
     """Whether Ansible will be needed; started for nothing, it would cost a second."""
     last = last_run(site_directory(inventory))
     is_settled = last is not None and last.is_complete and set(last.converged) == set(last.hosts)
-    return options.full or not options.is_whole or not is_settled
+    return options.full or options.new_secrets or not options.is_whole or not is_settled

@@ -22,10 +22,14 @@ _WHY = "remove"
 
 @dataclass(frozen=True)
 class Removed:
-    """What was ``done``; for a node that the inventory still has, the ``lines`` that name it there."""
+    """What was ``done``; for a node that the inventory still has, the ``lines`` that name it there.
+
+    ``key`` is the secret by which the cluster believes its hosts, for who has kept a copy.
+    """
 
     done: tuple[str, ...]
     lines: tuple[str, ...] = ()
+    key: str = "munge_key"
 
 
 @dataclass(frozen=True)
@@ -56,9 +60,13 @@ def remove(
             alone(replace(run, say=say), lambda _: None, is_needed=True),
         ):
             if not is_member:
-                return Removed(tuple(_remove(run, name, is_gone=wanted.is_gone)))
+                return Removed(tuple(_remove(run, name, is_gone=wanted.is_gone)), key=_key(site))
             done = [] if wanted.is_gone else _leave(run.members, site, site.hosts[name])
-    return Removed(tuple(done), (*host_lines(site.inventory, name), *_host_vars(site, name)))
+    return Removed(tuple(done), (*host_lines(site.inventory, name), *_host_vars(site, name)), _key(site))
+
+
+def _key(site: Site) -> str:
+    return "slurm_auth_key" if site.controller.value("slurm_auth_type") == "auth/slurm" else "munge_key"
 
 
 def _empty(run: Run, name: str, wanted: Wanted, say: Callable[[str], None]) -> None:

@@ -11,7 +11,7 @@ def next_command(run: Run, summary: Summary, *, is_refused: bool) -> str:
         unfit = [name for name, host in summary.hosts.items() if host.failed]
         without = f"{run.command('cluster')} --limit '{all_but(unfit)}'"
         return f"{run.command('check')}   (when this is fixed; to go on without: {without})"
-    again = run.command("cluster") + " --new-secrets" * run.options.new_secrets
+    again = run.command("cluster") + run.options.typed_secrets
     match summary.outcome:
         case Outcome.CONVERGED:
             return again if run.options.check else run.command("report")

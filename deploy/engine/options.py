@@ -10,6 +10,19 @@ from deploy.run.ssh import Login
 from deploy.site.listing_process import ListingProcess
 
 
+@dataclass
+class Rotation:
+    """The secrets that a run replaces by others, and whether the site has those already."""
+
+    names: tuple[str, ...] = ()
+    is_done: bool = False
+
+    @property
+    def pending(self) -> tuple[str, ...]:
+        """Those of which the site still has the one of before."""
+        return () if self.is_done else self.names
+
+
 @dataclass(frozen=True)
 class Options:
     """What the admin typed behind a verb."""
@@ -22,6 +35,7 @@ class Options:
     check: bool = False
     full: bool = False
     new_secrets: bool = False
+    rotation: Rotation = field(default_factory=Rotation)
     # How hosts are reached.
     user: str | None = None
     private_key: Path | None = None
@@ -40,6 +54,13 @@ class Options:
     """An Ansible that was started to read the inventory."""
     line: tuple[str, ...] = field(default_factory=lambda: tuple(sys.argv[1:]), repr=False, compare=False)
     """The command line itself, to be recorded."""
+
+    @property
+    def typed_secrets(self) -> str:
+        """What to type again behind the inventory, so that the same secrets are replaced."""
+        if self.rotation.pending:
+            return "".join(f" --rotate {name}" for name in self.rotation.pending)
+        return " --new-secrets" * self.new_secrets
 
     @property
     def is_whole(self) -> bool:

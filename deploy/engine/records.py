@@ -78,7 +78,8 @@ class Records:
 
     def expected(self, contract: Mapping[str, Hardware]) -> dict[str, dict[str, str]]:
         """By host and phase the fingerprint that a record should have."""
-        secrets = read_secrets(secrets_file(self.site), self.options.vault_password_file)
+        kept = read_secrets(secrets_file(self.site), self.options.vault_password_file)
+        secrets = {name: value for name, value in kept.items() if name not in self.options.rotation.pending}
         # As for all hosts: what a run on some of them leaves to a later one, it says (``deploy_pending``).
         wired = wired_variables(self.site.resolved, contract)
         return fingerprints(self.site, contract, wired, secrets)

@@ -36,7 +36,7 @@ _OF_SECRETS = (SECRETS_FILE, FILE_NAME)
 _DAY = 86400
 _MARK = "deploy:"
 # What a controller needs before its database and its state are put there: no daemon of Slurm's runs yet.
-_BEFORE = "base,slurm_packages,munge,mariadb"
+_BEFORE = "base,slurm_packages,munge,slurm_auth,mariadb"
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,7 @@ ORDER: tuple[str, ...] = (
     "registry",
     "node_health",
     "job_programs",
+    "energy",
     "plugin_build",
     "plugin",
     "containers",

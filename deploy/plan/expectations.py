@@ -62,6 +62,7 @@ def host_expectations(
         "slurm_is_built": is_built(host),
         "slurm_has_other_source": bool(host.value("slurm_packages_repository")),
         "slurm_wanted": str(host.value("slurm_packages_version")),
+        "auth_type": str(host.value("slurm_auth_type")) if duties.has_slurm else "",
         "cluster": duties.cluster if duties.has_slurm else "",
         "state_location": duties.state_location if duties.is_controller else "",
     }

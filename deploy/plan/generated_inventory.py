@@ -30,7 +30,7 @@ from deploy.plan.monitoring_vars import DATABASE_ACCOUNT, monitoring_variables, 
 from deploy.plan.motd_vars import partitions_in_words
 from deploy.plan.portal_vars import portal_variables
 from deploy.plan.registry_vars import pulling, registry_variables
-from deploy.plan.rest_vars import rest_variables, tokens_key_file
+from deploy.plan.rest_vars import rest_variables, tokens_of
 from deploy.plan.slurm_source import is_built, source_variables
 from deploy.plan.software_vars import software_variables
 from deploy.plan.storage_vars import host_storage, node_scratch, required_mounts
@@ -38,6 +38,7 @@ from deploy.plan.topology_vars import topology_nodes
 from deploy.plan.validation_vars import validation_accounting, validation_partitions
 from deploy.site.accounting import accounts_of_groups
 from deploy.site.addresses import is_ip
+from deploy.site.energy import energy_sources
 from deploy.site.hardware import Hardware, hardware_of, is_discovered
 from deploy.site.inventory import Host, Site
 from deploy.site.node_sets import members
@@ -140,8 +141,10 @@ def shared_variables(site: Site, contract: Mapping[str, Hardware]) -> Mapping[st
     servers = [host.name for host in site.controllers]
     accounting = site.database_host.name
     backup = database_backup(site)
+    auth_type = _value(site, "slurm_auth_type")
     known = known_nodes(site, contract)
     accounts = {
+        "slurm_accounts_auth_type": auth_type,
         "slurm_accounts_cluster": _value(site, "slurmctld_cluster_name"),
         **validation_accounting(site),
     }
@@ -151,7 +154,8 @@ def shared_variables(site: Site, contract: Mapping[str, Hardware]) -> Mapping[st
         "phase_names": {"hosts_file_entries": _entries(site)},
         "phase_accounting": {
             "slurmdbd_host": accounting,
-            "slurmdbd_tokens_key_file": tokens_key_file(site),
+            "slurmdbd_auth_type": auth_type,
+            **tokens_of(site, "slurmdbd"),
             **({"slurmdbd_backup_host": backup} if backup else {}),
         },
         "phase_database_arbiter": arbiter_variables(site),
@@ -166,7 +170,8 @@ def shared_variables(site: Site, contract: Mapping[str, Hardware]) -> Mapping[st
         "phase_controller": {
             "slurmctld_controllers": controllers,
             "slurmctld_database_host": accounting,
-            "slurmctld_tokens_key_file": tokens_key_file(site),
+            "slurmctld_auth_type": auth_type,
+            **tokens_of(site, "slurmctld"),
             **({"slurmctld_database_backup_host": backup} if backup else {}),
             "slurmctld_nodes": [_node(host, contract) for host in site.nodes if host.name in known],
             "slurmctld_task_prolog": task_prolog(site),
@@ -180,7 +185,7 @@ def shared_variables(site: Site, contract: Mapping[str, Hardware]) -> Mapping[st
         "phase_reservations": {
             "slurm_reservations_nodes": _reserved_nodes(site, NodeSet.fromlist(sorted(known)))
         },
-        "phase_compute": {"slurmd_conf_servers": servers},
+        "phase_compute": {"slurmd_auth_type": auth_type, "slurmd_conf_servers": servers},
         "phase_message": {
             "motd_cluster": _value(site, "slurmctld_cluster_name"),
             "motd_partitions": partitions_in_words(_partitions(site), partition_nodes, hardware),
@@ -206,7 +211,7 @@ def shared_variables(site: Site, contract: Mapping[str, Hardware]) -> Mapping[st
                 _value(site, "deploy_metrics_textfile_directory") if site.metrics else ""
             ),
         },
-        "phase_login": {"slurm_client_conf_servers": servers},
+        "phase_login": {"slurm_client_auth_type": auth_type, "slurm_client_conf_servers": servers},
         "phase_containers": pulling(site),
         "phase_plugin_build": exchange(site),
         "phase_plugin": exchange(site),
@@ -250,6 +255,9 @@ def _by_host(site: Site, contract: Mapping[str, Hardware], *, is_limited: bool) 
             # Known before the node's contract is, which it becomes a part of.
             wired["slurmd_scratch_directory"] = host.value("scratch_directory")
             wired |= node_programs(host)
+        if host.name in members["energy"]:
+            wired["slurm_energy_sources"] = [*energy_sources(site)]
+            wired["slurm_energy_measures"] = host in site.nodes
         if host.name in members["compute"]:
             wired["slurmd_contract"] = hardware_of(host, contract)
             wired["slurmd_required_mounts"] = required_mounts(site, host)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from deploy.site.energy import energy_sources
 from deploy.site.inventory import Host, Site
 from deploy.site.job_programs import EPILOG, PROLOG, has_epilog, has_prolog, is_declared
 
@@ -29,12 +30,14 @@ def slurm_programs(site: Site) -> Variables:
 
 
 def not_brought(site: Site, host: Host, *, is_limited: bool) -> Variables:
-    """A run that leaves nodes out keeps the programs in force, but does not bring them there."""
+    """A run that leaves nodes out keeps what is in force, but brings nothing that they might lack."""
     if host not in site.controllers:
         return {}
     told = {"Prolog": "slurmctld_prolog", "Epilog": "slurmctld_epilog"}
     programs = slurm_programs(site)
     lines = [f"{name}={programs[variable]}" for name, variable in told.items() if programs[variable]]
+    if sources := energy_sources(site):
+        lines.append(f"AcctGatherEnergyType={','.join(f'acct_gather_energy/{name}' for name in sources)}")
     return {"slurmctld_programs_not_added": lines if is_limited else []}
 
 

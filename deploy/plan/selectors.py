@@ -17,6 +17,7 @@ from deploy.plan.gpu_vars import (
 from deploy.plan.job_program_vars import job_program_nodes
 from deploy.plan.slurm_source import slurm_builder
 from deploy.site.accounting import accounts_of_groups, has_budgets
+from deploy.site.energy import energy_hosts
 from deploy.site.inventory import CACHE, LOGS, NFS, PORTAL, RDMA, REGISTRY, REST, Host, Site
 from deploy.site.storage import hosts_with_quotas, nfs_clients
 
@@ -119,6 +120,7 @@ SELECTORS: Mapping[str, Selector] = {
     # Everywhere that Slurm is, once a host offers containers.
     "plugin_hosts": lambda site: slurm_hosts(site) if site.containers else (),
     "with_job_programs": job_program_nodes,
+    "with_energy": energy_hosts,
     "trusting_nodes": lambda site: [host for host in site.nodes if host.value("ssh_server_host_based")],
     "with_managed_gpus": _having(has_managed_gpus),
     "with_mig": _having(has_mig),

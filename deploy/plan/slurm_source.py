@@ -52,6 +52,7 @@ def source_variables(site: Site, host: Host) -> Variables:
         # Plugins are among the others. What finds GPUs by NVML is where slurm_packages_built_with brought the
         # library.
         "mig_slurm_plugin": "",
+        "slurm_energy_packages": [],
         "slurmd_nvml_plugin": "",
         "slurm_tokens_packages": [],
         "slurm_rest_packages": [

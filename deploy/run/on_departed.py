@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 MUNGE_KEY = Path("/etc/munge/munge.key")
 SECRETS = {
     MUNGE_KEY: "the cluster's munge key",
+    Path("/etc/slurm/slurm.jwks"): "the cluster's key of auth/slurm",
     Path("/etc/slurm/slurmdbd.conf"): "slurmdbd's password",
     Path("/etc/mysql/deploy-cluster.pem"): "the key of the database's members",
     Path("/var/lib/garb/member.pem"): "the key of the database's members",

@@ -11,6 +11,7 @@ from deploy.site.containers import check_containers
 from deploy.site.deepops import check_deepops_groups
 from deploy.site.directory import check_directory
 from deploy.site.duplicates import check_duplicates
+from deploy.site.energy import check_energy
 from deploy.site.hardware_check import check_hardware
 from deploy.site.inventory import Site
 from deploy.site.job_programs import check_job_programs
@@ -50,6 +51,7 @@ _OF_VALUES: tuple[Callable[[Site], Iterable[Finding]], ...] = (
     check_slurm_parameters,
     check_slurm_source,
     check_power_saving,
+    check_energy,
     check_containers,
     check_accounting,
     check_users,

@@ -641,12 +641,21 @@ RULES: Mapping[str, Rule] = {
         r"|https?://[^\s/@]+/?", "an address, as in https://registry-1.docker.io"
     ),
     "slurm_registry_user": _REGISTRY_ACCOUNT,
+    # Counters of processors begin anew within some minutes (slurm.conf(5), AcctGatherNodeFreq).
+    "slurmctld_energy_node_seconds": Range(0, 299),
+    "slurmctld_energy_sensors.power_sensors": Form(
+        r"Node=(\d+(,\d+)*|DCMI|DCMI_ENHANCED)(;\w+=\d+(,\d+)*)*",
+        "sensors of the node and of its parts, as in Node=16,19;Socket0=16 or Node=DCMI",
+    ),
+    "slurmctld_energy_sensors.seconds": Range(1, 3600),
+    "slurmctld_energy_sensors.timeout_seconds": Range(1, 600),
     "slurmctld_gpu_frequency": Form(
         r"|((memory=)?(low|medium|high|highm1|[1-9]\d*)(,(?!$)|$)){1,2}",
         "a frequency in MHz, or low, medium, high or highm1, as in medium,memory=high",
     ),
     "slurm_rest_certificate": _CERTIFICATE,
     "slurm_rest_requests_per_second": _COUNT,
+    "slurm_auth_overlap_seconds": Range(0, 86400),
     "slurm_rest_threads": Range(2, 1024),
     "slurm_portal_admin_groups[]": _PORTAL_GROUP,
     "slurm_portal_environments[].modules[]": Form(

@@ -4,6 +4,7 @@ import os
 import secrets
 import subprocess
 import sys
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ _VAULT_HEADER = "$ANSIBLE_VAULT;"
 _HEADER = """\
 # Secrets of this cluster, made by deploy and used by every run. Keep this file and its backup private;
 # encrypt it at any time with: ansible-vault encrypt secrets.yml
-# To rotate a secret remove its line: `deploy cluster --new-secrets` makes a new one and puts it in place.
+# To replace a secret on the cluster: deploy cluster INVENTORY --rotate NAME
 """
 
 
@@ -44,28 +45,37 @@ OF_NO_HOST = frozenset(
 """Secrets of which no host has more than what follows from them."""
 
 
+def generated_names(site: Site) -> list[str]:
+    """The secrets that deploy makes for a site."""
+    return [*secret_names(), *([OF_MEMBERS] if site.database_arbiter else [])]
+
+
 def secrets_file(site: Site) -> Path:
     """Where the site's secrets are kept."""
     return site.directory / SECRETS_FILE
 
 
-def missing_secrets(site: Site, vault_password_file: Path | None) -> list[str]:
-    """What neither the inventory nor the secrets file holds."""
-    present = read_secrets(secrets_file(site), vault_password_file)
+def missing_secrets(site: Site, vault_password_file: Path | None, renewed: Collection[str] = ()) -> list[str]:
+    """What neither the inventory nor the secrets file holds, and what is ``renewed`` there."""
+    present = read_secrets(secrets_file(site), vault_password_file).keys() - {*renewed}
     declared = {name for host in site.cluster for name in host.variables}
-    wanted = [*secret_names(), *([OF_MEMBERS] if site.database_arbiter else [])]
-    return [name for name in wanted if name not in present and name not in declared]
+    return [name for name in generated_names(site) if name not in present and name not in declared]
 
 
-def fill_secrets(site: Site, vault_password_file: Path | None, into: Path | None = None) -> list[str]:
-    """Generates what is missing; returns the new names.
+def fill_secrets(
+    site: Site,
+    vault_password_file: Path | None,
+    into: Path | None = None,
+    renewed: Collection[str] = (),
+) -> list[str]:
+    """Generates what is missing, and others in place of what is ``renewed``; returns the new names.
 
     They go to the secrets file, or to the new private file ``into``.
     """
-    missing = missing_secrets(site, vault_password_file)
+    missing = missing_secrets(site, vault_password_file, renewed)
     if missing:
         lines = "".join(f"{name}: {_generate(name)}\n" for name in missing)
-        _append(into or secrets_file(site), lines, vault_password_file)
+        _append(into or secrets_file(site), lines, vault_password_file, renewed)
     return missing
 
 
@@ -97,19 +107,32 @@ def is_vaulted(path: Path) -> bool:
         return False
 
 
-def _append(path: Path, lines: str, vault_password_file: Path | None) -> None:
+def _append(path: Path, lines: str, vault_password_file: Path | None, renewed: Collection[str]) -> None:
     """Adds lines to the file, which is replaced whole; what is encrypted is in the clear in no file."""
     vaulted = is_vaulted(path)
     if vaulted:
         before = _vault("view", path, vault_password_file)
     else:
         before = path.read_text(encoding="utf-8") if path.exists() else _HEADER
+    before = _without(before, renewed)
     if before and not before.endswith("\n"):
         before += "\n"
     text = before + lines
     if vaulted or (vault_password_file and not path.exists()):
         text = _vault("encrypt", path, vault_password_file, text)
     replace_file(path, text)
+
+
+def _without(text: str, names: Collection[str]) -> str:
+    """The text of a secrets file without some of its values, and with everything else as it is written."""
+    lines: list[str] = []
+    is_left_out = False
+    for line in text.splitlines(keepends=True):
+        if not line.startswith((" ", "\t", "\n", "#")):
+            is_left_out = line.partition(":")[0].strip().strip("'\"") in names
+        if not (is_left_out and not line.startswith(("\n", "#"))):
+            lines.append(line)
+    return "".join(lines)
 
 
 def _vault(verb: str, path: Path, vault_password_file: Path | None, text: str | None = None) -> str:

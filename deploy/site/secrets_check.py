@@ -26,6 +26,10 @@ _FORMS = {
         "is no private key as PEM text without passphrase",
     ),
     "munge_key": (re.compile(r".{32,}", re.DOTALL), "has fewer than 32 characters, which munge refuses"),
+    "slurm_auth_key": (
+        re.compile(r".{32,}", re.DOTALL),
+        "has fewer than 32 characters, too few to sign with",
+    ),
     "sssd_bind_password": (
         re.compile(r"[^\s#;]([^\r\n]*\S)?"),
         "begins or ends with a space, begins with # or ;, or has a line break, which sssd.conf cannot hold",
@@ -152,6 +156,7 @@ def _readers(site: Site, role: str) -> tuple[Host, ...]:
         "grafana": site.metrics,
         "mariadb_arbiter": tuple(host for host in (site.database_arbiter,) if host),
         "munge": (*daemons, *site.nodes, *site.logins),
+        "slurm_auth": (*daemons, *site.nodes, *site.logins),
         "slurm_portal": site.group(PORTAL),
         # Who pulls trusts what follows from its key.
         "slurm_registry": (*site.group(REGISTRY), *site.containers),

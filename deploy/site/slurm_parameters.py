@@ -10,6 +10,12 @@ from deploy.site.values import opaque
 
 VARIABLE = "slurmctld_parameters"
 _HAVE_A_PLACE: Mapping[str, tuple[str, str]] = {
+    "acctgatherenergytype": (
+        "AcctGatherEnergyType",
+        "set slurmctld_energy_sources, by which nodes get what it needs, too",
+    ),
+    "authtype": ("AuthType", "set slurm_auth_type, by which keys are placed, too"),
+    "credtype": ("CredType", "it follows from slurm_auth_type"),
     "clustername": ("ClusterName", "set slurmctld_cluster_name, which the accounting goes by, too"),
     "statesavelocation": ("StateSaveLocation", "set slurmctld_state_save_location, which is made, too"),
     "slurmctldhost": ("SlurmctldHost", "name the controller in the group slurm-master"),

@@ -112,6 +112,7 @@ _EVERYWHERE = frozenset(
         "job_ssh",
         "munge",
         "node_exporter",
+        "slurm_auth",
         "slurm_packages",
         "ssh_server",
         "time_sync",
@@ -121,7 +122,14 @@ _EVERYWHERE = frozenset(
 )
 """Roles that every host of a cluster reads; of the others the hosts follow from what the site declares."""
 
-_ALIKE = ("munge_key", "ssh_server_authority_key", "users_slurm_gid", "users_slurm_uid")
+_ALIKE = (
+    "munge_key",
+    "slurm_auth_key",
+    "slurm_auth_type",
+    "ssh_server_authority_key",
+    "users_slurm_gid",
+    "users_slurm_uid",
+)
 """What must be the same on every host of a cluster."""
 
 
@@ -271,9 +279,12 @@ def _unlike(site: Site) -> Iterator[Finding]:
     """Variables with different values where all hosts must have the same."""
     setters = _setters(site)
     for name in _ALIKE:
-        values = {json.dumps(host.variables[name], default=str): host for host in setters.get(name, [])}
+        saying = setters.get(name, [])
+        # The others have the default.
+        hosts = site.cluster if saying and "default" in options()[name].spec else saying
+        values = {json.dumps(host.value(name), default=str): host for host in hosts}
         if len(values) > 1:
-            first, second = list(values.values())[:2]
+            first, second = sorted(list(values.values())[:2], key=lambda host: name in host.variables)
             yield Finding(
                 second.where(name),
                 "differing-values",

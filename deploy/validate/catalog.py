@@ -56,7 +56,12 @@ CHECKS: tuple[Check, ...] = (
         surroundings.packets,
         of_a_host=True,
     ),
-    Check("munge", "what munge signs on one host every other can decode", hosts.credentials, of_a_host=True),
+    Check(
+        "munge",
+        "what one host signs, by munge or Slurm, every other can decode",
+        hosts.credentials,
+        of_a_host=True,
+    ),
     Check("mounts", "shared file systems are mounted", hosts.mounts, of_a_host=True),
     Check(
         "file-servers",
@@ -104,6 +109,7 @@ CHECKS: tuple[Check, ...] = (
     Check(
         "nodes", "Slurm has every node with its CPUs, memory and typed GPUs", slurm.registered, of_a_host=True
     ),
+    Check("energy", "Slurm measures the power of every node", slurm.energy, of_a_host=True),
     Check("node-state", "every node can take jobs", slurm.usable),
     Check("partitions", "partitions have their nodes, limits and permissions", slurm.partitions),
     Check("qos", "the database has every QOS", slurm.qos),

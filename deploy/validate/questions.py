@@ -251,7 +251,7 @@ def _by_host(site: Site, contract: Mapping[str, Hardware]) -> dict[str, dict[str
             "validation_services": services[host.name],
             "validation_asks_slurm": is_controller,
             "validation_look": {
-                "has_munge": is_in_slurm,
+                "auth_type": str(host.value("slurm_auth_type")) if is_in_slurm else "",
                 "names": names.of(host.name),
                 "peers": own_peers,
                 "mounts": mount_paths(site, host),

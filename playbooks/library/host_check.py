@@ -24,7 +24,7 @@ from ansible.module_utils.host_checks import (
     ports,
 )
 from ansible.module_utils.host_checks.finding import warning
-from ansible.module_utils.host_checks.slurm_version import slurm_version
+from ansible.module_utils.host_checks.slurm_version import check_auth, slurm_version
 from ansible.module_utils.user_files import Work, as_owners
 
 DOCUMENTATION = r"""
@@ -98,6 +98,8 @@ class Host:
             "memory": self._memory,
             "no other Slurm": self._other_slurm,
         }
+        if self._expected["auth_type"] == "auth/slurm":
+            found[str(self._expected["auth_type"])] = self._auth
         if self._secrets:
             found["secrets"] = self._known_secrets
         if own_ports:
@@ -194,6 +196,9 @@ class Host:
     def _answering_state(self) -> str:
         """Where slurmctld keeps its state; empty where that does not answer, which is an error by itself."""
         return "" if self._state_location in self._silent else self._state_location
+
+    def _auth(self) -> Findings:
+        return check_auth(self.slurm_version(), str(self._expected["auth_type"]))
 
     def _known_secrets(self) -> Findings:
         return known_secrets.check_secrets(_ROOT, self._secrets, self._runs_one_of)

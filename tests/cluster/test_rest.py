@@ -112,10 +112,10 @@ def test_a_new_key_ends_all_tokens_and_no_job(served: Cluster) -> None:
     job = submit(served, "", UNTIL_TOLD)
     wait_for_job(served, job, "RUNNING")
     served.as_user("scontrol token lifespan=3600 > old")
-    secrets = served.directory / "secrets.yml"
-    lines = secrets.read_text().splitlines(keepends=True)
-    secrets.write_text("".join(line for line in lines if not line.startswith("slurm_tokens_key:")))
-    served.deploy("--new-secrets")
+    planned = json.loads(served.plan("--json", "--rotate", "slurm_tokens_key", expect=3))
+    impacts = {(change["impact"], change["service"]) for change in planned["changes"] if change["service"]}
+    assert impacts == {("restart", "slurmctld"), ("restart", "slurmdbd")}
+    served.deploy("--rotate", "slurm_tokens_key")
     assert _ask(served, path, make="cat old")[0] in {401, 500, 511}
     assert _ask(served, path)[0] == 200
     served.as_user("touch stop")

@@ -36,7 +36,7 @@ _BY_DATA = {
     ),
     *("alertmanager", "blackbox_exporter", "grafana", "mysqld_exporter", "prometheus", "scrape_targets"),
     "gpu_exporter",
-    *("slurm_metrics", "slurm_budgets", "slurm_groups"),
+    *("slurm_metrics", "slurm_budgets", "slurm_energy", "slurm_groups"),
     "mariadb_arbiter",
     *("apptainer", "container_toolkit", "cuda_toolkit", "dcgm", "gpu_modes", "mig"),
     *("nvidia_repository", "rdma"),
@@ -89,7 +89,8 @@ def test_the_readers_of_a_role_are_the_hosts_of_its_phases(tmp_path: Path) -> No
 def test_secrets_are_read_by_all_by_the_controller_or_by_a_host_of_its_own() -> None:
     roles = {options()[name].role for name in secret_names()}
     assert {role for role in roles if _READERS.get(role) != MASTER} == {
-        *("grafana", "munge", "slurm_portal", "slurm_registry", "slurm_rest", "slurm_tokens", "ssh_server")
+        *("grafana", "munge", "slurm_auth", "slurm_portal", "slurm_registry", "slurm_rest", "slurm_tokens"),
+        "ssh_server",
     }
 
 

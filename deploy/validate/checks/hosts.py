@@ -158,7 +158,9 @@ def space(context: Context) -> Iterator[Result]:
 
 
 def credentials(context: Context) -> Iterator[Result]:
-    """What munge signs on one host every other can decode."""
+    """What one host signs, by munge or by Slurm itself, every other can decode."""
+    by_slurm = str(context.site.controller.value("slurm_auth_type")) == "auth/slurm"
+    signer, unit = ("Slurm", "slurmd sackd slurmctld") if by_slurm else ("munge", "munge")
     makers = [
         h for h in context.slurm_hosts if (context.answers.looks.get(h) or {}).get("credential") is not None
     ]
@@ -170,8 +172,8 @@ def credentials(context: Context) -> Iterator[Result]:
     for host, ends in blamed(failures):
         why = failures.get((host, ends[0])) or failures[ends[0], host]
         others = ", ".join(ends[:3]) + (" …" if len(ends) > 3 else "")  # noqa: PLR2004
-        wrong[host] = f"munge of {host} and of {others} do not understand each other: {why}"
-    hint = f"deploy cluster {context.inventory} --limit {{host}}; systemctl status munge   (on {{host}})"
+        wrong[host] = f"{signer} of {host} and of {others} do not understand each other: {why}"
+    hint = f"deploy cluster {context.inventory} --limit {{host}}; systemctl status {unit}   (on {{host}})"
     yield from each_host(makers, wrong, f"{len(makers)} hosts decode it", hint)
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from ClusterShell.NodeSet import NodeSet
 
+from deploy.site.energy import energy_sources
 from deploy.validate import slurm_text
 from deploy.validate.context import Context, each_host
 from deploy.validate.result import Result, failed, not_applicable, not_measured, passed
@@ -102,6 +103,24 @@ def _gpus(record: Mapping[str, str]) -> str:
 
 def _in_words(gpus: Mapping[str, int]) -> str:
     return ", ".join(f"{count} x {kind or 'gpu'}" for kind, count in sorted(gpus.items())) or "no GPUs"
+
+
+def energy(context: Context) -> Iterator[Result]:
+    """Slurm measures the power of every node, where the site says by what."""
+    sources = ", ".join(energy_sources(context.site))
+    if not sources:
+        yield not_applicable("slurmctld_energy_sources is empty")
+        return
+    for name in (node["name"] for node in context.promised["slurmctld_nodes"]):
+        record = context.slurm_nodes.get(name, {})
+        watts = record.get("CurrentWatts", "")
+        if watts == "n/a":
+            hint = f"deploy cluster {context.inventory} --limit {name} --full   (it says why)"
+            yield failed(f"nothing is measured by {sources}: ConsumedEnergy stays empty", name, hint=hint)
+        elif watts.isdigit() and int(watts):
+            yield passed(f"{watts} W by {sources}", name)
+        else:
+            yield not_measured("Slurm has no measurement of it yet", name)
 
 
 def usable(context: Context) -> Iterator[Result]:

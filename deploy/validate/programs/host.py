@@ -14,6 +14,7 @@ import re
 import socket
 import struct
 import subprocess
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -46,6 +47,27 @@ _ENVIRONMENT = {
     "LC_ALL": "C",
     "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
 }
+
+_NOBODY = 65534
+_BY_SLURM = "auth/slurm"
+# Where daemons of Slurm sign and judge (sackd(8)), in the order in which its commands look.
+_KIOSKS = ("/run/slurm/sack.socket", "/run/slurmctld/sack.socket", "/run/slurmdbd/sack.socket")
+_VERIFY = 64002
+# Run as whom it is signed for: the daemon asks the kernel who is at the other end.
+_SIGN = """
+import socket, struct, sys
+for path in sys.argv[1:]:
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as kiosk:
+            kiosk.settimeout(5)
+            kiosk.connect(path)
+            kiosk.sendall(struct.pack(">HIIII", 0, 16, 64001, 0xFFFFFFFF, 0))
+            answer = b"".join(iter(lambda: kiosk.recv(65536), b""))
+    except OSError:
+        continue
+    print(answer[4:].rstrip(b"\\0").decode("ascii", "replace"))
+    break
+"""
 
 SLURM_COMMANDS = {
     "ping": ("scontrol", "ping"),
@@ -297,7 +319,7 @@ def look(arguments: dict[str, Any]) -> dict[str, Any]:
     table, answers = mounted(mounts), file_systems([*directories, *mounts])
     return {
         "configuration": configuration(),
-        "credential": credential() if arguments["has_munge"] else None,
+        "credential": credential(arguments["auth_type"]) if arguments["auth_type"] else None,
         "addresses": addresses(arguments["names"]),
         "refusals": refusals(arguments["peers"]),
         "mounted": table,
@@ -314,12 +336,14 @@ def slurm() -> dict[str, Any]:
         return dict(zip(SLURM_COMMANDS, pool.map(ask, SLURM_COMMANDS.values())))  # noqa: B905 - Python 3.9
 
 
-def credential() -> str:
-    """A credential of munge's that proves nothing but who made it: nobody."""
+def credential(auth_type: str) -> str:
+    """A credential that proves nothing but who made it: nobody."""
+    is_by_slurm = auth_type == _BY_SLURM
+    command = [sys.executable, "-I", "-c", _SIGN, *_KIOSKS] if is_by_slurm else ["munge", "--no-input"]
     try:
         done = subprocess.run(
-            ("munge", "--no-input"),
-            user=65534,
+            command,
+            user=_NOBODY,
             env=_ENVIRONMENT,
             capture_output=True,
             encoding="ascii",
@@ -334,24 +358,41 @@ def credential() -> str:
 
 def unseal(arguments: dict[str, Any]) -> dict[str, Any]:
     """By host, why its credential cannot be decoded here; empty when it can."""
-
-    def reason(credential: str) -> str:
-        try:
-            done = subprocess.run(
-                ("unmunge", "--no-output"),
-                input=credential,
-                env=_ENVIRONMENT,
-                capture_output=True,
-                encoding="utf-8",
-                errors="replace",
-                timeout=_SECONDS,
-                check=False,
-            )
-        except (OSError, subprocess.TimeoutExpired) as problem:
-            return str(problem)
-        return (done.stderr.strip() or f"exit code {done.returncode}") if done.returncode else ""
-
     credentials = arguments["credentials"]
+    reason = _judged_by_slurm if arguments["auth_type"] == _BY_SLURM else _judged_by_munge
     with ThreadPoolExecutor(max_workers=4) as pool:
         reasons = list(pool.map(reason, credentials.values()))
     return {"undecoded": {host: why for host, why in zip(credentials, reasons) if why}}  # noqa: B905 - Python 3.9
+
+
+def _judged_by_munge(credential: str) -> str:
+    try:
+        done = subprocess.run(
+            ("unmunge", "--no-output"),
+            input=credential,
+            env=_ENVIRONMENT,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as problem:
+        return str(problem)
+    return (done.stderr.strip() or f"exit code {done.returncode}") if done.returncode else ""
+
+
+def _judged_by_slurm(credential: str) -> str:
+    text = credential.encode() + b"\0"
+    request = struct.pack(">HIII", 0, 12 + len(text), _VERIFY, len(text)) + text
+    for path in _KIOSKS:
+        try:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as kiosk:
+                kiosk.settimeout(_SECONDS)
+                kiosk.connect(path)
+                kiosk.sendall(request)
+                answer = kiosk.recv(4)
+        except OSError:
+            continue
+        return "" if answer == bytes(4) else f"the daemon of {path} refuses it"
+    return "no daemon of Slurm judges credentials there"

@@ -74,6 +74,10 @@ options:
     description: The port of slurmdbd.
     type: int
     default: 6819
+  auth_type:
+    description: AuthType, by which slurmdbd knows who asks.
+    type: str
+    default: auth/munge
 author: [the maintainers of this project]
 """
 
@@ -94,7 +98,13 @@ deploy_pending:
 
 _ROUNDS = 5
 _REMEMBERED = "slurm_accounts"
-_UNREACHABLE = ("PersistInit", "Munge encode failed", "Problem with query", "slurmdbd is not")
+_UNREACHABLE = (
+    "PersistInit",
+    "Munge encode failed",
+    "any sack sockets",
+    "Problem with query",
+    "slurmdbd is not",
+)
 _HINTS = (
     (
         "no TRES known by type",
@@ -209,10 +219,10 @@ def _run(sacctmgr: Sacctmgr, commands: Iterable[list[str]]) -> Iterator[str]:
 
 
 @contextmanager
-def own_configuration(cluster: str, host: str, port: int) -> Iterator[Mapping[str, str]]:
+def own_configuration(cluster: str, host: str, port: int, auth_type: str) -> Iterator[Mapping[str, str]]:
     """The environment of a sacctmgr that needs no slurm.conf: on a new cluster there is none yet."""
     text = (
-        f"ClusterName={cluster}\nSlurmctldHost=localhost\nSlurmUser=slurm\nAuthType=auth/munge\n"
+        f"ClusterName={cluster}\nSlurmctldHost=localhost\nSlurmUser=slurm\nAuthType={auth_type}\n"
         "AccountingStorageType=accounting_storage/slurmdbd\n"
         f"AccountingStorageHost={host}\nAccountingStoragePort={port}\n"
     )
@@ -250,6 +260,7 @@ def main() -> None:
         "revokes": {"type": "bool", "default": False},
         "database_host": {"type": "str", "default": "localhost"},
         "database_port": {"type": "int", "default": 6819},
+        "auth_type": {"type": "str", "default": "auth/munge"},
     }
     module = AnsibleModule(argument_spec=arguments, supports_check_mode=True)
     given = module.params
@@ -260,7 +271,8 @@ def main() -> None:
     program = module.get_bin_path("sacctmgr", required=not module.check_mode)
     steps: list[Step] = []
     refused: list[str] = []
-    with own_configuration(given["cluster"], given["database_host"], given["database_port"]) as environment:
+    place = (given["cluster"], given["database_host"], given["database_port"], given["auth_type"])
+    with own_configuration(*place) as environment:
 
         def sacctmgr(*words: str) -> str:
             code, out, err = module.run_command([program, *words], environ_update=environment)

@@ -135,8 +135,14 @@ _ASK_FOR_VERSIONS = ["timeout", "15", "sinfo", "--noheader", "--all", "--format"
 _NEEDS_DATABASE = frozenset(
     {"accountingstoragetype", "accountingstoragehost", "accountingstorageenforce", "accountingstoragetres"}
 )
-_NEEDS_KEY = frozenset({"authalttypes", "authaltparameters"})
-"""Whose plugin and key a preview has not brought yet."""
+_NEEDS_KEY = frozenset({"authtype", "credtype", "authalttypes", "authaltparameters"})
+"""Whose plugin and key a preview has not brought yet.
+
+By munge, Slurm's default, it opens no socket of auth/slurm, which would take the place of the daemon's own.
+"""
+_GATHERS = "acctgatherenergytype"
+_GATHERS_FILE = "acct_gather.conf"
+"""Which plugins measure, and their file, which none other can read: a preview has not brought them yet."""
 _OF_THE_SITE = re.compile(
     "slurmctldprimaryo(n|ff)prog|(prolog|epilog)slurmctld|(suspend|resume|resumefail|reboot|healthcheck)program"
     "|mailprog|unkillablestepprogram|jobcomp.+|slurmschedlogfile"
@@ -171,7 +177,7 @@ def decide(applied: dict[str, str], desired: dict[str, str], version: Version) -
     return "reconfigure", parameters or differing
 
 
-def isolated(conf: str, directory: str, host: str = "") -> str:
+def isolated(conf: str, directory: str, host: str = "", *, is_preview: bool = False) -> str:
     """The candidate slurm.conf for the throwaway daemon.
 
     It is the only controller on its ``host``, has a state of its own, asks no database, takes no tokens,
@@ -188,6 +194,8 @@ def isolated(conf: str, directory: str, host: str = "") -> str:
         line = _WEIGHTS.sub(partial(_weights_without_database, conf), each)
         key = line.split("=", 1)[0].strip().lower()
         if key in replaced or key in _NEEDS_DATABASE | _NEEDS_KEY or _OF_THE_SITE.fullmatch(key):
+            continue
+        if is_preview and key == _GATHERS:
             continue
         if is_named and key == "slurmctldhost" and host not in controllers_of(line):
             continue
@@ -307,8 +315,13 @@ class Slurmctld:
         with tempfile.TemporaryDirectory(prefix="slurmctld-check-") as name:
             place = Path(name)
             (place / "state").mkdir()
+            is_preview = self.module.check_mode
             for file, content in self.files.items():
-                text = isolated(content, name, this_host()) if file == "slurm.conf" else content
+                if is_preview and file == _GATHERS_FILE:
+                    continue
+                text = content
+                if file == "slurm.conf":
+                    text = isolated(content, name, this_host(), is_preview=is_preview)
                 (place / file).write_text(text, encoding="utf-8")
             for path in (place, place / "state"):
                 shutil.chown(path, "slurm", "slurm")

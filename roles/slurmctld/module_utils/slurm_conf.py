@@ -109,7 +109,9 @@ def guarded(before: Mapping[str, str], after: Mapping[str, str]) -> list[Change]
 
 
 _OTHER_FILES = ("cgroup.conf", "gres.conf", "job_container.conf")
-_NO_JOB_NOTICES = frozenset({"plugstack.conf", "topology.conf", "job_submit.lua", "cli_filter.lua"})
+_NO_JOB_NOTICES = frozenset(
+    {"acct_gather.conf", "plugstack.conf", "topology.conf", "job_submit.lua", "cli_filter.lua"}
+)
 """Files that are read when a step begins (what a node lacks of what they name is looked for elsewhere), when
 nodes are chosen for a job, and when one is submitted, by slurmctld or by the user's command."""
 _LOSES = {name.lower(): name for name in LOSES}

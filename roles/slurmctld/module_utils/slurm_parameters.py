@@ -87,8 +87,8 @@ _SETTINGS = _names("""
 # Plugins and the like of which 22.05's manual asks for a restart of slurmctld and no more, and that jobs went
 # on under when they were changed on 24.11.
 _TRIED = _names("""
-    AuthAltParameters AuthAltTypes Licenses PreemptType PriorityType SchedulerType SelectTypeParameters
-    TopologyPlugin
+    AcctGatherEnergyType AuthAltParameters AuthAltTypes Licenses PreemptType PriorityType SchedulerType
+    SelectTypeParameters TopologyPlugin
 """)
 
 KEEPS = _SETTINGS | _TRIED

@@ -149,7 +149,7 @@ def test_a_bare_controller_gets_each_part_before_what_reads_it(cluster: Cluster,
     cluster.restore(inventory)
     assert cluster.done == [
         "put_state",
-        "deploy ctl1 base,slurm_packages,munge,mariadb",
+        "deploy ctl1 base,slurm_packages,munge,slurm_auth,mariadb",
         "put_database",
         "own",
         "deploy",
@@ -186,7 +186,11 @@ def test_a_part_alone(cluster: Cluster, inventory: Path) -> None:
     (inventory.parent / "secrets.yml").write_bytes(SECRETS)
     (inventory.parent / "secrets.yml").chmod(0o600)
     cluster.restore(inventory, "database")
-    assert cluster.done == ["deploy ctl1 base,slurm_packages,munge,mariadb", "put_database", "deploy"]
+    assert cluster.done == [
+        "deploy ctl1 base,slurm_packages,munge,slurm_auth,mariadb",
+        "put_database",
+        "deploy",
+    ]
 
 
 def test_secrets_of_the_site_stay_unless_they_alone_are_asked_for(cluster: Cluster, inventory: Path) -> None:
@@ -231,7 +235,7 @@ def test_new_hosts_get_their_packages_and_storage_first(cluster: Cluster, apart:
     cluster.of_host = {"ctl2": {**LIVING, "daemons": [], "state": False, "server": False}}
     cluster.restore(apart)
     assert cluster.done == [
-        "deploy ctl1,ctl2,db1 base,slurm_packages,munge,mariadb,storage",
+        "deploy ctl1,ctl2,db1 base,slurm_packages,munge,slurm_auth,mariadb,storage",
         *("stop", "stop ctl2", "stop db1", "put_database db1", "put_state", "deploy"),
     ]
 
@@ -279,7 +283,7 @@ def test_where_no_member_serves_one_begins_before(cluster: Cluster, members: Pat
     cluster.deploys = begins  # type: ignore[method-assign]
     cluster.restore(members, agrees=True)
     assert cluster.done == [
-        "deploy ctl1,db1,db2 base,slurm_packages,munge,mariadb,storage",
+        "deploy ctl1,db1,db2 base,slurm_packages,munge,slurm_auth,mariadb,storage",
         *(*STOPPED, "leave db2", "put_database db1", "join db2", "put_state", "deploy"),
     ]
 

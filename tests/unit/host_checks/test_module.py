@@ -54,6 +54,7 @@ EXPECTED: dict[str, object] = {
     "slurm_is_built": False,
     "slurm_has_other_source": False,
     "slurm_wanted": "",
+    "auth_type": "auth/slurm",
     "cluster": "ours",
     "state_location": "",
 }

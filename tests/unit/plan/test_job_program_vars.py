@@ -61,6 +61,14 @@ def test_a_limited_run_does_not_bring_them_into_force(tmp_path: Path) -> None:
         assert host["slurmctld_programs_not_added"] == expected
 
 
+def test_a_limited_run_brings_no_source_of_energy_into_force_that_a_node_may_lack(tmp_path: Path) -> None:
+    text = "slurmctld_energy_sources: [rapl, gpu]\nslurmctld_gres_autodetect: nvml\n"
+    line = "AcctGatherEnergyType=acct_gather_energy/rapl,acct_gather_energy/gpu"
+    for limit, expected in ((None, []), ({"node1"}, [line])):
+        host = wired(tmp_path, limit, group__all=text)["phase_check"]["hosts"]["ctl1"]
+        assert host["slurmctld_programs_not_added"] == expected
+
+
 def test_the_exporter_reads_the_files_where_they_are_kept(tmp_path: Path) -> None:
     both = "job_programs_gpu_files: true\n"
     node = wired(tmp_path, group__all=both)["phase_check"]["hosts"]["node1"]

@@ -10,9 +10,13 @@ from tests.unit.site.sites import write_site
 def test_each_host_is_held_against_what_its_roles_need(tmp_path: Path) -> None:
     found = known_secrets(read_site(write_site(tmp_path)), {}, {})
     names = {host: sorted(variables["host_check_secrets"]) for host, variables in found.items()}
-    everything = ["grafana_admin_password", "munge_key", "slurmdbd_database_password"]
-    assert names == {"ctl1": everything} | {name: ["munge_key"] for name in ("login1", "node1", "node2")}
-    assert found["node1"]["host_check_secrets"] == {"munge_key": "{{ munge_key | default('') }}"}
+    everything = ["grafana_admin_password", "munge_key", "slurm_auth_key", "slurmdbd_database_password"]
+    assert names == {"ctl1": everything} | {
+        name: ["munge_key", "slurm_auth_key"] for name in ("login1", "node1", "node2")
+    }
+    assert found["node1"]["host_check_secrets"] == {
+        name: f"{{{{ {name} | default('') }}}}" for name in ("munge_key", "slurm_auth_key")
+    }
 
 
 def test_what_was_changed_on_a_host_alone_is_put_right(tmp_path: Path) -> None:

@@ -24,6 +24,9 @@ def test_it_is_where_the_group_says_and_only_the_daemons_have_the_key(tmp_path: 
     assert list(groups["phase_tokens"]["hosts"]) == ["ctl1"]
     assert groups["phase_controller"]["vars"]["slurmctld_tokens_key_file"] == KEY
     assert groups["phase_accounting"]["vars"]["slurmdbd_tokens_key_file"] == KEY
+    changes = "{{ ansible_check_mode and __slurm_tokens_placed | default({}) is changed }}"
+    assert groups["phase_controller"]["vars"]["slurmctld_tokens_key_changes"] == changes
+    assert groups["phase_accounting"]["vars"]["slurmdbd_tokens_key_changes"] == changes
     login = groups["phase_check"]["hosts"]["login1"]
     assert login["slurm_rest_names"] == ["10.0.0.2", "login1"]
     assert login["slurm_packages_components"] == ["sackd", "slurmrestd", "slurm-client"]

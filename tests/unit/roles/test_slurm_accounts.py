@@ -135,6 +135,7 @@ def test_difference() -> None:
 
 
 def test_own_configuration_needs_no_slurm_conf() -> None:
-    with module.own_configuration("lab", "db1", 7000) as environment:
+    with module.own_configuration("lab", "db1", 7000, "auth/slurm") as environment:
         text = Path(environment["SLURM_CONF"]).read_text(encoding="utf-8")
+    assert "AuthType=auth/slurm\n" in text
     assert "AccountingStorageHost=db1\nAccountingStoragePort=7000\n" in text

@@ -54,7 +54,9 @@ def test_a_new_place_port_or_authentication_loses_jobs(line: str) -> None:
     assert lost["before"]
 
 
-@pytest.mark.parametrize("name", ["plugstack.conf", "topology.conf", "job_submit.lua", "cli_filter.lua"])
+@pytest.mark.parametrize(
+    "name", ["acct_gather.conf", "plugstack.conf", "topology.conf", "job_submit.lua", "cli_filter.lua"]
+)
 def test_files_that_no_running_job_notices(name: str) -> None:
     before = {"slurm.conf": CONF}
     assert module.guarded(before, {**before, name: "x\n"}) == []
@@ -95,7 +97,7 @@ def test_only_jobs_that_would_be_lost_are_asked_for() -> None:
         "SelectType=select/linear",
         "SwitchType=switch/hpe_slingshot",
         "ProctrackType=proctrack/pgid",
-        "AcctGatherEnergyType=acct_gather_energy/ipmi",
+        "AcctGatherProfileType=acct_gather_profile/hdf5",
         "ParameterOfALaterRelease=yes",
     ],
 )

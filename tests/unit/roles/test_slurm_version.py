@@ -33,3 +33,17 @@ def test_a_machine_that_gets_another_source_is_not_judged_by_what_it_has_without
 def test_nothing_to_be_had() -> None:
     assert module.slurm_version(answers(apt_cache=OFFERED.replace("24.11.5-4", "(none)"))) == ""
     assert module.slurm_version(answers()) == ""
+
+
+def test_a_slurm_that_cannot_do_without_munge_is_refused() -> None:
+    (finding,) = module.check_auth("22.05.8-4+deb12u3", "auth/slurm")
+    assert (finding["severity"], finding["reference"]) == ("error", "auth-slurm-too-old")
+    assert "its Slurm 22.05.8-4+deb12u3 has no auth/slurm with several keys" in finding["message"]
+    for version, auth_type in (
+        ("22.05.8", "auth/munge"),
+        ("24.05.0", "auth/slurm"),
+        ("26.05", "auth/slurm"),
+        ("", ""),
+    ):
+        assert not [*module.check_auth(version, auth_type)]
+    assert [*module.check_auth("23.11.4", "auth/slurm")]

@@ -120,6 +120,15 @@ def test_slurms_own_plugins_are_judged() -> None:
     assert parsed["jobsubmitplugins"] == "require_timelimit,mine"
 
 
+def test_a_throwaway_goes_by_munge_and_by_plugins_that_are_there() -> None:
+    """auth/slurm would open the socket of the daemon that runs; a preview has brought no plugin yet."""
+    text = "AuthType=auth/slurm\nCredType=cred/slurm\nAcctGatherEnergyType=acct_gather_energy/ipmi\n"
+    parsed = conf.parse_conf(config.isolated(text, "/tmp/x"))
+    assert not {"authtype", "credtype"} & parsed.keys()
+    assert parsed["acctgatherenergytype"] == "acct_gather_energy/ipmi"
+    assert "acctgatherenergytype" not in conf.parse_conf(config.isolated(text, "/tmp/x", is_preview=True))
+
+
 @pytest.mark.parametrize(
     ("text", "version"), [("slurm-wlm 24.11.5", (24, 11, 5)), ("slurm 22.05.8", (22, 5, 8)), ("", ())]
 )

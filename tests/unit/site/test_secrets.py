@@ -8,11 +8,12 @@ import yaml
 from deploy.errors import DeployError
 from deploy.site.checks import site_findings
 from deploy.site.inventory import read_site
-from deploy.site.secrets import fill_secrets, read_secrets, secret_names
+from deploy.site.secrets import _vault, fill_secrets, read_secrets, secret_names
 from tests.unit.site.sites import write_site
 
 _OTHERS = [
     "grafana_admin_password",
+    "slurm_auth_key",
     "slurm_portal_key",
     "slurm_registry_key",
     "slurm_registry_password",
@@ -33,6 +34,7 @@ def test_generated_once_and_private(tmp_path: Path) -> None:
     assert sorted(values) == [
         "grafana_admin_password",
         "munge_key",
+        "slurm_auth_key",
         "slurm_portal_key",
         "slurm_registry_key",
         "slurm_registry_password",
@@ -104,6 +106,50 @@ def test_a_broken_file_is_not_shown(tmp_path: Path) -> None:
         fill_secrets(site, None)
     assert problem.value.findings[0].reference == "secrets-invalid"
     assert "5ecr3t" not in str(problem.value)
+
+
+_KEPT = """\
+# Ours, and nobody else's.
+"munge_key": >-
+  k3Y_k3Y_k3Y_k3Y_k3Y_k3Y_
+  k3Y_k3Y_k3Y_k3Y_k3Y_k3Y_
+
+# The database's.
+slurmdbd_database_password: p4ss_p4ss_p4ss_p4ss_
+site_word: kept
+"""
+
+
+@pytest.mark.parametrize("is_vaulted", [False, True], ids=["in the clear", "vaulted"])
+def test_what_is_renewed_is_another_and_the_rest_stays(tmp_path: Path, *, is_vaulted: bool) -> None:
+    password = tmp_path / "vault-password"
+    password.write_text("correct horse")
+    site = read_site(write_site(tmp_path, files={"secrets.yml": _KEPT}))
+    path, given = tmp_path / "secrets.yml", password if is_vaulted else None
+    if is_vaulted:
+        path.write_text(_vault("encrypt", path, password, _KEPT))
+    fill_secrets(site, given)
+    before = read_secrets(path, given)
+    assert fill_secrets(site, given, renewed=["munge_key"]) == ["munge_key"]
+    after = read_secrets(path, given)
+    assert before.keys() == after.keys()
+    assert [name for name in before if before[name] != after[name]] == ["munge_key"]
+    assert len(after["munge_key"]) == 128
+    if not is_vaulted:
+        text = path.read_text()
+        assert "k3Y" not in text
+        assert text.startswith(
+            "# Ours, and nobody else's.\n\n# The database's.\nslurmdbd_database_password: p4ss"
+        )
+
+
+def test_a_renewed_one_for_a_preview_alone_is_in_a_file_of_its_own(tmp_path: Path) -> None:
+    site = read_site(write_site(tmp_path))
+    fill_secrets(site, None)
+    before, borrowed = (tmp_path / "secrets.yml").read_text(), tmp_path / "borrowed.yml"
+    assert fill_secrets(site, None, borrowed, ["munge_key"]) == ["munge_key"]
+    assert (tmp_path / "secrets.yml").read_text() == before
+    assert read_secrets(borrowed, None).keys() == {"munge_key"}
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from tests.unit.validate.clusters import (
 )
 from tests.unit.validate.measurements import measured
 
-ELSEWHERE = {"mounts", "file-servers", "quotas", "plugins", "portal", "standby"}
+ELSEWHERE = {"energy", "mounts", "file-servers", "quotas", "plugins", "portal", "standby"}
 
 
 def test_a_healthy_cluster_passes_every_check() -> None:

@@ -118,7 +118,7 @@ def test_hosts_outside_slurm_reach_nobody(tmp_path: Path) -> None:
     groups = {MASTER: ("ctl1",), NODE: NODES, "slurm-nfs": ("nfs1",), CLUSTER: ("ctl1", *NODES)}
     found = asked(tmp_path, site(groups=groups))
     assert found["phase_validation"]["nfs1"]["validation_look"]["peers"] == []
-    assert found["phase_validation"]["nfs1"]["validation_look"]["has_munge"] is False
+    assert found["phase_validation"]["nfs1"]["validation_look"]["auth_type"] == ""
     # The controllers are the login nodes of a site without any.
     assert [*found["phase_validation_jobs"]] == ["ctl1"]
 

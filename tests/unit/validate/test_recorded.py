@@ -28,7 +28,7 @@ DECLARED = {
 MEASURED = {"nccl", "nccl-bandwidth", "nvbandwidth", "dcgm", "training", "burn-in"}
 UNWATCHED = {"prometheus", "targets", "alerts", "alertmanager", "grafana"}
 STORED = {"mounts", "file-servers", "quotas"}
-ELSEWHERE = {"plugins", "containers", "mpi", "portal", "standby", *STORED, *UNWATCHED}
+ELSEWHERE = {"energy", "plugins", "containers", "mpi", "portal", "standby", *STORED, *UNWATCHED}
 """What the clusters did not have."""
 USERS_MEET = {"accounts", "login-shell", "shared-directories", "identity", "packets"}
 KERNELS = {"kernels", "control-groups"}

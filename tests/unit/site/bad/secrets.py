@@ -135,6 +135,16 @@ SITES = (
         file=NODES,
     ),
     BadSite(
+        "a user slurm who is another one on one host, and what is usual on the others",
+        expected=(
+            (
+                "host_vars/node2.yml:1: users_slurm_uid must be the same on every host, and node1 has "
+                "another one than node2 [differing-values]"
+            ),
+        ),
+        files={"host_vars/node2.yml": "users_slurm_uid: 970\n"},
+    ),
+    BadSite(
         "two munge keys",
         expected=(
             (

@@ -9,6 +9,32 @@ _BUILT = (
 
 SITES = (
     variables(
+        "a Slurm that cannot do without munge",
+        "slurm_auth_type: auth/slurm\nslurm_packages_version: '22.05'\n",
+        (
+            "group_vars/all.yml:1: slurm_auth_type is auth/slurm, which begins with Slurm 24.05 here, and "
+            "slurm_packages_version is 22.05 [auth-slurm-too-old]"
+        ),
+    ),
+    variables(
+        "authentication by nothing",
+        "slurm_auth_type: none\n",
+        (
+            "group_vars/all.yml:1: slurm_auth_type is 'none', not one of auth/munge, auth/slurm "
+            "[invalid-value]"
+        ),
+    ),
+    BadSite(
+        "hosts that know each other by different means",
+        expected=(
+            (
+                "host_vars/node2.yml:1: slurm_auth_type must be the same on every host, and node1 has "
+                "another one than node2 [differing-values]"
+            ),
+        ),
+        files={"host_vars/node2.yml": "slurm_auth_type: auth/slurm\n"},
+    ),
+    variables(
         "built of nothing",
         "slurm_packages_source: schedmd\n",
         (

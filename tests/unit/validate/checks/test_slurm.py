@@ -289,6 +289,35 @@ def test_the_same_in_other_words(what: str, promised: dict[str, object]) -> None
     assert by_outcome(cluster.results("partitions"), Outcome.FAILED) == {}
 
 
+def _watts(node1: str, node2: str = "60") -> Change:
+    def change(cluster: Cluster) -> None:
+        cluster.variables["slurmctld_energy_sources"] = ["rapl"]
+        for name, watts in (("node1", node1), ("node2", node2)):
+            line = f"NodeName={name} Arch=x86_64"
+            cluster.says("nodes", line, f"{line} CurrentWatts={watts} AveWatts=0")
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("watts", "outcome", "said"),
+    [
+        ("143", Outcome.PASSED, "143 W by rapl"),
+        ("n/a", Outcome.FAILED, "nothing is measured by rapl: ConsumedEnergy stays empty"),
+        ("0", Outcome.NOT_MEASURED, "Slurm has no measurement of it yet"),
+    ],
+)
+def test_the_power_of_nodes_is_measured_where_the_site_says_so(
+    watts: str, outcome: Outcome, said: str
+) -> None:
+    (alone,) = Cluster().results("energy")
+    assert alone.outcome is Outcome.NOT_APPLICABLE
+    cluster = Cluster()
+    _watts(watts)(cluster)
+    assert by_outcome(cluster.results("energy"), outcome)["node1"] == said
+    assert by_outcome(cluster.results("energy"), Outcome.PASSED)["node2"] == "60 W by rapl"
+
+
 def test_the_second_controller_tells_when_the_first_is_down() -> None:
     cluster = Cluster()
     cluster.groups |= {"slurm-master": ("ctl1", "login1")}

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from deploy.validate.programs import host
+from tests.unit.kiosks import kiosk
 from tests.unit.roles.loading import load_module
 
 
@@ -137,7 +138,7 @@ def test_what_is_mounted_and_does_not_answer_is_told(monkeypatch: pytest.MonkeyP
     table = {"/home": "nfs4", "/stale": "nfs4", "/none": ""}
     monkeypatch.setattr(host, "file_systems", answers)
     monkeypatch.setattr(host, "mounted", lambda paths: {path: table[path] for path in paths})
-    words = {"has_munge": False, "names": [], "peers": [], "asks_slurm": False}
+    words = {"auth_type": "", "names": [], "peers": [], "asks_slurm": False}
     told = host.look({**words, "mounts": [*table], "directories": ["/", "/home"]})
     assert asked == ["/", "/home", *table]
     assert told["silent"] == ["/home", "/stale"]
@@ -158,8 +159,8 @@ def test_what_jobs_left() -> None:
 
 def test_without_munge_there_is_no_credential(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(host._ENVIRONMENT, "PATH", "/nowhere")
-    assert host.credential() == ""
-    assert host.unseal({"credentials": {"a": ""}})["undecoded"].keys() == {"a"}
+    assert host.credential("auth/munge") == ""
+    assert host.unseal({"auth_type": "auth/munge", "credentials": {"a": ""}})["undecoded"].keys() == {"a"}
 
 
 def test_credentials_that_can_be_decoded_are_not_named(
@@ -170,8 +171,21 @@ def test_credentials_that_can_be_decoded_are_not_named(
     unmunge.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.setitem(host._ENVIRONMENT, "PATH", f"{tmp_path}:{os.environ['PATH']}")
-    found = host.unseal({"credentials": {"a": "good\n", "b": "bad\n"}})
+    found = host.unseal({"auth_type": "auth/munge", "credentials": {"a": "good\n", "b": "bad\n"}})
     assert found == {"undecoded": {"b": "unmunge: no"}}
+
+
+def test_what_slurm_signs_is_judged_by_slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host, "_NOBODY", os.getuid())
+    paths = (str(tmp_path / "none.socket"), str(tmp_path / "sack.socket"))
+    monkeypatch.setattr(host, "_KIOSKS", paths)
+    credentials = {"a": "good", "b": "bad"}
+    asked = {"auth_type": "auth/slurm", "credentials": credentials}
+    assert host.credential("auth/slurm") == ""
+    assert host.unseal(asked)["undecoded"].keys() == credentials.keys()
+    with kiosk(Path(paths[1]), signs="good", believes={"good"}):
+        assert host.credential("auth/slurm") == "good"
+        assert host.unseal(asked) == {"undecoded": {"b": f"the daemon of {paths[1]} refuses it"}}
 
 
 module = load_module("playbooks/library/host_program.py")
