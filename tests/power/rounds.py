@@ -33,7 +33,7 @@ _UNTIL_ENDED = 400
 _A_RUN_ENDS = 900
 _POLL = 3
 _PLACE = "/home/alice/power"
-_WELL = ("idle", "mix", "alloc", "comp")
+_WELL = ("idle", "mix", "alloc", "comp", "plnd")
 _STATE = "/var/spool/slurmctld/job_state"
 _LOOKS = f"""
 systemctl is-system-running

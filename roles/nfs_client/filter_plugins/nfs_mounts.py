@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 _OF_BOOT = ("nofail", "x-systemd.mount-timeout=infinity", "retry=10000")
-"""A server that is away at boot is waited for, as long as it takes, and the boot goes on beside it.
+"""A server that is away at boot is waited for, as long as it takes.
 
 They are what systemd makes of ``bg`` (systemd.mount(5)). Without them mount gives up after two minutes,
 systemd after a minute and a half, and nobody tries again.
