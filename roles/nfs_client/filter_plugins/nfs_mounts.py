@@ -3,11 +3,12 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-_OF_BOOT = ("nofail", "x-systemd.mount-timeout=infinity", "retry=10000")
-"""A server that is away at boot is waited for, as long as it takes.
+_OF_BOOT = ("nofail", "x-systemd.mount-timeout=30min", "retry=30")
+"""A server that is away at boot is waited for, half an hour.
 
-They are what systemd makes of ``bg`` (systemd.mount(5)). Without them mount gives up after two minutes,
-systemd after a minute and a half, and nobody tries again.
+Without them mount gives up after two minutes, systemd after a minute and a half (nfs(5), systemd.mount(5)),
+and nobody tries again. As long as /home is waited for, systemd-user-sessions lets in nobody but root: so not
+for ever.
 """
 _SOMEBODY_ELSE_MOUNTS = {"noauto", "x-systemd.automount", "bg"}
 

@@ -10,7 +10,7 @@ cluster = (
     .FilterModule()
     .filters()["as_cluster_mounts"]
 )
-AT_BOOT = ["nofail", "x-systemd.mount-timeout=infinity", "retry=10000"]
+AT_BOOT = ["nofail", "x-systemd.mount-timeout=30min", "retry=30"]
 SAFE = ["nosuid", "nodev", "_netdev"]
 
 
