@@ -133,9 +133,7 @@ def _kept(run: Run, looked: Looked, tell: Callable[[Event], None]) -> dict[str, 
     said = {name: answer for name, answer in looked.said.items() if not isinstance(answer, Unanswered)}
     installed = {name: str(answer.get("slurm", "")) for name, answer in said.items()}
     wanted = {host.name: str(host.value("slurm_packages_version")) for host in run.site.cluster}
-    # A controller that is new has none yet, where others have.
-    first = next((name for name in run.controllers if installed.get(name)), run.site.controller.name)
-    kept = kept_releases(wanted, installed, first)
+    kept = kept_releases(wanted, installed, run.controllers)
     for release in sorted(set(kept.values())):
         names = [name for name in kept if kept[name] == release]
         message = (

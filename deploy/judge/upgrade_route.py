@@ -1,6 +1,6 @@
 """From one release of Slurm to another: which way is supported, and which hosts have gone it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from deploy.errors import DeployError, Finding
 from deploy.judge.version_skew import RELEASES, Release, release, shown, understands
@@ -12,14 +12,18 @@ def is_of(version: str, wanted: str) -> bool:
     return bare.replace("-", ".").replace("+", ".").split(".")[: len(parts)] == parts
 
 
-def kept_releases(wanted: Mapping[str, str], installed: Mapping[str, str], controller: str) -> dict[str, str]:
-    """By host the release that it keeps although the site wants another: its own, or its controller's.
+def kept_releases(
+    wanted: Mapping[str, str], installed: Mapping[str, str], controllers: Iterable[str]
+) -> dict[str, str]:
+    """By host the release that it keeps although the site wants another: its own, or its controllers'.
 
     ``installed`` are the versions of Slurm's packages by host, empty or missing where there are none.
     """
     kept = {}
+    # A controller that is new has none yet, where others have.
+    of_cluster = next((installed[name] for name in controllers if installed.get(name)), "")
     for name, version in wanted.items():
-        own = installed.get(name) or installed.get(controller) or ""
+        own = installed.get(name) or of_cluster
         found = release(own)
         if version and found and not is_of(own, version):
             kept[name] = shown(found)

@@ -74,9 +74,14 @@ def test_what_slurm_supports_is_not_refused() -> None:
 def test_hosts_keep_their_release_and_new_ones_get_the_controllers() -> None:
     wanted = dict.fromkeys(("ctl1", "node1", "new1", "done1"), "26.05")
     installed = {"ctl1": "24.11.5-4", "node1": "24.11.5-4", "done1": "26.05.5-1"}
-    assert kept_releases(wanted, installed, "ctl1") == dict.fromkeys(("ctl1", "node1", "new1"), "24.11")
+    assert kept_releases(wanted, installed, ["ctl1"]) == dict.fromkeys(("ctl1", "node1", "new1"), "24.11")
+
+
+def test_a_new_first_controller_gets_the_release_of_the_others() -> None:
+    wanted, installed = dict.fromkeys(("ctl1", "ctl2"), "26.05"), {"ctl1": "", "ctl2": "24.11.5-4"}
+    assert kept_releases(wanted, installed, ["ctl1", "ctl2"]) == dict.fromkeys(wanted, "24.11")
 
 
 def test_a_new_cluster_gets_what_the_site_wants_and_a_site_that_says_nothing_keeps_nothing() -> None:
-    assert kept_releases({"ctl1": "26.05"}, {"ctl1": ""}, "ctl1") == {}
-    assert kept_releases({"ctl1": ""}, {"ctl1": "24.11.5-4"}, "ctl1") == {}
+    assert kept_releases({"ctl1": "26.05"}, {"ctl1": ""}, ["ctl1"]) == {}
+    assert kept_releases({"ctl1": ""}, {"ctl1": "24.11.5-4"}, ["ctl1"]) == {}
