@@ -15,7 +15,7 @@ from tests.cluster.lab_cluster import DEPLOY, Cluster, booted, run
 from tests.cluster.validated import expect_found, validated
 
 NEEDS_PARTS_OF_OTHER_SITES = {
-    *("mounts", "file-servers", "quotas", "plugins", "containers", "portal", "standby"),
+    *("mounts", "file-servers", "quotas", "plugins", "containers", "portal", "standby", "energy"),
     *("prometheus", "targets", "alerts", "alertmanager", "grafana"),
 }
 NEEDS_PROGRAMS = {"nccl", "nccl-bandwidth", "nvbandwidth", "dcgm", "training"}
