@@ -10,7 +10,7 @@ LAB_PACKAGES := podman runc netavark aardvark-dns mmdebstrap uidmap iptables ope
 RELEASE ?= trixie
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help newest venv system demo demo-down test test-more lint docs release unit contract prometheus-programs integration molecule molecule-more browser cluster cluster-more upgrade-long update-long reliability kills power clients slurm-testsuite bench clean clean-labs
+.PHONY: help newest venv system demo demo-down test test-more lint docs release unit contract prometheus-programs integration molecule molecule-more browser cluster cluster-more servers upgrade-long update-long reliability kills power clients slurm-testsuite bench clean clean-labs
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -123,7 +123,10 @@ cluster: venv system ## Two clusters' lives, both Debian releases; OPTIONS=--eve
 	@$(call CLUSTERS,not more)
 
 cluster-more: venv system browser ## Clusters with what a site may add, and day two
-	@$(call CLUSTERS,more)
+	@$(call CLUSTERS,more and not long)
+
+servers: venv system ## Clusters with several controllers and a database on three hosts: upgrade, members, new machines; not in CI
+	@$(call CLUSTERS,long)
 
 upgrade-long: venv system ## The cluster test of an upgrade with 4 nodes, 40 jobs, 200 tasks and 10 kills
 	DEPLOY_UPGRADE_NODES=4 DEPLOY_UPGRADE_JOBS=10 DEPLOY_UPGRADE_ARRAY=200 DEPLOY_UPGRADE_KILLS=10 \

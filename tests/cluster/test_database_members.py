@@ -10,7 +10,7 @@ from tests.cluster.lab_cluster import DEPLOY, Cluster, run, wait_until
 from tests.cluster.members_lab import ALONE, MEMBERS, ROWS, done, edit, is_whole, members_lab, off, on, rows
 
 _OTHER = "[slurm-database]\nlogin1\n"
-pytestmark = [pytest.mark.one_release, pytest.mark.more]
+pytestmark = [pytest.mark.one_release, pytest.mark.more, pytest.mark.long]
 
 
 @pytest.fixture(scope="module")

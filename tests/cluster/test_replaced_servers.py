@@ -12,7 +12,7 @@ from tests.cluster.lab_cluster import DEPLOY, Cluster, booted, run, wait_until
 from tests.cluster.members_lab import edit, rows
 from tests.cluster.test_backup import Key, make_key
 
-pytestmark = [pytest.mark.one_release, pytest.mark.more]
+pytestmark = [pytest.mark.one_release, pytest.mark.more, pytest.mark.long]
 
 _STATE = "/srv/slurm/state"
 _MACHINES = ("--controllers", "3", "--nodes", "2")

@@ -11,7 +11,7 @@ from tests.cluster.lab_cluster import DEPLOY, Cluster, booted, run, wait_until
 from tests.cluster.members_lab import edit
 from tests.cluster.test_upgrade import NEW, OLD, begun, upgrade, want_the_new
 
-pytestmark = [pytest.mark.one_release, pytest.mark.more]
+pytestmark = [pytest.mark.one_release, pytest.mark.more, pytest.mark.long]
 
 _HOSTS = ("ctl1", "ctl2", "login1", "ctl3", "node1")
 _PARTITION = {"name": "batch", "default": True, "parameters": {"OverSubscribe": "FORCE:6"}}
