@@ -47,7 +47,7 @@ _SERVER_VARIABLES = {
 _ROOT_IS_ROOT = "rw,sync,no_subtree_check,no_root_squash"
 _OLD_CONTROL_GROUPS = "systemd.unified_cgroup_hierarchy=0 SYSTEMD_CGROUP_ENABLE_LEGACY_FORCE=1"
 _ELSEWHERE = {
-    *("standby", "plugins", "containers", "mpi", "portal"),
+    *("standby", "plugins", "containers", "mpi", "portal", "energy"),
     *("nccl", "nccl-bandwidth", "nvbandwidth", "dcgm", "training"),
     *("prometheus", "targets", "alerts", "alertmanager", "grafana"),
 }
