@@ -3,7 +3,8 @@
 Mitogen gives the first CPU to its multiplexer and shares the others out. On a controller with two CPUs that
 leaves one for Ansible, its workers and ssh together; what a task starts on the controller stays bound, too.
 
-A connection is one Python on the host, not two (direct_sudo.py).
+A connection is one Python on the host, not two (direct_sudo.py), and ends where the host says nothing any
+more (keepalive.py).
 
 What a module imports of module_utils mitogen finds by compiling it and all that it imports, anew for every
 module of every role; each file is compiled once.
@@ -18,15 +19,18 @@ from functools import cache
 from typing import Any
 
 import ansible_mitogen.affinity
+import ansible_mitogen.connection
 import ansible_mitogen.loaders
 import ansible_mitogen.module_finder
 import ansible_mitogen.services
 import ansible_mitogen.strategy
+import mitogen.ssh
 from ansible.executor import task_result
 from ansible.plugins.loader import filter_loader, test_loader
 
 from deploy.content import roles
 from deploy.run.direct_sudo import join_hops
+from deploy.run.keepalive import give_up_silent
 from deploy.run.patches import Patch, apply, replace
 
 
@@ -93,4 +97,8 @@ apply(Patch.NO_KUBECTL, _leave_out_kubectl)
 apply(Patch.COMPILED_ONCE, _compile_once)
 apply(Patch.EVERY_CPU, lambda: replace(ansible_mitogen.affinity, "policy", ansible_mitogen.affinity.Policy()))
 apply(Patch.NOT_FORKED, _run_in_place)
+apply(
+    Patch.SILENT_HOSTS,
+    lambda: give_up_silent(ansible_mitogen.connection.CONNECTION_METHOD, mitogen.ssh.Options),
+)
 apply(Patch.ONE_PYTHON, lambda: join_hops(ansible_mitogen.services.ContextService))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from deploy.run.keepalive import keepalive
 from deploy.run.sent_program import program, sources
 from deploy.run.settings import default_forks
 from deploy.site.inventory import Host
@@ -107,6 +108,7 @@ def command(host: Host, login: Login, python_options: Sequence[str] = ("-IS", "-
         *("-T", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={_CONNECTION_SECONDS}"),
         *(word for name in _ARGUMENTS for word in _words(said, login, name)),
         *("-o", "StrictHostKeyChecking=yes"),
+        *keepalive(),
         *_options(said, login),
         *("--", _first(said, "ansible_host", "ansible_ssh_host") or host.name, as_root),
     ]
