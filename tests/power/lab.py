@@ -13,8 +13,8 @@ NODES = ("node1", "node2")
 HOSTS = (CONTROLLER, LOGIN, *NODES)
 TOOLS = ("tmux", "strace", "jq")
 """Packages that nobody needs, so that they can be taken away and be installed again."""
-_SLURM = {"AuthInfo": "cred_expire=45", "SchedulerParameters": "sched_interval=10,bf_interval=10"}
-"""What ran on a lost node is started again after 45 s and not 120; jobs that wait are looked at sooner."""
+_SLURM = {"AuthInfo": "cred_expire=25", "SchedulerParameters": "sched_interval=10,bf_interval=10"}
+"""What ran on a lost node is started again after 25 s and not 120; jobs that wait are looked at sooner."""
 
 
 @contextmanager
