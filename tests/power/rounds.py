@@ -332,7 +332,7 @@ class Round:
 
     def _stop_jobs(self, nodes: Sequence[str]) -> None:
         stop = ("sh", "-c", f"touch {self._stop} && echo done")
-        said = at_once(*(lambda node=node: self.watch.asked(node, *stop) for node in nodes))
+        said = at_once(*(lambda node=node: self.watch.asked(node, *stop, seconds=60) for node in nodes))
         self.troubles += [
             f"root cannot work on {node}" for node, done in zip(nodes, said, strict=True) if not done
         ]
@@ -346,7 +346,7 @@ class Round:
 
     def _written(self) -> list[tuple[str, str]]:
         """What jobs wrote: ``begun`` and ``ended``, with their names."""
-        lines = self.watch.asked(CONTROLLER, "sh", "-c", f"cat {_PLACE}/node*").splitlines()
+        lines = self.cluster.on(CONTROLLER, "sh", "-c", f"cat {_PLACE}/node*", expect=None).splitlines()
         return [(what, name) for what, _, name in (line.partition(" ") for line in lines)]
 
     def _note_just_taken(self, found: Sequence[Fate]) -> None:

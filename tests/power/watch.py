@@ -59,10 +59,10 @@ class Watch:
         """Whether they do."""
         return all(at_once(*(lambda host=host: self.asked(host, "echo", "here") for host in hosts)))
 
-    def asked(self, host: str, *words: str) -> str:
+    def asked(self, host: str, *words: str, seconds: int = 30) -> str:
         """What a host says; nothing where it does not answer."""
         try:
-            return self.cluster.on(host, "timeout", "15", *words, expect=None, seconds=20)
+            return self.cluster.on(host, "timeout", str(seconds), *words, expect=None, seconds=seconds + 5)
         except subprocess.TimeoutExpired:
             return ""
 
@@ -78,7 +78,7 @@ class Watch:
 
     def _looks(self) -> dict[str, list[str]]:
         """By host whether all of it has booted, what has failed, what /home is, which daemons run."""
-        said = at_once(*(lambda host=host: self.asked(host, "sh", "-c", _LOOKS) for host in HOSTS))
+        said = at_once(*(lambda host=host: self.asked(host, "sh", "-c", _LOOKS, seconds=5) for host in HOSTS))
         return {
             host: [line.strip() for line in text.splitlines()] for host, text in zip(HOSTS, said, strict=True)
         }
