@@ -242,16 +242,17 @@ class Round:
             else:
                 self._note(f"`deploy cluster` had ended before {moment:.0f} s")
             self._off(lost)
+            since = time.monotonic()
             is_soon_back = self.chance.random() < 0.5
             if is_soon_back:
                 time.sleep(self.chance.uniform(*_SOON))
                 self._on(node)
-            said = self._ended(process, output.name)
+            said = self._ended(process, output.name, since)
         if not is_soon_back:
             self._on(node)
         self._again(said)
 
-    def _ended(self, process: "subprocess.Popen[bytes]", output: str) -> str:
+    def _ended(self, process: "subprocess.Popen[bytes]", output: str, lost: float) -> str:
         """What it said in all."""
         try:
             process.wait(_A_RUN_ENDS)
@@ -259,7 +260,8 @@ class Round:
             self.troubles.append(f"deploy did not end within {_A_RUN_ENDS} s after its node was lost")
             process.kill()
             process.wait()
-        self._note(f"the run ended with {process.returncode}")
+        after = f"{time.monotonic() - lost:.0f} s"
+        self._note(f"the run ended with {process.returncode}, {after} after its node was lost")
         if "Traceback" in _text(output):
             self.troubles.append(f"a traceback: {_text(output)[-2000:]}")
         return _text(output)
