@@ -11,7 +11,9 @@ from typing import Any
 from ansible.errors import AnsibleError
 from mitogen.core import ChannelError
 
-_LOST = "it does not answer any more, since it began this task (%s)"
+from deploy.run.patches import replace
+
+_LOST = "it does not answer any more: the connection ended in the midst of this task (%s)"
 _GONE = "the module's process ended before it had an answer: something killed it, perhaps for want of memory"
 
 
@@ -21,7 +23,6 @@ def tell_lost_hosts(planner: ModuleType, chain: type[Any], target: ModuleType) -
     Raises AttributeError where mitogen's has other parts.
     """
     invoke, file_exists = planner.invoke, target.file_exists
-    chain.call_aborted_msg  # noqa: B018 - it has to be there
 
     def invoke_and_tell(invocation: Any) -> Any:  # noqa: ANN401 - mitogen has no types
         try:
@@ -31,7 +32,8 @@ def tell_lost_hosts(planner: ModuleType, chain: type[Any], target: ModuleType) -
             invocation.connection.get_chain().call(file_exists, "/")
             raise AnsibleError(_GONE) from problem
 
-    planner.invoke, chain.call_aborted_msg = invoke_and_tell, _LOST
+    replace(planner, "invoke", invoke_and_tell)
+    replace(chain, "call_aborted_msg", _LOST)
     # Of a connection that has ended mitogen knows nothing any more, and warns when it is given back.
     logging.getLogger("ansible_mitogen.services").addFilter(
         lambda told: "refcount was 0" not in str(told.msg)
