@@ -72,8 +72,8 @@ def lists_are_old(places: Places, now: float, hours: int) -> bool:
 def list_options(places: Places) -> tuple[str, ...]:
     """For `apt-get update`: long descriptions of packages stay away from a host that has none.
 
-    They are half of what apt reads and nothing that an installation asks for (Acquire::Languages, apt.conf(5));
-    those that are there would be removed by this option.
+    They are half of what apt reads, and no installation needs them (Acquire::Languages, apt.conf(5)). Where
+    there are some, this option would remove them.
     """
     has_descriptions = any(places.lists.glob("*_i18n_Translation-*"))
     return () if has_descriptions else ("-o", "Acquire::Languages=none")
