@@ -231,7 +231,8 @@ class _Run:
                 self.rc = int(raw["rc"])
                 break
             event = parse(raw)
-            if not isinstance(event, RawEvent) or event.text:
+            # What it prints when it is interrupted, as a traceback, is about the interruption.
+            if not isinstance(event, RawEvent) or (event.text and not is_stopping):
                 yield event
 
     def stop(self, cancellation: Cancellation) -> None:
