@@ -36,8 +36,8 @@ while True:
 @contextmanager
 def watched(program: str, place: Path) -> Iterator["subprocess.Popen[str]"]:
     """A Python program below a reaper; it is ready."""
-    words = [sys.executable, "-I", "-S", str(reaper.__file__), str(os.getpid()), str(place / "pid"), str(place)]
-    command = [*words, sys.executable, "-c", program]
+    guard = [sys.executable, "-I", "-S", str(reaper.__file__), str(os.getpid()), str(place / "pid")]
+    command = [*guard, str(place), sys.executable, "-c", program]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
         assert process.stdout.readline() == "ready\n"
