@@ -30,8 +30,11 @@ _CHUNK = 4096
 _MARK = b"deploy:"
 _ANSWER_SECONDS = 60
 _BEAT_SECONDS = 20
+_LOOK_SECONDS = 1
 _END_SECONDS = 5
 _PATIENCE_SECONDS = 90
+# A connection without its network ends before the other end has lost its patience.
+_UNTIL_LOST = ("-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=4")
 _PROGRAM = "import sys; exec(sys.stdin.readline().encode().decode('unicode_escape'))"
 
 
@@ -61,7 +64,7 @@ def cluster_lock(
     with ExitStack() as held:
         for controller in controllers:
             try:
-                words = command(controller, login, ("-IS", "-c", _PROGRAM))
+                words = command(controller, login, ("-IS", "-c", _PROGRAM), _UNTIL_LOST)
             except NotByPlainSshError as problem:
                 unasked.append(f"{controller.name}: {problem}")
                 continue
@@ -154,11 +157,21 @@ def _beat(
     name: str,
     on_lost: Callable[[str], None],
 ) -> None:
-    while not is_over.wait(_BEAT_SECONDS):
-        if not _write(connection, b"\n"):
+    """A line now and then; the connection's end is noticed at once, also after this machine was asleep."""
+    sent = _awake_or_asleep()
+    while not is_over.wait(_LOOK_SECONDS):
+        is_due = _awake_or_asleep() - sent >= _BEAT_SECONDS
+        if connection.poll() is not None or (is_due and not _write(connection, b"\n")):
             if not is_over.is_set():
                 on_lost(name)
             return
+        if is_due:
+            sent = _awake_or_asleep()
+
+
+def _awake_or_asleep() -> float:
+    """Seconds of a clock that also goes on while the machine sleeps."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 def _locked(name: str, held_by: Mapping[str, Any]) -> Exception:

@@ -91,10 +91,12 @@ def ask(
         return dict(zip(questions, pool.map(one, questions), strict=True))
 
 
-def command(host: Host, login: Login, python_options: Sequence[str] = ("-IS", "-")) -> list[str]:
+def command(
+    host: Host, login: Login, python_options: Sequence[str] = ("-IS", "-"), options: Sequence[str] = ()
+) -> list[str]:
     """The command that runs a program on a host, as root: by default the one from its standard input.
 
-    Raises NotByPlainSshError.
+    ``options`` of ssh come before those that the inventory says, and win. Raises NotByPlainSshError.
     """
     said = host.connection
     _refuse_what_only_ansible_does(said, login)
@@ -105,6 +107,7 @@ def command(host: Host, login: Login, python_options: Sequence[str] = ("-IS", "-
     return [
         *_words(said, login, "ansible_ssh_executable", default="ssh"),
         *("-T", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={_CONNECTION_SECONDS}"),
+        *options,
         *(word for name in _ARGUMENTS for word in _words(said, login, name)),
         *("-o", "StrictHostKeyChecking=yes"),
         *_options(said, login),
