@@ -69,8 +69,16 @@ class Campaign:
             update(self.file, {kind: self._with_earlier(kind) for kind in self.parts}, [*self.program.kinds])
 
     def _with_earlier(self, kind: str) -> Mapping[str, Any]:
-        part = self.parts[kind]
-        return {**part, "rounds": [*self._earlier.get(kind, {}).get("rounds", ()), *part["rounds"]]}
+        """Beside the rounds of earlier campaigns that did the same, with where and when those were."""
+        part, earlier = self.parts[kind], self._earlier.get(kind)
+        if not earlier or earlier["what"] != part["what"]:
+            return part
+        described = {key: earlier[key] for key in self._description}
+        return {
+            **part,
+            "earlier": [*earlier.get("earlier", ()), described],
+            "rounds": [*earlier["rounds"], *part["rounds"]],
+        }
 
     @property
     def found_faults(self) -> bool:

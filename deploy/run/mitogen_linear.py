@@ -3,7 +3,8 @@
 Mitogen gives the first CPU to its multiplexer and shares the others out. On a controller with two CPUs that
 leaves one for Ansible, its workers and ssh together; what a task starts on the controller stays bound, too.
 
-A connection is one Python on the host, not two (direct_sudo.py).
+A connection is one Python on the host, not two (direct_sudo.py), and ends where the host says nothing any
+more (keepalive.py); the host is called unreachable then (lost_hosts.py).
 
 What a module imports of module_utils mitogen finds by compiling it and all that it imports, anew for every
 module of every role; each file is compiled once.
@@ -18,15 +19,20 @@ from functools import cache
 from typing import Any
 
 import ansible_mitogen.affinity
+import ansible_mitogen.connection
 import ansible_mitogen.loaders
 import ansible_mitogen.module_finder
+import ansible_mitogen.planner
 import ansible_mitogen.services
 import ansible_mitogen.strategy
+import ansible_mitogen.target
+import mitogen.ssh
 from ansible.executor import task_result
 from ansible.plugins.loader import filter_loader, test_loader
 
 from deploy.content import roles
 from deploy.run.direct_sudo import join_hops
+from deploy.run.keepalive import give_up_silent
 from deploy.run.patches import Patch, apply, replace
 
 
@@ -53,6 +59,12 @@ def _run_in_place() -> None:
     from deploy.run.not_forked import run_in_place  # noqa: PLC0415
 
     run_in_place(roles().parent)
+
+
+def _lost_hosts() -> None:
+    from deploy.run.lost_hosts import tell_lost_hosts  # noqa: PLC0415
+
+    tell_lost_hosts(ansible_mitogen.planner, ansible_mitogen.connection.CallChain, ansible_mitogen.target)
 
 
 _Linear: Any = ansible_mitogen.loaders.strategy_loader.get("linear", class_only=True)
@@ -93,4 +105,9 @@ apply(Patch.NO_KUBECTL, _leave_out_kubectl)
 apply(Patch.COMPILED_ONCE, _compile_once)
 apply(Patch.EVERY_CPU, lambda: replace(ansible_mitogen.affinity, "policy", ansible_mitogen.affinity.Policy()))
 apply(Patch.NOT_FORKED, _run_in_place)
+apply(
+    Patch.SILENT_HOSTS,
+    lambda: give_up_silent(ansible_mitogen.connection.CONNECTION_METHOD, mitogen.ssh.Options),
+)
+apply(Patch.LOST_HOSTS, _lost_hosts)
 apply(Patch.ONE_PYTHON, lambda: join_hops(ansible_mitogen.services.ContextService))

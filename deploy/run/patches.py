@@ -27,6 +27,8 @@ class Patch(StrEnum):
     NO_KUBECTL = "mitogen without kubectl"
     EVERY_CPU = "mitogen on every CPU"
     ONE_PYTHON = "mitogen's way to root by one Python"
+    SILENT_HOSTS = "mitogen giving up hosts that say nothing for a minute"
+    LOST_HOSTS = "mitogen calling hosts unreachable that are lost in a task"
     COMPILED_ONCE = "files of modules that mitogen compiles once"
     NOT_FORKED = "modules that mitogen runs without a process of their own"
     SKIPPED_HERE = "tasks that are skipped without a process"

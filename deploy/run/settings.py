@@ -8,6 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from deploy.content import ansible_config, roles
+from deploy.run.keepalive import keepalive
 
 _CONNECTION_SECONDS = 10
 """How long a host may take to answer; a busy admin's machine alone takes more than five."""
@@ -130,10 +131,13 @@ def mitogen_environment() -> dict[str, str]:
 
 
 def _openssh(environment: Mapping[str, str]) -> dict[str, str]:
-    arguments = "-o ControlMaster=auto -o ControlPersist=60s -o ServerAliveInterval=30"
+    shared = "-o ControlMaster=auto -o ControlPersist=60s"
+    extra = environment.get("ANSIBLE_SSH_EXTRA_ARGS", "")
     return {
         "ANSIBLE_PIPELINING": "true",
-        "ANSIBLE_SSH_ARGS": environment.get("ANSIBLE_SSH_ARGS", arguments),
+        "ANSIBLE_SSH_ARGS": environment.get("ANSIBLE_SSH_ARGS", shared),
+        # Ansible puts them behind its other options of ssh.
+        "ANSIBLE_SSH_EXTRA_ARGS": " ".join([extra, *keepalive()]).strip(),
     }
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from deploy.run.keepalive import keepalive
 from deploy.run.sent_program import program, sources
 from deploy.run.settings import default_forks
 from deploy.site.inventory import Host
@@ -110,6 +111,7 @@ def command(
         *options,
         *(word for name in _ARGUMENTS for word in _words(said, login, name)),
         *("-o", "StrictHostKeyChecking=yes"),
+        *keepalive(),
         *_options(said, login),
         *("--", _first(said, "ansible_host", "ansible_ssh_host") or host.name, as_root),
     ]

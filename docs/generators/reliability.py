@@ -27,11 +27,11 @@ def outputs(root: Path) -> Iterator[tuple[Path, str]]:
 
 
 def _machines(parts: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, ...]]:
-    """What was the same for several faults is said once."""
-    faults: dict[tuple[str, str], list[str]] = {}
+    """What was the same for several faults is said once; of those that were measured again, each time."""
+    faults: dict[tuple[str, str], dict[str, str]] = {}
     for name, part in parts.items():
-        where = "; ".join(part[key] for key in ("machine", "system", "software", "labs"))
-        faults.setdefault((part["measured"][:10], where), []).append(name)
-    for (when, where), names in faults.items():
-        loads = ", ".join(parts[name]["load"].split()[0] for name in names)
-        yield when, ", ".join(names), f"{where}; load at the start of each: {loads}"
+        for one in (*part.get("earlier", ()), part):
+            where = "; ".join(one[key] for key in ("machine", "system", "software", "labs"))
+            faults.setdefault((one["measured"][:10], where), {})[name] = one["load"].split()[0]
+    for (when, where), loads in faults.items():
+        yield when, ", ".join(loads), f"{where}; load at the start of each: {', '.join(loads.values())}"

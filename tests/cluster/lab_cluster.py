@@ -113,10 +113,9 @@ class Cluster:
 
     def power_off(self, *hosts: str) -> None:
         """Without a shutdown, one right after the other."""
-        for host in hosts:
-            run("podman", "kill", "--signal", "KILL", container_name(self.name, host))
-        for host in hosts:
-            run("podman", "wait", container_name(self.name, host))
+        containers = [container_name(self.name, host) for host in hosts]
+        run("podman", "kill", "--signal", "KILL", *containers)
+        run("podman", "wait", *containers)
 
     def power_on(self, *hosts: str) -> None:
         """Boots them one after the other, without waiting for any."""

@@ -276,8 +276,10 @@ def test_a_node_that_reboots_takes_jobs_again(cluster: Cluster) -> None:
 def test_a_node_without_power_is_down_and_comes_back(cluster: Cluster) -> None:
     """First with a kernel line that turns the new control groups off, without which slurmd does not start.
 
-    Then before its file server.
+    Then before its file server. What ran there is started again, there.
     """
+    job = submit(cluster, "-w node1", f"srun true; touch ran; {UNTIL_TOLD}")
+    wait_until("it runs", lambda: "ran" in cluster.as_user("ls").split(), _TO_COME_BACK)
     cluster.on("node1", "sh", "-c", "echo kept >/var/lib/kept; sync")
     before = _boot(cluster, "node1")
     _lab(cluster, "stop", "node1")
@@ -298,6 +300,8 @@ def test_a_node_without_power_is_down_and_comes_back(cluster: Cluster) -> None:
     _lab(cluster, "start", "node1")
     assert _boot(cluster, "node1") != before
     assert cluster.on("node1", "cat", "/var/lib/kept").strip() == "kept"
+    cluster.as_user("touch stop")
+    wait_for_job(cluster, job, "COMPLETED", _TO_COME_BACK)
     _takes_jobs(cluster)
 
 

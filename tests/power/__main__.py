@@ -11,6 +11,7 @@ from tests.command_line import positive, say
 from tests.power.figures import POWER_HEAD, power_table
 from tests.power.lab import deployed_lab
 from tests.power.rounds import KINDS, Round
+from tests.power.watch import Watch
 
 _ROUNDS = 5
 _A_DEPLOYMENT = 60.0
@@ -40,16 +41,20 @@ def main() -> int:
 def _fight(campaign: Campaign, options: argparse.Namespace) -> None:
     name, took = f"test-power-{os.getpid()}", _A_DEPLOYMENT
     with standing_or(options.lab, lambda: deployed_lab(name, campaign.place), "uml") as cluster:
+        watch = Watch(cluster, say)
         for number, kind in numbered(campaign.seed, options.only or [*KINDS], options.first, options.rounds):
             once_more = f"--first {number} --rounds 1 --seed {campaign.seed}"
             say(f"round {number}: {kind} (once more: {' '.join([once_more, *_chosen(options)])})")
-            one = Round(cluster, kind, number, chance_of(campaign.seed, number), say, took)
+            one = Round(watch, kind, number, chance_of(campaign.seed, number), say, took)
             figures = one.play()
             took = one.took
             for trouble in figures["troubles"]:
                 say(f"  TROUBLE: {trouble}")
             say(f"  {figures['lasted']} s, {len(figures['troubles'])} troubles, jobs: {figures['jobs']}")
             campaign.keep(kind, {"seed": campaign.seed, **figures})
+            if one.is_beyond_help:
+                say("the lab is not well by hand, either: no further round")
+                return
 
 
 def _chosen(options: argparse.Namespace) -> list[str]:

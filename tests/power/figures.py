@@ -101,7 +101,7 @@ def power_table(parts: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, .
         yield (
             part["what"],
             str(len(rounds)),
-            span(one["well"] for one in rounds),
+            span(well) if (well := [one["well"] for one in rounds if one["well"] is not None]) else "never",
             str(sum(jobs.values()) - just_taken),
             *(str(jobs[came]) for came in (KEPT, AGAIN, WITH_NODE, LOST)),
             f"{jobs[JUST_KEPT]}, {just_taken}",

@@ -13,8 +13,10 @@ NODES = ("node1", "node2")
 HOSTS = (CONTROLLER, LOGIN, *NODES)
 TOOLS = ("tmux", "strace", "jq")
 """Packages that nobody needs, so that they can be taken away and be installed again."""
-_SLURM = {"AuthInfo": "cred_expire=45", "SchedulerParameters": "sched_interval=10,bf_interval=10"}
-"""What ran on a lost node is started again after 45 s and not 120; jobs that wait are looked at sooner."""
+_SLURM = {"AuthInfo": "cred_expire=25", "SchedulerParameters": "sched_interval=10,bf_interval=10"}
+"""What ran on a lost node is started again after 25 s and not 120; jobs that wait are looked at sooner."""
+_SLURMD_TIMEOUT = ("slurmctld_slurmd_timeout: 30", "slurmctld_slurmd_timeout: 20")
+"""slurmctld asks nodes what runs there after seven times that, as a loss of its own power needs."""
 
 
 @contextmanager
@@ -24,8 +26,10 @@ def deployed_lab(name: str, place: Path) -> Iterator[Cluster]:
     try:
         made.up("--machines", "uml", "--nodes", str(len(NODES)), "--gpus", "0")
         write_through(made)
-        with (made.directory / "group_vars" / "slurm-master.yml").open("a", encoding="utf-8") as file:
-            file.write(PARTITION)
+        controller = made.directory / "group_vars" / "slurm-master.yml"
+        said = controller.read_text(encoding="utf-8") + PARTITION
+        assert said.count(_SLURMD_TIMEOUT[0]) == 1
+        controller.write_text(said.replace(*_SLURMD_TIMEOUT), encoding="utf-8")
         with (made.directory / "group_vars" / "slurm-node.yml").open("a", encoding="utf-8") as file:
             file.write(f"user_environment_extra_packages: [{', '.join(TOOLS)}]\n")
         vary(made, 0)

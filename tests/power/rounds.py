@@ -5,43 +5,42 @@ import re
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.cluster.lab_cluster import DAEMONS, DEPLOY, Cluster, Result
+from tests.cluster.lab_cluster import DEPLOY, Cluster, Result
 from tests.power.figures import Fate, Job, counted, fates
 from tests.power.lab import CONTROLLER, HOSTS, LOGIN, NODES, TOOLS, vary
+from tests.power.watch import Watch, at_once
 
 ALL, LATE, NODE, ALONE, DEPLOYMENT = "all", "controller-late", "node", "controller", "deployment"
 _LATER = 120
+_AWAY = (5, 60)
+_BETWEEN = (0, 10)
+_SOON = (5, 30)
+_BEFORE = (0, 10)
+_AWHILE = f"{_AWAY[0]} to {_AWAY[1]} s"
 KINDS = {
     ALL: "all machines, which have it again in a random order",
     LATE: f"all machines; the controller with `/home` has it again {_LATER} s after the last of the others",
-    NODE: "a node with jobs, for 5 to 90 s",
-    ALONE: "the controller alone, which serves `/home`, for 5 to 90 s, while jobs run on the nodes",
+    NODE: f"a node with jobs, for {_AWHILE}",
+    ALONE: f"the controller alone, which serves `/home`, for {_AWHILE}, while jobs run on the nodes",
     DEPLOYMENT: "a node in the midst of `deploy cluster`, which has it again before or after that run ends",
 }
-_AWAY = (5, 90)
-_BETWEEN = (0, 20)
-_SOON = (5, 30)
-_BEFORE = (0, 10)
 _UNTIL_RUNNING = 300
 _UNTIL_WELL = 600
 _UNTIL_ENDED = 400
 _A_RUN_ENDS = 900
-_POLL = 3
 _PLACE = "/home/alice/power"
-_WELL = ("idle", "mix", "alloc", "comp", "plnd")
 _STATE = "/var/spool/slurmctld/job_state"
-_LOOKS = f"""
-systemctl is-system-running
-echo $(systemctl --failed --plain --no-legend | cut -d' ' -f1)
-echo /home: $(findmnt --noheadings --output=FSTYPE /home)
-echo $(systemctl is-active {" ".join(DAEMONS)})
+_QUEUE = """
+sinfo --noheader --partition=main --Node --format='%N %t' | tr -d '* '
+squeue --noheader --format='%j %T %r'
+sdiag | grep 'DBD Agent queue size'
 """
-_LINES = 4
+_ALL_OVER = [*(f"{node}idle" for node in NODES), "DBD Agent queue size: 0"]
 _CHANGES = re.compile(r"\((\d+) changes?")
 
 
@@ -49,7 +48,7 @@ _CHANGES = re.compile(r"\((\d+) changes?")
 class Round:
     """One loss of power; ``chance`` decides what is lost, when, and in which order it is back."""
 
-    cluster: Cluster
+    watch: Watch
     kind: str
     number: int
     chance: random.Random
@@ -60,35 +59,58 @@ class Round:
     troubles: list[str] = field(default_factory=list)
     by_hand: list[str] = field(default_factory=list)
     jobs: list[Job] = field(default_factory=list)
+    well: float | None = None
+    """Seconds until all was well by itself."""
+    is_beyond_help: bool = False
+    """Whether the lab is not well by hand, either."""
     began: float = field(default_factory=time.monotonic)
+
+    @property
+    def cluster(self) -> Cluster:
+        """The lab."""
+        return self.watch.cluster
 
     def play(self) -> dict[str, Any]:
         """Takes the power away, gives it back, and says what came of it."""
-        stood = {host: self._look(host) for host in HOSTS}
-        lost = self._chosen()
-        self._prepare(lost)
-        {ALL: self._all, LATE: self._all, NODE: self._one, ALONE: self._one, DEPLOYMENT: self._deployment}[
-            self.kind
-        ](lost)
-        since = time.monotonic()
-        self._get_well(stood)
-        well = time.monotonic() - since
-        self._end_jobs()
-        found = fates(self.jobs, self._rows(), self._lines("begun"), self._lines("ended"))
-        self.troubles += [fate.trouble for fate in found if fate.trouble]
-        self._note_just_taken(found)
-        changes = self._converges()
-        self._takes_a_job()
+        found: list[Fate] = []
+        changes = 0
+        try:
+            self._lose()
+            self._get_well()
+            if not self.is_beyond_help:
+                _, changes = at_once(self._end_jobs, self._converges)
+                found = self._found()
+                self._takes_a_job()
+        except (AssertionError, subprocess.TimeoutExpired) as problem:
+            self.troubles.append(f"broke off: {problem}"[:3000])
+            self._help()
         return {
             "number": self.number,
             "did": self.did,
-            "well": round(well, 1),
+            "well": self.well,
             "lasted": round(time.monotonic() - self.began, 1),
             "jobs": counted(found),
             "changes": changes,
             "by_hand": self.by_hand,
             "troubles": self.troubles,
         }
+
+    def _lose(self) -> None:
+        lost = self._chosen()
+        if self.kind == DEPLOYMENT:
+            at_once(lambda: self._prepare(lost), lambda: self._take_packages(*lost))
+        else:
+            self._prepare(lost)
+        {ALL: self._all, LATE: self._all, NODE: self._one, ALONE: self._one, DEPLOYMENT: self._deployment}[
+            self.kind
+        ](lost)
+
+    def _found(self) -> list[Fate]:
+        written, rows = at_once(self._written, self._rows)
+        found = fates(self.jobs, rows, *(_those(written, what) for what in ("begun", "ended")))
+        self.troubles += [fate.trouble for fate in found if fate.trouble]
+        self._note_just_taken(found)
+        return found
 
     def _chosen(self) -> tuple[str, ...]:
         if self.kind in {ALL, LATE}:
@@ -97,35 +119,45 @@ class Round:
 
     def _note(self, what: str) -> None:
         self.did.append(what)
+        self._tell(what)
+
+    def _tell(self, what: str) -> None:
         self.say(f"  {time.monotonic() - self.began:.0f} s: {what}")
 
     # What is there when the power goes.
 
     def _prepare(self, lost: Sequence[str]) -> None:
         """A job that ended, jobs that run, one that waits for all of both nodes, one that was just taken."""
-        cluster = self.cluster
-        cluster.as_user(f"mkdir -p {_PLACE}; rm -f {_PLACE}/*")
         over = self._job("over", lost)
-        self._submit((over, "true", "--wait"))
         runs = f"until test -e {self._stop}; do sleep 2; done"
-        jobs = []
+        begin = [f"mkdir -p {_PLACE}", f"rm -f {_PLACE}/*", self._sbatch(over, "true")]
         for node in NODES:
-            jobs.append((self._job(f"requeues-{node}", lost, node), runs, f"--nodelist={node}"))
+            here = f"--nodelist={node}"
+            begin.append(self._sbatch(self._job(f"requeues-{node}", lost, node), runs, here))
             once = self._job(f"once-{node}", lost, node, requeues=False)
-            jobs.append((once, runs, f"--nodelist={node} --no-requeue"))
-        self._submit(*jobs)
-        self._wait("jobs run", lambda: self._run_all(jobs), _UNTIL_RUNNING)
-        self._submit((self._job("waits", lost), "true", f"--nodes={len(NODES)} --mem=0"))
-        cluster.on(CONTROLLER, "touch", "/run/submitted")
-        newer = ("find", _STATE, "-newer", "/run/submitted")
+            begin.append(self._sbatch(once, runs, f"{here} --no-requeue"))
+        self._typed_by_alice(*begin)
+        there = {("begun", job.name) for job in self.jobs} | {("ended", over.name)}
+        self._need("jobs run", lambda: there <= {*self._written()})
+        count = f"squeue --noheader --name={over.name} | wc -l"
+        self._need("a job is over", lambda: self.watch.asked(CONTROLLER, "sh", "-c", count).strip() == "0")
+        waits, changes = self._job("waits", lost), self._job("changes", lost)
+        mark = f"{_PLACE}/submitted"
         # A change makes slurmctld save again, after what was submitted before it.
-        self._submit((self._job("changes", lost), "true", "--hold --nodelist=node1"))
-        self._wait(
-            "slurmctld has saved its queue", lambda: bool(cluster.on(CONTROLLER, *newer)), _UNTIL_RUNNING
+        self._typed_by_alice(
+            self._sbatch(waits, "true", f"--nodes={len(NODES)} --mem=0"),
+            f"touch {mark}",
+            self._sbatch(changes, "true", "--hold --nodelist=node1"),
+            host=CONTROLLER,
         )
-        cluster.on(CONTROLLER, "scancel", "--name", self.jobs.pop().name)
+        self.jobs.remove(changes)
+        saved = f"find {_STATE} -newer {mark} | grep -q . && scancel --name={changes.name} && echo saved"
+        self._need(
+            "slurmctld has saved its queue", lambda: bool(self.watch.asked(CONTROLLER, "sh", "-c", saved))
+        )
+        self._tell("jobs are there")
         time.sleep(self.chance.uniform(*_BEFORE))
-        self._submit((self._job("just-taken", lost, is_settled=False), "true", ""))
+        self._typed_by_alice(self._sbatch(self._job("just-taken", lost, is_settled=False), "true"))
 
     @property
     def _stop(self) -> str:
@@ -145,20 +177,20 @@ class Round:
         self.jobs.append(made)
         return made
 
-    def _submit(self, *jobs: tuple[Job, str, str]) -> None:
-        lines = [f"cd {_PLACE}"]
-        for job, work, options in jobs:
-            # By NFS, two hosts must not write to one file.
-            begun, ended = (f"{_PLACE}/{what}-\\$SLURMD_NODENAME" for what in ("begun", "ended"))
-            program = f"echo {job.name} >>{begun}; {work}; echo {job.name} >>{ended}"
-            lines.append(
-                f"sbatch --quiet --mem=30 --time=60 --output=/dev/null --chdir=/ --job-name={job.name}"
-                f' {options} --wrap "{program}"'
-            )
-        self.cluster.as_user(" && ".join(lines), seconds=300)
+    def _sbatch(self, job: Job, work: str, options: str = "") -> str:
+        # By NFS, two hosts must not write to one file.
+        file = f"{_PLACE}/\\$SLURMD_NODENAME"
+        begun, ended = (f"echo {what} {job.name} >>{file}" for what in ("begun", "ended"))
+        return (
+            f"sbatch --quiet --mem=30 --time=60 --output=/dev/null --chdir=/ --job-name={job.name}"
+            f' {options} --wrap "{begun}; {work}; {ended}"'
+        )
 
-    def _run_all(self, jobs: Sequence[tuple[Job, str, str]]) -> bool:
-        return {job.name for job, _, _ in jobs} <= {*self._lines("begun")}
+    def _typed_by_alice(self, *lines: str, host: str = LOGIN) -> None:
+        self.cluster.as_user(" && ".join(lines), host=host, seconds=300)
+
+    def _need(self, what: str, condition: Callable[[], bool]) -> None:
+        assert self.watch.wait(what, condition, _UNTIL_RUNNING), f"not within {_UNTIL_RUNNING} s: {what}"
 
     # How it is lost and how it comes back.
 
@@ -191,9 +223,12 @@ class Round:
         time.sleep(self.chance.uniform(*_AWAY))
         self._on(*lost)
 
+    def _take_packages(self, node: str) -> None:
+        """So that the deployment has dpkg work there."""
+        self.cluster.on(node, "apt-get", "purge", "--quiet=2", "--yes", "chrony", *TOOLS, seconds=300)
+
     def _deployment(self, lost: Sequence[str]) -> None:
         (node,) = lost
-        self.cluster.on(node, "apt-get", "purge", "--quiet=2", "--yes", "chrony", *TOOLS, seconds=300)
         vary(self.cluster, self.number + 1)
         moment = self.chance.uniform(0, self.took)
         with tempfile.NamedTemporaryFile() as output:
@@ -207,16 +242,17 @@ class Round:
             else:
                 self._note(f"`deploy cluster` had ended before {moment:.0f} s")
             self._off(lost)
+            since = time.monotonic()
             is_soon_back = self.chance.random() < 0.5
             if is_soon_back:
                 time.sleep(self.chance.uniform(*_SOON))
                 self._on(node)
-            said = self._ended(process, output.name)
+            said = self._ended(process, output.name, since)
         if not is_soon_back:
             self._on(node)
         self._again(said)
 
-    def _ended(self, process: "subprocess.Popen[bytes]", output: str) -> str:
+    def _ended(self, process: "subprocess.Popen[bytes]", output: str, lost: float) -> str:
         """What it said in all."""
         try:
             process.wait(_A_RUN_ENDS)
@@ -224,15 +260,16 @@ class Round:
             self.troubles.append(f"deploy did not end within {_A_RUN_ENDS} s after its node was lost")
             process.kill()
             process.wait()
-        self._note(f"the run ended with {process.returncode}")
+        after = f"{time.monotonic() - lost:.0f} s"
+        self._note(f"the run ended with {process.returncode}, {after} after its node was lost")
         if "Traceback" in _text(output):
             self.troubles.append(f"a traceback: {_text(output)[-2000:]}")
         return _text(output)
 
     def _again(self, said: str) -> None:
         """The same typed again, when the node can be reached."""
+        self.watch.wait("the node can be reached", lambda: self.watch.answers(*NODES), _UNTIL_WELL)
         began = time.monotonic()
-        self._wait("the node can be reached", lambda: self._answers(*NODES), _UNTIL_WELL)
         done = self._typed_now()
         if done.returncode:
             self.troubles.append(
@@ -244,86 +281,75 @@ class Round:
 
     # Until all is well.
 
-    def _get_well(self, stood: Mapping[str, Sequence[str]]) -> None:
-        wrong: list[str] = ["not looked at"]
-
-        def is_well() -> bool:
-            wrong[:] = self._wrong(stood)
-            return not wrong
-
-        if self._wait("all is well", is_well, _UNTIL_WELL):
+    def _get_well(self) -> None:
+        since = time.monotonic()
+        wrong = self._not_well()
+        if not wrong:
+            self.well = round(time.monotonic() - since, 1)
             self._note("all is well")
             return
         self._note(f"not well: {'; '.join(wrong)}")
         self.troubles.append(f"not well by itself after {_UNTIL_WELL} s: {'; '.join(wrong)}")
+        self._help()
+
+    def _not_well(self) -> list[str]:
+        """What is wrong when everybody has waited long enough."""
+        wrong: list[str] = ["not looked at"]
+
+        def is_well() -> bool:
+            wrong[:] = self.watch.wrong()
+            return not wrong
+
+        self.watch.wait("all is well", is_well, _UNTIL_WELL)
+        return wrong
+
+    def _help(self) -> None:
+        """What somebody would do who finds it like this."""
+        for host in HOSTS:
+            if self.cluster.is_off(host):
+                self._on(host)
+        self.watch.wait("all can be reached", lambda: self.watch.answers(*HOSTS), _UNTIL_WELL)
+        self.watch.asked(CONTROLLER, "scancel", "--user", "alice")
         self.by_hand.append("deploy cluster")
         done = self._typed_now()
         self._note(f"deploy cluster ended with {done.returncode}")
-        if not self._wait("all is well after deploy cluster", is_well, _UNTIL_WELL):
-            message = f"round {self.number}: the lab does not come back: {'; '.join(wrong)}"
-            raise RuntimeError(message)
-
-    def _wrong(self, stood: Mapping[str, Sequence[str]]) -> list[str]:
-        """What is not as it was before."""
-        found = []
-        for host in HOSTS:
-            said = self._look(host)
-            if len(said) < _LINES:
-                found.append(f"{host} does not answer")
-                continue
-            found += [
-                f"{host}: {now or 'no failed unit'}"
-                for now, was in zip(said, stood[host], strict=True)
-                if now != was
-            ]
-        states = self._states()
-        found += [
-            f"{node} is {states.get(node, 'unknown')}" for node in NODES if states.get(node) not in _WELL
-        ]
-        return found
-
-    def _look(self, host: str) -> list[str]:
-        """Whether all of it has booted, what has failed, what /home is, which daemons run."""
-        return [line.strip() for line in self._asked(host, "sh", "-c", _LOOKS).splitlines()]
-
-    def _states(self) -> dict[str, str]:
-        words = ("sinfo", "--noheader", "--partition=main", "--Node", "--format=%N %t")
-        lines = [line.split() for line in self._asked(CONTROLLER, *words).splitlines()]
-        return {line[0]: line[1].rstrip("*") for line in lines if len(line) == 2}
-
-    def _answers(self, *hosts: str) -> bool:
-        return all(self._asked(host, "echo", "here") for host in hosts)
+        if wrong := self._not_well():
+            self.troubles.append(f"not well after deploy cluster, either: {'; '.join(wrong)}")
+            self.is_beyond_help = True
 
     # What came of it.
 
-    def _end_jobs(self) -> None:
+    def _end_jobs(self) -> int:
+        """The last of a lost node is started again a while later. Gives how many there were."""
         self._stop_jobs(NODES)
 
-        def asked() -> str:
-            return self._asked(CONTROLLER, "squeue", "--noheader", "--format=%j %T %r")
+        def asked() -> list[str]:
+            return [line.strip() for line in self.watch.asked(CONTROLLER, "sh", "-c", _QUEUE).splitlines()]
 
-        def are_over() -> bool:
-            owed = "DBD Agent queue size: 0" in self._asked(CONTROLLER, "sdiag")
-            return not asked() and owed and {*self._states().values()} == {"idle"}
-
-        if not self._wait("all jobs are over", are_over, _UNTIL_ENDED):
-            self.troubles.append(f"jobs do not end: {asked()}; {self._states()}")
-            self._asked(CONTROLLER, "scancel", "--user", "alice")
+        if not self.watch.wait("all jobs are over", lambda: asked() == _ALL_OVER, _UNTIL_ENDED):
+            self.troubles.append(f"jobs do not end: {'; '.join(asked())}")
+            self.watch.asked(CONTROLLER, "scancel", "--user", "alice")
+        self._tell("jobs are over")
+        return len(self.jobs)
 
     def _stop_jobs(self, nodes: Sequence[str]) -> None:
-        for node in nodes:
-            if not self._asked(node, "sh", "-c", f"touch {self._stop} && echo done"):
-                self.troubles.append(f"root cannot work on {node}")
+        stop = ("sh", "-c", f"touch {self._stop} && echo done")
+        said = at_once(*(lambda node=node: self.watch.asked(node, *stop, seconds=60) for node in nodes))
+        self.troubles += [
+            f"root cannot work on {node}" for node, done in zip(nodes, said, strict=True) if not done
+        ]
 
-    def _rows(self) -> Iterator[tuple[str, str]]:
+    def _rows(self) -> list[tuple[str, str]]:
+        """Names of jobs and their states, the oldest first."""
         words = ("sacct", "--allusers", "--allocations", "--duplicates", "--noheader", "--parsable2")
         more = ("--starttime=now-2hours", "--format=JobName%60,State,Start")
         lines = [line.split("|") for line in self.cluster.on(CONTROLLER, *words, *more).splitlines()]
-        for name, state, _ in sorted(lines, key=lambda line: line[2]):
-            yield name, state
+        return [(name, state) for name, state, _ in sorted(lines, key=lambda line: line[2])]
 
-    def _lines(self, file: str) -> list[str]:
-        return self._asked(CONTROLLER, "sh", "-c", f"cat {_PLACE}/{file}-*").split()
+    def _written(self) -> list[tuple[str, str]]:
+        """What jobs wrote: ``begun`` and ``ended``, with their names."""
+        lines = self.cluster.on(CONTROLLER, "sh", "-c", f"cat {_PLACE}/node*", expect=None).splitlines()
+        return [(what, name) for what, _, name in (line.partition(" ") for line in lines)]
 
     def _note_just_taken(self, found: Sequence[Fate]) -> None:
         for fate in found:
@@ -354,25 +380,18 @@ class Round:
         return [*DEPLOY, "cluster", inventory, "--output", "plain", "--no-validate", "--yes"]
 
     def _typed_now(self) -> Result:
-        return subprocess.run(
-            self._typed(), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=1800, check=False
-        )
-
-    def _asked(self, host: str, *words: str) -> str:
-        """What a host says; nothing where it does not answer."""
+        words = self._typed()
         try:
-            return self.cluster.on(host, "timeout", "15", *words, expect=None, seconds=30)
+            return subprocess.run(
+                words,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=_A_RUN_ENDS,
+                check=False,
+            )
         except subprocess.TimeoutExpired:
-            return ""
-
-    def _wait(self, what: str, condition: Callable[[], bool], seconds: float) -> bool:
-        deadline = time.monotonic() + seconds
-        while not condition():
-            if time.monotonic() > deadline:
-                self.say(f"  after {seconds:.0f} s still not: {what}")
-                return False
-            time.sleep(_POLL)
-        return True
+            return Result(words, 124, "", f"it did not end within {_A_RUN_ENDS} s")
 
 
 def _text(file: str) -> str:
@@ -382,3 +401,7 @@ def _text(file: str) -> str:
 def _phase(said: str) -> str:
     """The phase that a run was in."""
     return next((line[3:] for line in reversed(said.splitlines()) if line.startswith("== ")), "no phase yet")
+
+
+def _those(written: Sequence[tuple[str, str]], what: str) -> list[str]:
+    return [name for word, name in written if word == what]

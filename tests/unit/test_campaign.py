@@ -25,14 +25,28 @@ def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("signal.signal", lambda *_: None)
 
 
-@pytest.mark.parametrize(("adds", "rounds"), [(False, 1), (True, 3)])
-def test_each_round_is_kept_at_once_and_other_kinds_stay(tmp_path: Path, rounds: int, *, adds: bool) -> None:
+@pytest.mark.parametrize(
+    ("adds", "what", "rounds", "seeds"),
+    [
+        (False, "another", 1, ["seed 7"]),
+        (True, "another", 3, ["seed 5", "seed 6", "seed 7"]),
+        (True, "something else", 1, ["seed 7"]),
+    ],
+)
+def test_each_round_is_kept_at_once_and_other_kinds_stay(
+    tmp_path: Path, what: str, rounds: int, seeds: list[str], *, adds: bool
+) -> None:
     file = tmp_path / "toy.json"
-    earlier = {"b": {"rounds": [{}, {}]}, "c": {"rounds": []}}
-    file.write_text(json.dumps(earlier))
+    for seed in (5, 6):
+        Campaign(_PROGRAM, seed, tmp_path, file, adds=True).keep("b", {"troubles": []})
+    earlier = json.loads(file.read_text())
+    file.write_text(json.dumps({"b": {**earlier["b"], "what": what}, "c": {"rounds": []}}))
     campaign = Campaign(_PROGRAM, 7, tmp_path, file, adds)
     campaign.keep("b", {"troubles": []})
-    assert len(json.loads(file.read_text())["b"]["rounds"]) == rounds
+    kind = json.loads(file.read_text())["b"]
+    assert len(kind["rounds"]) == rounds
+    labs = [one["labs"] for one in (*kind.get("earlier", ()), kind)]
+    assert [lab.removeprefix("a machine; ") for lab in labs] == seeds
     campaign.keep("a", {"troubles": []})
     kept = json.loads(file.read_text())
     assert list(kept) == ["a", "b"]

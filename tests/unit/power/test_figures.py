@@ -60,10 +60,11 @@ def test_a_kind_is_one_row() -> None:
     jobs_came = counted(fates(jobs, [("b", "COMPLETED")], ["b"], ["b"]))
     one: dict[str, Any] = {"well": 50.0, "jobs": jobs_came, "changes": 0, "by_hand": [], "troubles": []}
     bad = {**one, "well": 70.0, "changes": 3, "by_hand": ["deploy cluster"], "troubles": ["a", "b"]}
-    (row,) = power_table({"all": {"what": "all machines", "rounds": [one, bad]}})
+    broken_off = {**one, "well": None, "jobs": counted([]), "troubles": ["c"]}
+    (row,) = power_table({"all": {"what": "all machines", "rounds": [one, bad, broken_off]}})
     assert dict(zip(POWER_HEAD, row, strict=True)) == {
         "without power": "all machines",
-        "rounds": "2",
+        "rounds": "3",
         "s until all was well": "60 (50 to 70)",
         "jobs": "4",
         "went on or ended": "2",
@@ -73,8 +74,9 @@ def test_a_kind_is_one_row() -> None:
         "just taken: kept, of": "0, 2",
         "changes of the next run": "3",
         "by hand": "deploy cluster",
-        "with trouble": "1",
+        "with trouble": "2",
     }
+    assert next(power_table({"all": {"what": "all machines", "rounds": [broken_off]}}))[2] == "never"
 
 
 def test_each_turn_has_every_kind_and_a_round_is_the_same_when_it_is_had_again() -> None:
