@@ -1,6 +1,7 @@
 """What `make reliability`, `make kills` and `make power` share: a seed, a place, figures that are kept."""
 
 import argparse
+import hashlib
 import json
 import os
 import random
@@ -35,6 +36,8 @@ class Program:
     table: Callable[[Parts], Iterable[Sequence[str]]]
     is_bad: Callable[[Mapping[str, Any]], bool]
     """Whether a round found a fault."""
+    code: Sequence[str] = ()
+    """Files and directories that decide what a round comes to: rounds add up where these are the same."""
 
 
 @dataclass
@@ -47,18 +50,24 @@ class Campaign:
     """For files of its own; gone afterwards."""
     file: Path | None
     adds: bool = False
-    """Whether its rounds stand beside those that the file has of the same kind."""
+    """Whether its rounds stand beside those that the file has of the same kind and the same code."""
     parts: dict[str, dict[str, Any]] = field(default_factory=dict)
     _description: Mapping[str, str] = field(init=False)
     _earlier: Parts = field(init=False)
+    """What the file had before, where it counts with what comes."""
 
     def __post_init__(self) -> None:
-        self._earlier = _in(self.file) if self.adds else {}
         self._description = {
             "measured": datetime.now(UTC).isoformat(timespec="seconds"),
             **machine.describe(),
             "labs": f"{self.program.labs}; seed {self.seed}",
+            **({"code": digest_of(self.program.code)} if self.program.code else {}),
         }
+        earlier = _in(self.file) if self.adds else {}
+        code = self._description.get("code")
+        self._earlier = {kind: part for kind, part in earlier.items() if part.get("code") == code}
+        if others := earlier.keys() - self._earlier.keys():
+            say(f"of other code, so that new rounds take their place: {', '.join(sorted(others))}")
 
     def keep(self, kind: str, figures: Mapping[str, Any]) -> None:
         """Keeps what came of a round."""
@@ -69,8 +78,16 @@ class Campaign:
             update(self.file, {kind: self._with_earlier(kind) for kind in self.parts}, [*self.program.kinds])
 
     def _with_earlier(self, kind: str) -> Mapping[str, Any]:
-        part = self.parts[kind]
-        return {**part, "rounds": [*self._earlier.get(kind, {}).get("rounds", ()), *part["rounds"]]}
+        part, earlier = self.parts[kind], self._earlier.get(kind)
+        if not earlier:
+            return part
+        before = {key: earlier[key] for key in self._description if key in earlier}
+        before["rounds"] = len(earlier["rounds"]) - sum(one["rounds"] for one in earlier.get("before", ()))
+        return {
+            **part,
+            "rounds": [*earlier["rounds"], *part["rounds"]],
+            "before": [*earlier.get("before", ()), before],
+        }
 
     @property
     def found_faults(self) -> bool:
@@ -81,6 +98,19 @@ class Campaign:
 def chance_of(seed: int, *what: object) -> random.Random:
     """What decides over a round, to be had again by the seed and what the round is called."""
     return random.Random(" ".join(map(str, (seed, *what))))  # noqa: S311 - no secret
+
+
+def digest_of(paths: Iterable[str], root: Path = Path(__file__).parents[1]) -> str:
+    """What files and directories of the project hold, but for what is written about them."""
+    found = hashlib.sha256()
+    for file in sorted(file for path in paths for file in _files(root / path)):
+        found.update(f"{os.path.relpath(file, root)}\0".encode() + file.read_bytes() + b"\0")
+    return found.hexdigest()[:12]
+
+
+def _files(path: Path) -> Iterable[Path]:
+    below = [path] if path.is_file() else path.rglob("*")
+    return [one for one in below if one.is_file() and one.suffix not in {".md", ".pyc"}]
 
 
 def update(file: Path, parts: Parts, order: Sequence[str]) -> None:
@@ -106,7 +136,7 @@ def options_of(program: Program) -> argparse.ArgumentParser:
     lab = "a lab that stands, made as this program makes it; it is left there"
     parser.add_argument("--lab", metavar="NAME", help=lab)
     parser.add_argument("--json", type=Path, metavar="FILE", help="keep the figures here, too, by kind")
-    adds = "with --json: beside the rounds that the file has already, and not in their place"
+    adds = "with --json: beside the rounds that the file has of the same code, and not in their place"
     parser.add_argument("--add", action="store_true", help=adds)
     return parser
 

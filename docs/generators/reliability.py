@@ -27,11 +27,12 @@ def outputs(root: Path) -> Iterator[tuple[Path, str]]:
 
 
 def _machines(parts: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, ...]]:
-    """What was the same for several faults is said once."""
-    faults: dict[tuple[str, str], list[str]] = {}
+    """What was the same for several faults is said once; rounds of a fault may be of several campaigns."""
+    faults: dict[tuple[str, str], dict[str, str]] = {}
     for name, part in parts.items():
-        where = "; ".join(part[key] for key in ("machine", "system", "software", "labs"))
-        faults.setdefault((part["measured"][:10], where), []).append(name)
-    for (when, where), names in faults.items():
-        loads = ", ".join(parts[name]["load"].split()[0] for name in names)
-        yield when, ", ".join(names), f"{where}; load at the start of each: {loads}"
+        for campaign in (*part.get("before", ()), part):
+            where = "; ".join(campaign[key] for key in ("machine", "system", "software", "labs"))
+            load = campaign["load"].split()[0]
+            faults.setdefault((campaign["measured"][:10], where), {})[name] = load
+    for (when, where), loads in faults.items():
+        yield when, ", ".join(loads), f"{where}; load at the start of each: {', '.join(loads.values())}"
