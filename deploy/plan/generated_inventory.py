@@ -205,7 +205,7 @@ def shared_variables(site: Site, contract: Mapping[str, Hardware]) -> Mapping[st
             "backup_cluster": _value(site, "slurmctld_cluster_name"),
             "backup_parts": {
                 "state": _value(site, "slurmctld_state_save_location"),
-                "database": _value(site, "slurmdbd_database_name"),
+                "database": site.database_host.value("slurmdbd_database_name"),
             },
             "backup_textfile_directory": (
                 _value(site, "deploy_metrics_textfile_directory") if site.metrics else ""
