@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from deploy.durable import replace_file
 from deploy.lab.state import need_lab
 from tests.bench import machine
 from tests.cluster.lab_cluster import Cluster
@@ -117,7 +118,8 @@ def update(file: Path, parts: Parts, order: Sequence[str]) -> None:
     """Puts parts into a file, and leaves the others there; in the order of the table."""
     all_of_them = {**_in(file), **parts}
     ordered = {key: all_of_them[key] for key in order if key in all_of_them}
-    file.write_text(json.dumps(ordered, indent=1) + "\n", encoding="utf-8")
+    # Whole, whatever comes in between: hours may be in it.
+    replace_file(file, json.dumps(ordered, indent=1) + "\n", 0o644)
 
 
 def _in(file: Path | None) -> dict[str, Any]:

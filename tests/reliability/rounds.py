@@ -65,11 +65,6 @@ class Round:
         """What happens."""
         return FAULTS[self.key]
 
-    def play(self) -> dict[str, Any]:
-        """Causes it and says what came of it."""
-        self.disturb()
-        return self.count()
-
     def disturb(self) -> None:
         """Causes the fault under load, until all is well again."""
         load = self.load

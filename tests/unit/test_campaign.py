@@ -41,6 +41,23 @@ def test_each_round_is_kept_at_once_and_other_kinds_stay(tmp_path: Path, rounds:
     assert kept["a"]["labs"].endswith("seed 7")
 
 
+def test_an_interruption_leaves_the_figures_of_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "toy.json"
+    campaign = Campaign(_PROGRAM, 7, tmp_path, file)
+    campaign.keep("a", {"troubles": []})
+    before = file.read_text()
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("os.fsync", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        campaign.keep("a", {"troubles": []})
+    assert file.read_text() == before
+
+
 def test_campaigns_of_the_same_code_add_up_and_each_is_named(tmp_path: Path) -> None:
     (tmp_path / "role").mkdir()
     code = tmp_path / "role" / "task.yml"
