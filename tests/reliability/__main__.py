@@ -66,9 +66,9 @@ class _Rounds:
             raise
         except KeyboardInterrupt:
             self._count_those_told()
-            say(
-                f"not counted, as jobs had not ended: {', '.join(one.key for one in self._waiting) or 'none'}"
-            )
+            if self._waiting:
+                keys = ", ".join(one.key for one in self._waiting)
+                say(f"not counted, as jobs of theirs have not ended: {keys}")
             raise
 
     def _count_those_told(self) -> None:
