@@ -32,9 +32,8 @@ _ANSWER_SECONDS = 60
 _BEAT_SECONDS = 20
 _LOOK_SECONDS = 1
 _END_SECONDS = 5
+# Longer than a connection without its network lasts (keepalive.py).
 _PATIENCE_SECONDS = 90
-# A connection without its network ends before the other end has lost its patience.
-_UNTIL_LOST = ("-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=4")
 _PROGRAM = "import sys; exec(sys.stdin.readline().encode().decode('unicode_escape'))"
 
 
@@ -64,7 +63,7 @@ def cluster_lock(
     with ExitStack() as held:
         for controller in controllers:
             try:
-                words = command(controller, login, ("-IS", "-c", _PROGRAM), _UNTIL_LOST)
+                words = command(controller, login, ("-IS", "-c", _PROGRAM))
             except NotByPlainSshError as problem:
                 unasked.append(f"{controller.name}: {problem}")
                 continue

@@ -92,12 +92,10 @@ def ask(
         return dict(zip(questions, pool.map(one, questions), strict=True))
 
 
-def command(
-    host: Host, login: Login, python_options: Sequence[str] = ("-IS", "-"), options: Sequence[str] = ()
-) -> list[str]:
+def command(host: Host, login: Login, python_options: Sequence[str] = ("-IS", "-")) -> list[str]:
     """The command that runs a program on a host, as root: by default the one from its standard input.
 
-    ``options`` of ssh come before those that the inventory says, and win. Raises NotByPlainSshError.
+    Raises NotByPlainSshError.
     """
     said = host.connection
     _refuse_what_only_ansible_does(said, login)
@@ -108,7 +106,6 @@ def command(
     return [
         *_words(said, login, "ansible_ssh_executable", default="ssh"),
         *("-T", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={_CONNECTION_SECONDS}"),
-        *options,
         *(word for name in _ARGUMENTS for word in _words(said, login, name)),
         *("-o", "StrictHostKeyChecking=yes"),
         *keepalive(),
