@@ -6,7 +6,7 @@ _ON = '{instance=~"$node"}'
 _NAME = "{{instance}} GPU {{gpu}}"
 _GPU = "a GPU"
 _DCGM = "a GPU and dcgm-exporter"
-_JOBS = "jobs whose GPUs the exporter is told of (job_programs_gpu_files)"
+_JOBS = "jobs that its exporter knows (job_programs_gpu_files)"
 _WHOSE = (
     f"max by (instance, gpu, job_id, user) (gpu:job:info{_ON}"
     " * on (job_id) group_left (user) max by (job_id, user) (slurm_job_info))"
