@@ -78,15 +78,18 @@ def test_a_full_disk_is_named_and_leaves_nothing_half_written(whole: Cluster) ->
     names = whole.on("node1", "ls", "-A", place).split()
     whole.on("node1", "sh", "-ec", f"cp -a {place} /run/kept; mount -t tmpfs -o size=1m tmpfs {place}")
     whole.on(
-        "node1", "sh", "-c", f"cp -a /run/kept/. {place}; cat /dev/zero > {place}/much; test -s {place}/much"
+        "node1",
+        "sh",
+        "-c",
+        f"cp -a /run/kept/. {place}; cat /dev/zero > {place}/.much; test -s {place}/.much",
     )
     said.write_text(before + "\nuser_environment_variables: [{name: A_FULL_DISK, value: 'no'}]\n")
     failed = whole.deploy("--yes", expect=1)
     assert f"No space left on device: '{place}/user-environment.sh'" in failed.stdout + failed.stderr
     assert "[host-disk-full]" in failed.stdout + failed.stderr
     assert "Traceback" not in failed.stdout + failed.stderr
-    assert sorted(whole.on("node1", "ls", "-A", place).split()) == sorted([*names, "much"])
-    whole.on("node1", "rm", f"{place}/much")
+    assert sorted(whole.on("node1", "ls", "-A", place).split()) == sorted([*names, ".much"])
+    whole.on("node1", "rm", f"{place}/.much")
     whole.deploy("--yes")
     assert "A_FULL_DISK" in whole.on("node1", "cat", f"{place}/user-environment.sh")
     whole.on("node1", "umount", place)
