@@ -153,7 +153,7 @@ def fought(program: Program, options: argparse.Namespace, fight: Callable[[Campa
             os.environ.setdefault("XDG_STATE_HOME", tempfile.mkdtemp(dir=place))
             fight(campaign)
     except KeyboardInterrupt:
-        say(f"{program.name}: interrupted; its machines are gone")
+        say(f"{program.name}: interrupted; its machines {'stay' if options.lab else 'are gone'}")
         return _INTERRUPTED
     for line in (program.head, *program.table(campaign.parts)):
         sys.stdout.write(" | ".join(line) + "\n")

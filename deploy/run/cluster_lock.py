@@ -55,11 +55,21 @@ def cluster_lock(
     """Holds the lock of a cluster on each of its controllers.
 
     A controller that does not answer holds nobody back: what a run needs of it, the run itself will say.
-    ``on_lost`` is called, in another thread, with the name of a controller whose connection ended meanwhile.
+    ``on_lost`` is called once, in another thread, when the connection to the last one that holds it has
+    ended, with that controller's name: as long as one holds it, no other run begins.
     Raises DeployError ``cluster-locked``.
     """
     mine = {"who": f"{getpass.getuser()}@{socket.gethostname()}", "site": str(site), "since": time.time()}
     unasked, idle = [], [math.inf]
+    holding: set[str] = set()
+    is_lost = threading.Event()
+
+    def lost(controller: str) -> None:
+        holding.discard(controller)
+        if not holding and not is_lost.is_set():
+            is_lost.set()
+            on_lost(controller)
+
     with ExitStack() as held:
         for controller in controllers:
             try:
@@ -68,7 +78,7 @@ def cluster_lock(
                 unasked.append(f"{controller.name}: {problem}")
                 continue
             program = _program("hold", path=_PATH, holder=mine)
-            idle.append(held.enter_context(_held(controller.name, words, program, on_lost)))
+            idle.append(held.enter_context(_held(controller.name, words, program, holding.add, lost)))
         yield Held(tuple(unasked), min(idle))
 
 
@@ -79,12 +89,19 @@ def nodes_left_on(controllers: Sequence[Host], login: Login) -> Iterator[None]:
         for controller in controllers:
             with suppress(NotByPlainSshError):
                 words = command(controller, login, ("-IS", "-c", _PROGRAM))
-                held.enter_context(_held(controller.name, words, _program("leave_on"), lambda _: None))
+                program = _program("leave_on")
+                held.enter_context(_held(controller.name, words, program, lambda _: None, lambda _: None))
         yield
 
 
 @contextmanager
-def _held(name: str, words: list[str], program: bytes, on_lost: Callable[[str], None]) -> Iterator[float]:
+def _held(
+    name: str,
+    words: list[str],
+    program: bytes,
+    on_held: Callable[[str], None],
+    on_lost: Callable[[str], None],
+) -> Iterator[float]:
     pipe = subprocess.PIPE
     # Of its own session: Ctrl-C is for the run, which needs the lock until it has stopped.
     with subprocess.Popen(
@@ -98,6 +115,7 @@ def _held(name: str, words: list[str], program: bytes, on_lost: Callable[[str], 
             if answer and answer["held_by"] is not None:
                 raise _locked(name, answer["held_by"])
             if answer:
+                on_held(name)
                 beat = threading.Thread(target=_beat, args=(connection, is_over, name, on_lost), daemon=True)
                 beat.start()
             yield math.inf if not answer or answer["idle"] is None else float(answer["idle"])

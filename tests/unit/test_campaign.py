@@ -113,13 +113,16 @@ def test_what_a_round_found_is_the_exit_code(
     assert capsys.readouterr().out == "what | rounds\na\n"
 
 
-def test_an_interruption_ends_it_with_its_own_code(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(("lab", "machines"), [([], "are gone"), (["--lab", "mine"], "stay")])
+def test_an_interruption_ends_it_with_its_own_code(
+    capsys: pytest.CaptureFixture[str], lab: list[str], machines: str
+) -> None:
     places = []
 
     def fight(campaign: Campaign) -> None:
         places.append(campaign.place)
         raise KeyboardInterrupt
 
-    assert fought(_PROGRAM, options_of(_PROGRAM).parse_args([]), fight) == 130
-    assert "toy: interrupted; its machines are gone" in capsys.readouterr().err
+    assert fought(_PROGRAM, options_of(_PROGRAM).parse_args(lab), fight) == 130
+    assert f"toy: interrupted; its machines {machines}\n" in capsys.readouterr().err
     assert not places[0].exists()

@@ -11,6 +11,7 @@ import threading
 import time
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -131,6 +132,34 @@ def test_a_run_learns_that_it_lost_the_lock(
         while not lost:
             pass
     assert lost == ["ctl1"]
+
+
+@pytest.mark.parametrize(("patience", "runs_lost"), [((90, 0), 0), ((0, 0), 1)])
+def test_a_run_goes_on_as_long_as_one_controller_holds_the_lock(
+    tmp_path: Path, path: Path, monkeypatch: pytest.MonkeyPatch, patience: tuple[int, int], runs_lost: int
+) -> None:
+    """The lock of the second is at another place, as on another machine."""
+    monkeypatch.setattr(module, "_BEAT_SECONDS", 0.01)
+    program, beat = module._program, module._beat
+    locks = iter(zip((path, tmp_path / "second.lock"), patience, strict=True))
+    ended: list[str] = []
+    lost: list[str] = []
+
+    def program_of_each(verb: str, **said: object) -> bytes:
+        place, seconds = next(locks)
+        monkeypatch.setattr(module, "_PATIENCE_SECONDS", seconds)
+        return program(verb, **{**said, "path": str(place)})
+
+    def beat_to_the_end(*said: Any) -> None:  # noqa: ANN401 - as they are
+        beat(*said)
+        ended.append(said[2])
+
+    monkeypatch.setattr(module, "_program", program_of_each)
+    monkeypatch.setattr(module, "_beat", beat_to_the_end)
+    with lock(controller(tmp_path), controller(tmp_path, "ctl2"), lost=lost):
+        while len(ended) < patience.count(0):
+            pass
+        assert len(lost) == runs_lost
 
 
 @pytest.mark.usefixtures("path")
