@@ -13,7 +13,7 @@ from deploy.in_memory import place_for_secrets
 
 _OF_RUNS = ("place", "run")
 """The kinds that every run of a site may make."""
-_NEW_SECONDS = 60
+NEW_SECONDS = 60
 """A directory this young may belong to a run that has not locked it yet."""
 
 
@@ -52,7 +52,7 @@ def _sweep(parent: Path, prefix: str) -> None:
             continue
         try:
             found = os.fstat(descriptor)
-            if found.st_uid == os.getuid() and found.st_mtime < time.time() - _NEW_SECONDS:
+            if found.st_uid == os.getuid() and found.st_mtime < time.time() - NEW_SECONDS:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 shutil.rmtree(path, ignore_errors=True)
         except BlockingIOError:

@@ -1,6 +1,7 @@
 """What `make reliability`, `make kills` and `make power` share: a seed, a place, figures that are kept."""
 
 import argparse
+import hashlib
 import json
 import os
 import random
@@ -14,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from deploy.durable import replace_file
 from deploy.lab.state import need_lab
 from tests.bench import machine
 from tests.cluster.lab_cluster import Cluster
@@ -35,6 +37,8 @@ class Program:
     table: Callable[[Parts], Iterable[Sequence[str]]]
     is_bad: Callable[[Mapping[str, Any]], bool]
     """Whether a round found a fault."""
+    code: Sequence[str] = ()
+    """Files and directories that decide what a round comes to: rounds add up where these are the same."""
 
 
 @dataclass
@@ -47,18 +51,24 @@ class Campaign:
     """For files of its own; gone afterwards."""
     file: Path | None
     adds: bool = False
-    """Whether its rounds stand beside those that the file has of the same kind."""
+    """Whether its rounds stand beside those that the file has of the same kind and the same code."""
     parts: dict[str, dict[str, Any]] = field(default_factory=dict)
     _description: Mapping[str, str] = field(init=False)
     _earlier: Parts = field(init=False)
+    """What the file had before, where it counts with what comes."""
 
     def __post_init__(self) -> None:
-        self._earlier = _in(self.file) if self.adds else {}
         self._description = {
             "measured": datetime.now(UTC).isoformat(timespec="seconds"),
             **machine.describe(),
             "labs": f"{self.program.labs}; seed {self.seed}",
+            **({"code": digest_of(self.program.code)} if self.program.code else {}),
         }
+        earlier = _in(self.file) if self.adds else {}
+        code = self._description.get("code")
+        self._earlier = {kind: part for kind, part in earlier.items() if part.get("code") == code}
+        if others := earlier.keys() - self._earlier.keys():
+            say(f"of other code, so that new rounds take their place: {', '.join(sorted(others))}")
 
     def keep(self, kind: str, figures: Mapping[str, Any]) -> None:
         """Keeps what came of a round."""
@@ -69,15 +79,15 @@ class Campaign:
             update(self.file, {kind: self._with_earlier(kind) for kind in self.parts}, [*self.program.kinds])
 
     def _with_earlier(self, kind: str) -> Mapping[str, Any]:
-        """Beside the rounds of earlier campaigns that did the same, with where and when those were."""
         part, earlier = self.parts[kind], self._earlier.get(kind)
         if not earlier or earlier["what"] != part["what"]:
             return part
-        described = {key: earlier[key] for key in self._description}
+        before = {key: earlier[key] for key in self._description if key in earlier}
+        before["rounds"] = len(earlier["rounds"]) - sum(one["rounds"] for one in earlier.get("before", ()))
         return {
             **part,
-            "earlier": [*earlier.get("earlier", ()), described],
             "rounds": [*earlier["rounds"], *part["rounds"]],
+            "before": [*earlier.get("before", ()), before],
         }
 
     @property
@@ -91,11 +101,25 @@ def chance_of(seed: int, *what: object) -> random.Random:
     return random.Random(" ".join(map(str, (seed, *what))))  # noqa: S311 - no secret
 
 
+def digest_of(paths: Iterable[str], root: Path = Path(__file__).parents[1]) -> str:
+    """What files and directories of the project hold, but for what is written about them."""
+    found = hashlib.sha256()
+    for file in sorted(file for path in paths for file in _files(root / path)):
+        found.update(f"{os.path.relpath(file, root)}\0".encode() + file.read_bytes() + b"\0")
+    return found.hexdigest()[:12]
+
+
+def _files(path: Path) -> Iterable[Path]:
+    below = [path] if path.is_file() else path.rglob("*")
+    return [one for one in below if one.is_file() and one.suffix not in {".md", ".pyc"}]
+
+
 def update(file: Path, parts: Parts, order: Sequence[str]) -> None:
     """Puts parts into a file, and leaves the others there; in the order of the table."""
     all_of_them = {**_in(file), **parts}
     ordered = {key: all_of_them[key] for key in order if key in all_of_them}
-    file.write_text(json.dumps(ordered, indent=1) + "\n", encoding="utf-8")
+    # Whole, whatever comes in between: hours may be in it.
+    replace_file(file, json.dumps(ordered, indent=1) + "\n", 0o644)
 
 
 def _in(file: Path | None) -> dict[str, Any]:
@@ -114,7 +138,7 @@ def options_of(program: Program) -> argparse.ArgumentParser:
     lab = "a lab that stands, made as this program makes it; it is left there"
     parser.add_argument("--lab", metavar="NAME", help=lab)
     parser.add_argument("--json", type=Path, metavar="FILE", help="keep the figures here, too, by kind")
-    adds = "with --json: beside the rounds that the file has already, and not in their place"
+    adds = "with --json: beside the rounds that the file has of the same code, and not in their place"
     parser.add_argument("--add", action="store_true", help=adds)
     return parser
 

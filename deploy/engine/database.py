@@ -17,17 +17,22 @@ def looks(site: Site, options: Options) -> dict[str, Any]:
 
 
 def begins(site: Site, options: Options) -> dict[str, dict[str, Any]]:
-    """By host what it is told for one run: that it begins. Nothing where one host has the database.
+    """By host what it is told for one run: that it begins, or that another one does, whom it has to wait for.
+
+    Nothing where one host has the database, or where it is served.
 
     Raises DeployError ``database-lead-unknown``.
     """
-    if not site.database_arbiter:
+    arbiter = site.database_arbiter
+    if not arbiter:
         return {}
     answers = looks(site, options)
     if all(isinstance(answer, Unanswered) and answer.is_by_choice for answer in answers.values()):
         return {}
     name = beginner(answers)
-    return {name: {"mariadb_cluster_begins": True}} if name else {}
+    if not name:
+        return {}
+    return {name: {"mariadb_cluster_begins": True}, arbiter.name: {"mariadb_arbiter_awaits": True}}
 
 
 def half_database(site: Site, options: Options) -> list[Finding]:

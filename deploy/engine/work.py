@@ -75,13 +75,15 @@ def work_of(run: Run, machines: Machines, asked: Future[Looked], tell: Callable[
         states, events = run.records.states(contract, lambda: asked.result().said)
         for event in events:
             tell(event)
-    done = {name: state.converged for name, state in states.items()}
+    begun = begins(run.site, run.options)
+    # Nothing is wrong with what an arbitrator is, where it waits for nobody.
+    again = {name: {"database_arbiter"} for name, said in begun.items() if "mariadb_arbiter_awaits" in said}
+    done = {name: state.converged - again.get(name, set()) for name, state in states.items()}
     changed = [name for name, state in states.items() if state.drift]
     plan = build_plan(run.site, contract, limit=run.limit, converged=done, changed=changed)
     looked = asked.result()
     _refuse_before_controller(run, looked)
     kept = _kept(run, looked, tell)
-    begun = begins(run.site, run.options)
     repairs = {
         name: {**said, **kept.get(name, {}), **begun.get(name, {})}
         for name, said in _repairs(run, contract, states).items()

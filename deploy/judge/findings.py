@@ -11,7 +11,10 @@ from deploy.run.message import DIED, one_line
 
 @dataclass(frozen=True)
 class _Meaning:
-    """What a message that matches says about a host; ``hint`` may name the host and its address."""
+    """What a message that matches says about a host; ``hint`` may name the host and its address.
+
+    Where ``message`` is empty, the task's own is what is told.
+    """
 
     pattern: re.Pattern[str]
     reference: str
@@ -96,10 +99,28 @@ _SUDO_AND_PYTHON = (
         *_PYTHON_UNUSABLE,
     ),
 )
+# Of an exception that ended a module, what its errno says (errno(3)).
+_OF_STORAGE = (
+    _meaning(
+        r"\[Errno (28|122)\]",
+        "host-disk-full",
+        "",
+        "see which file system is full on {name}: df -h; df -i; free some of it, and run it again",
+    ),
+    _meaning(
+        r"\[Errno (5|30|117)\]",
+        "host-disk-broken",
+        "",
+        "see what the kernel says of the disk on {name}: dmesg --level=err; findmnt --options ro; once it is "
+        "written to again, run it again",
+    ),
+)
 _REPORT_IT = (
     "see to what the message names on {name}, and run it again; if that is as it should be, this is a fault "
     "of deploy: report it with what deploy report INVENTORY says"
 )
+_DIED = _meaning("", "module-died", "", _REPORT_IT)
+_OF_THE_TASK = frozenset({"module-died", *(meaning.reference for meaning in _OF_STORAGE)})
 
 
 def findings_of(result: HostResult, address: str = "") -> tuple[Finding, ...]:
@@ -116,11 +137,12 @@ def findings_of(result: HostResult, address: str = "") -> tuple[Finding, ...]:
     if found is None and is_unreachable:
         found = _meaning("", "host-unreachable", result.message, "ssh {address}")
     if found is None and result.message.startswith(DIED):
-        found = _meaning("", "module-died", f"{result.title}: {result.message}", _REPORT_IT)
+        found = next((meaning for meaning in _OF_STORAGE if meaning.pattern.search(result.message)), _DIED)
     if found is None:
         return ()
     hint = found.hint.format(name=result.host, address=address or result.host)
-    return (Finding(result.host, found.reference, found.message, hint),)
+    message = found.message or f"{result.title}: {result.message}"
+    return (Finding(result.host, found.reference, message, hint),)
 
 
 def is_refused(events: Iterable[Event]) -> bool:
@@ -128,7 +150,7 @@ def is_refused(events: Iterable[Event]) -> bool:
     return any(
         result.is_trouble
         and result.status is Status.FAILED
-        and any(finding.reference != "module-died" for finding in findings_of(result))
+        and any(finding.reference not in _OF_THE_TASK for finding in findings_of(result))
         for result in with_findings(events)
     )
 

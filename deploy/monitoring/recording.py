@@ -1,4 +1,4 @@
-"""Recording rules: GPUs under one set of names, whichever exporter reports them; numbers by instance.
+"""Recording rules: GPUs by one set of names, whichever exporter reports them, and their jobs; by host.
 
 Fields of DCGM are named as in NVIDIA's DCGM API reference, as dcgm-exporter serves them; those of
 nvitop-exporter end with their unit.
@@ -78,6 +78,17 @@ GPU: Sequence[Recording] = (
     Recording("gpu:hardware_throttled:bool", f"max by ({_KEYS}) ({_SLOWDOWN})", "short"),
 )
 
+GPU_JOBS: Sequence[Recording] = (
+    Recording(
+        # NVIDIA's exporter has a job's own number; here a task of an array is called as Slurm's tools do.
+        "gpu:job:info",
+        f"max by ({_KEYS}, job_id) ("
+        'label_replace(DCGM_FI_DEV_GPU_UTIL{hpc_job!=""}, "number", "$1", "hpc_job", "(.+)") * 0'
+        " + on (number) group_left (job_id) max by (number, job_id) (slurm_job_info))",
+        "none",
+    ),
+)
+
 SLURM: Sequence[Recording] = (
     Recording(
         "instance:slurm_gpus:count",
@@ -104,4 +115,4 @@ NODE: Sequence[Recording] = (
     ),
 )
 
-GROUPS = {"gpu_names": GPU, "slurm_by_instance": SLURM, "hosts_by_instance": NODE}
+GROUPS = {"gpu_names": GPU, "jobs_of_gpus": GPU_JOBS, "slurm_by_instance": SLURM, "hosts_by_instance": NODE}

@@ -205,7 +205,7 @@ def shared_variables(site: Site, contract: Mapping[str, Hardware]) -> Mapping[st
             "backup_cluster": _value(site, "slurmctld_cluster_name"),
             "backup_parts": {
                 "state": _value(site, "slurmctld_state_save_location"),
-                "database": _value(site, "slurmdbd_database_name"),
+                "database": site.database_host.value("slurmdbd_database_name"),
             },
             "backup_textfile_directory": (
                 _value(site, "deploy_metrics_textfile_directory") if site.metrics else ""
@@ -249,7 +249,7 @@ def _by_host(site: Site, contract: Mapping[str, Hardware], *, is_limited: bool) 
         else:
             wired["time_sync_servers"] = controllers
         if host.name in members["accounting"]:
-            hidden = host.value("slurmctld_private_data")
+            hidden = _value(site, "slurmctld_private_data")
             wired["slurmdbd_private_data"] = [what for what in hidden if what in _ACCOUNTED]
         if host in site.nodes:
             # Known before the node's contract is, which it becomes a part of.

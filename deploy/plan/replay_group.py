@@ -18,7 +18,7 @@ def write_replay(path: Path, site: Site, contract: Mapping[str, Hardware], days:
         "vars": {
             "replay_days": days,
             "replay_programs": str(programs),
-            "replay_database": str(site.controller.value("slurmdbd_database_name")),
+            "replay_database": str(site.database_host.value("slurmdbd_database_name")),
         },
     }
     path.write_text(json.dumps(source, indent=1), encoding="utf-8")

@@ -30,7 +30,9 @@ _CHUNK = 4096
 _MARK = b"deploy:"
 _ANSWER_SECONDS = 60
 _BEAT_SECONDS = 20
+_LOOK_SECONDS = 1
 _END_SECONDS = 5
+# Longer than a connection without its network lasts (keepalive.py).
 _PATIENCE_SECONDS = 90
 _PROGRAM = "import sys; exec(sys.stdin.readline().encode().decode('unicode_escape'))"
 
@@ -172,11 +174,21 @@ def _beat(
     name: str,
     on_lost: Callable[[str], None],
 ) -> None:
-    while not is_over.wait(_BEAT_SECONDS):
-        if not _write(connection, b"\n"):
+    """A line now and then; the connection's end is noticed at once, also after this machine was asleep."""
+    sent = _awake_or_asleep()
+    while not is_over.wait(_LOOK_SECONDS):
+        is_due = _awake_or_asleep() - sent >= _BEAT_SECONDS
+        if connection.poll() is not None or (is_due and not _write(connection, b"\n")):
             if not is_over.is_set():
                 on_lost(name)
             return
+        if is_due:
+            sent = _awake_or_asleep()
+
+
+def _awake_or_asleep() -> float:
+    """Seconds of a clock that also goes on while the machine sleeps."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 def _locked(name: str, held_by: Mapping[str, Any]) -> Exception:

@@ -180,6 +180,15 @@ def _end(execution: Execution, on_event: Callable[[Event], None]) -> Execution:
     return execution
 
 
+def _is_empty(event: Event) -> bool:
+    return isinstance(event, RawEvent) and not event.text
+
+
+def _is_complaint(event: Event) -> bool:
+    """Whether it is a text of Ansible's that no task says."""
+    return isinstance(event, RawEvent) or (isinstance(event, Notice) and event.level is Level.ERROR)
+
+
 class _Run:
     """A run in progress: ansible-runner in its thread, which does nothing but enqueue."""
 
@@ -231,7 +240,8 @@ class _Run:
                 self.rc = int(raw["rc"])
                 break
             event = parse(raw)
-            if not isinstance(event, RawEvent) or event.text:
+            # What it complains of when it is interrupted, with a traceback at times, is the interruption.
+            if not (_is_empty(event) or (is_stopping and _is_complaint(event))):
                 yield event
 
     def stop(self, cancellation: Cancellation) -> None:

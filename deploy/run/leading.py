@@ -117,9 +117,16 @@ def _state_trouble(text: str, names: list[str], leader: str) -> str:
     """Why the state is not what the leader writes; empty where it is. Root may be nobody on its storage."""
     found = _STATE.search(text)
     directory = found.group(1) if found else "/var/spool"
-    said, succeeded = _as_slurm("test", "-w", directory, "-a", "-r", f"{directory}/job_state")
+    said, succeeded = _as_slurm("test", "-w", directory)
     if not succeeded:
-        return f"the user slurm finds no queue in {directory}, or cannot write there {said.strip()}".strip()
+        return f"the user slurm cannot write in {directory} {said.strip()}".strip()
+    said, succeeded = _as_slurm("test", "-r", f"{directory}/job_state")
+    if not succeeded:
+        # PERIODIC_CHECKPOINT in slurmctld's sources.
+        return (
+            f"the user slurm finds no queue in {directory}; a slurmctld that was started for the first time"
+            f" writes it within five minutes {said.strip()}"
+        ).strip()
     heartbeat = ("od", "-An", "-v", "--endian=big", "-t", "u8", "-N", "16", f"{directory}/heartbeat")
     said, _ = _as_slurm(*heartbeat)
     words = said.split()

@@ -8,7 +8,8 @@ Run as a script of its own with the standard library alone: it must start fast a
 
     reaper.py PARENT_PID PID_FILE SCRATCH_DIRECTORY COMMAND...
 
-SIGINT asks the command to stop (SIGINT, then SIGTERM to all, then SIGKILL to all); SIGTERM kills all at once.
+SIGINT asks the command to stop (SIGINT, the same again, then SIGTERM to all, then SIGKILL to all); SIGTERM
+kills all at once.
 When the parent dies all is killed and the scratch directory, which may hold secrets, is removed.
 """
 
@@ -27,7 +28,8 @@ from pathlib import Path
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _PARENT_DIED = signal.SIGUSR1
-_POLITE_SECONDS = 10.0
+_FIRST_SECONDS = 3.0
+_POLITE_SECONDS = 7.0
 _TERM_SECONDS = 3.0
 _KILL_SECONDS = 10.0
 _COLUMNS = 10_000
@@ -72,7 +74,11 @@ def _become(command: list[str]) -> None:
 def _watch(child: int, scratch: Path) -> int:
     """Wait for the child and for orders; returns the child's exit code."""
     deadline: float | None = None
-    escalation = iter(((signal.SIGTERM, _TERM_SECONDS), (signal.SIGKILL, 1.0)))
+    # Python loses a KeyboardInterrupt that is raised in what it calls around a fork (os.register_at_fork);
+    # Ansible forks for every task of every host.
+    escalation = iter(
+        ((signal.SIGINT, _POLITE_SECONDS), (signal.SIGTERM, _TERM_SECONDS), (signal.SIGKILL, 1.0))
+    )
     stopping = False
     while True:
         patience = None if deadline is None else max(0.0, deadline - time.monotonic())
@@ -94,10 +100,10 @@ def _watch(child: int, scratch: Path) -> int:
         elif number == signal.SIGINT and not stopping:
             stopping = True
             _send(child, signal.SIGINT)
-            deadline = time.monotonic() + _POLITE_SECONDS
+            deadline = time.monotonic() + _FIRST_SECONDS
         elif number is None:
             order, seconds = next(escalation, (signal.SIGKILL, 1.0))
-            for pid in _descendants():
+            for pid in [child] if order == signal.SIGINT else _descendants():
                 _send(pid, order)
             deadline = time.monotonic() + seconds
 

@@ -5,7 +5,7 @@ The roles' own code judges, so that nothing is refused here that they would take
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -26,6 +26,7 @@ _KINDS: Mapping[str, str] = {
     "user": "slurm_accounts_users",
     "qos": "slurm_accounts_qos",
 }
+_PREFIX = "slurm_accounts_"
 _BUILT_IN: Mapping[str, str] = {"account": "root", "qos": "normal"}
 _TITLES: Mapping[str, str] = {"account": "account", "qos": "QOS"}
 _REFERENCES: Mapping[str, Mapping[str, str]] = {
@@ -46,13 +47,29 @@ Entry = Mapping[str, Any]
 
 def check_accounting(site: Site) -> Iterator[Finding]:
     """Everything about slurm_accounts_* that can be known without the database."""
-    for master in site.controllers:
+    for controller in site.controllers:
+        master = _accounted(site, controller)
         entries = {variable: _entries(master, variable) for variable in _REFERENCES}
         yield from _refused(master, entries)
         yield from _undeclared(master, entries)
         yield from _foreign_defaults(master, entries)
         yield from _unheeded_budgets(master, entries)
         yield from _purged_groups(master)
+
+
+def _accounted(site: Site, controller: Host) -> Host:
+    """A controller as if it had the accounts of the host that makes them."""
+    makes = site.accounting_lead[0]
+
+    def joined(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> Mapping[str, Any]:
+        beside = {name: value for name, value in ours.items() if not name.startswith(_PREFIX)}
+        return beside | {name: value for name, value in theirs.items() if name.startswith(_PREFIX)}
+
+    return replace(
+        controller,
+        variables=joined(controller.variables, makes.variables),
+        origins=joined(controller.origins, makes.origins),
+    )
 
 
 def has_budgets(host: Host) -> bool:

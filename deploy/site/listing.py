@@ -11,9 +11,10 @@ not as this program knows it, and nothing of the inventory.
 Run as a program of its own, with Ansible's own classes: what they keep in globals stays out of ``deploy``,
 and it takes half the time of ``ansible-inventory``, which every command would pay.
 
-Standard input is JSON: ``{"arguments": [inventory, playbook_directory, limit, vault_password_file],
-"context": ...}``. The last two arguments may be empty. The context is what ``Resolver`` works with; where it
-is null, nothing is resolved. So it can be started, and import Ansible, before it is known what to list.
+Standard input is JSON: a line ``[inventory, playbook_directory, limit, vault_password_file]``, of which the
+last two may be empty, and then the context, which is what ``Resolver`` works with; where it is null, nothing
+is resolved. So it can be started, and import Ansible, before it is known what to list, and the context be put
+together while it reads the inventory.
 """
 
 import gc
@@ -21,7 +22,7 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 # What is imported stays: it is not looked through for what may go, neither now nor later.
@@ -60,9 +61,12 @@ def listing(
     playbook_directory: str,
     limit: str,
     vault_password_file: str,
-    context: Mapping[str, Any] | None = None,
+    context: Callable[[], Mapping[str, Any] | None],
 ) -> dict[str, object]:
-    """The hosts that match ``limit`` with their variables, and the groups with those hosts."""
+    """The hosts that match ``limit`` with their variables, and the groups with those hosts.
+
+    The ``context`` is asked for when the inventory was read.
+    """
     loader = DataLoader()
     # Without it the group_vars of the directory where deploy happens to be started would count.
     loader.set_basedir(playbook_directory)
@@ -96,7 +100,7 @@ def listing(
         "groups": groups,
         "origins": origins,
         "connections": connections,
-        **_resolutions(everything, loader, hostvars, context),
+        **_resolutions(everything, loader, hostvars, context()),
     }
 
 
@@ -184,9 +188,8 @@ def _fault(problem: BaseException) -> dict[str, object]:
 def main() -> None:
     """Print what there is, or why it cannot be read."""
     try:
-        asked = json.loads(sys.stdin.read())
-        inventory, playbook_directory, limit, password_file = asked["arguments"]
-        found = listing(inventory, playbook_directory, limit, password_file, asked["context"])
+        inventory, playbook_directory, limit, password_file = json.loads(sys.stdin.readline())
+        found = listing(inventory, playbook_directory, limit, password_file, lambda: json.load(sys.stdin))
         answer, code = json.dumps(found, default=_plain), 0
     except Exception as problem:  # noqa: BLE001 - of what it is, the caller judges
         answer, code = json.dumps(_fault(problem)), 1

@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,7 +15,7 @@ from deploy.place import private_place
 LISTING = Path(__file__).with_name("listing.py")
 
 Context = Callable[[], Mapping[str, Any]] | None
-"""Gives what templates may mention (see resolution.py); it is asked for while Ansible starts."""
+"""Gives what templates may mention (see resolution.py); it is asked for while Ansible reads the inventory."""
 
 
 class ListingProcess:
@@ -53,12 +53,22 @@ class ListingProcess:
     def answer(self, arguments: list[str], context: Context) -> tuple[str, str]:
         """What it prints, and what Ansible says beside."""
         assert self._program  # noqa: S101 - for mypy
-        return self._program.communicate(as_input(arguments, context))
+        assert self._program.stdin  # noqa: S101 - for mypy
+        # It reads the inventory while the context is put together. Unbuffered, so that nothing is left to be
+        # written to one that has ended.
+        with suppress(BrokenPipeError):
+            os.write(self._program.stdin.fileno(), first_line(arguments).encode())
+        return self._program.communicate(rest(context))
 
 
-def as_input(arguments: list[str], context: Context) -> str:
-    """The standard input of listing.py."""
-    return json.dumps({"arguments": arguments, "context": context() if context else None}, default=str)
+def first_line(arguments: list[str]) -> str:
+    """The first line of listing.py's standard input."""
+    return json.dumps(arguments) + "\n"
+
+
+def rest(context: Context) -> str:
+    """What comes after it."""
+    return json.dumps(context() if context else None, default=str)
 
 
 def listing_environment() -> dict[str, str]:

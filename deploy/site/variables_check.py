@@ -10,6 +10,7 @@ from deploy.site.deepops import deepops_finding
 from deploy.site.inventory import (
     CACHE,
     CONTAINER,
+    DATABASE,
     LOGIN,
     LOGS,
     MASTER,
@@ -84,24 +85,24 @@ _READERS: Mapping[str, str] = {
     "log_server": LOGS,
     "motd": LOGIN,
     "seff": LOGIN,
-    "mariadb": MASTER,
+    "mariadb": DATABASE,
     "node_health": NODE,
     "package_cache": CACHE,
     "nvidia_driver": NODE,
     "reboot": NODE,
-    "slurm_accounts": MASTER,
+    "slurm_accounts": DATABASE,
     "slurm_reservations": MASTER,
     "slurm_portal": PORTAL,
     "slurm_registry": REGISTRY,
     "slurm_rest": REST,
     "slurmctld": MASTER,
-    "slurmdbd": MASTER,
+    "slurmdbd": DATABASE,
     "slurmd": NODE,
     "ssh_hosts": NODE,
     "scratch": NODE,
     "nfs_server": NFS,
 }
-"""The group whose hosts read a role's variables."""
+"""The group whose hosts read a role's variables; without hosts for the database it is the controller's."""
 
 _EVERYWHERE = frozenset(
     {
@@ -122,6 +123,9 @@ _EVERYWHERE = frozenset(
 )
 """Roles that every host of a cluster reads; of the others the hosts follow from what the site declares."""
 
+_BY_ONE_FOR_ALL = frozenset({"slurm_accounts"})
+"""Roles that run on the first host of the database for all."""
+
 _ALIKE = (
     "munge_key",
     "slurm_auth_key",
@@ -132,13 +136,31 @@ _ALIKE = (
 )
 """What must be the same on every host of a cluster."""
 
+_ALIKE_ROLES: Mapping[str, str] = {"slurmctld": "controller", "slurmdbd": "host of slurmdbd"}
+"""Roles whose variables must be the same on all that read them: one takes over from another."""
+
+_OF_EACH = frozenset(
+    {
+        "slurmctld_may_lose_jobs",
+        "slurmctld_state_written_through",
+        "slurmdbd_address",
+        "slurmdbd_debug_level",
+        "slurmdbd_start_timeout",
+    }
+)
+"""But for these, which say nothing of the cluster."""
+
 
 def readers(site: Site, role: str) -> tuple[Host, ...] | None:
     """The hosts that read a role's variables; None where they follow from what a site declares."""
     if role in _EVERYWHERE:
         return site.cluster
     group = _READERS.get(role)
-    return (site.logins if group == LOGIN else site.group(group)) if group else None
+    if group == LOGIN:
+        return site.logins
+    if group == DATABASE and (site.controllers or site.group(DATABASE)):
+        return site.accounting_lead if role in _BY_ONE_FOR_ALL else site.database_hosts
+    return site.group(group) if group else None
 
 
 def check_variables(site: Site) -> Iterator[Finding]:
@@ -263,9 +285,12 @@ def _is_port(value: object) -> bool:
 def _unread(site: Site) -> Iterator[Finding]:
     """Variables that no host which would read them has."""
     for name, hosts in _setters(site).items():
-        group = _READERS.get(options()[name].role, "")
-        readers = site.group(group)
-        if readers and not any(name in host.variables for host in readers):
+        role = options()[name].role
+        group = _READERS.get(role, "")
+        if group == DATABASE and not site.group(DATABASE):
+            group = MASTER
+        reading = site.group(group) and readers(site, role)
+        if reading and not any(name in host.variables for host in reading):
             yield Finding(
                 hosts[0].where(name),
                 "unread-variable",
@@ -276,20 +301,27 @@ def _unread(site: Site) -> Iterator[Finding]:
 
 
 def _unlike(site: Site) -> Iterator[Finding]:
-    """Variables with different values where all hosts must have the same."""
-    setters = _setters(site)
-    for name in _ALIKE:
-        saying = setters.get(name, [])
-        # The others have the default.
-        hosts = site.cluster if saying and "default" in options()[name].spec else saying
+    """Variables with different values where all hosts must have the same, or all of a service."""
+    for name, saying in _setters(site).items():
+        option = options()[name]
+        if name in _ALIKE:
+            # The others have the default.
+            hosts = site.cluster if "default" in option.spec else tuple(saying)
+            everywhere, file = "on every host", "all"
+        elif option.role in _ALIKE_ROLES and name not in _OF_EACH:
+            hosts = readers(site, option.role) or ()
+            everywhere = f"on every {_ALIKE_ROLES[option.role]}"
+            file = DATABASE if option.role == "slurmdbd" and site.group(DATABASE) else MASTER
+        else:
+            continue
         values = {json.dumps(host.value(name), default=str): host for host in hosts}
         if len(values) > 1:
             first, second = sorted(list(values.values())[:2], key=lambda host: name in host.variables)
             yield Finding(
                 second.where(name),
                 "differing-values",
-                f"{name} must be the same on every host, and {first.name} has another one than {second.name}",
-                "set it once, in group_vars/all.yml",
+                f"{name} must be the same {everywhere}, and {first.name} has another one than {second.name}",
+                f"set it once, in group_vars/{file}.yml",
             )
 
 

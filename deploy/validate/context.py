@@ -142,6 +142,10 @@ class Context:
         """A variable of the controller."""
         return self.site.controller.value(name)
 
+    def accounted(self, name: str) -> Any:  # noqa: ANN401 - a variable is whatever its role says
+        """A variable of the host that makes accounts."""
+        return self.site.accounting_lead[0].value(name)
+
 
 def is_refused(run: Run) -> bool:
     """Whether a job did not start because there was no room for it at the moment."""

@@ -27,11 +27,12 @@ def outputs(root: Path) -> Iterator[tuple[Path, str]]:
 
 
 def _machines(parts: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, ...]]:
-    """What was the same for several faults is said once; of those that were measured again, each time."""
+    """What was the same for several faults is said once; rounds of a fault may be of several campaigns."""
     faults: dict[tuple[str, str], dict[str, str]] = {}
     for name, part in parts.items():
-        for one in (*part.get("earlier", ()), part):
-            where = "; ".join(one[key] for key in ("machine", "system", "software", "labs"))
-            faults.setdefault((one["measured"][:10], where), {})[name] = one["load"].split()[0]
+        for campaign in (*part.get("before", ()), part):
+            where = "; ".join(campaign[key] for key in ("machine", "system", "software", "labs"))
+            load = campaign["load"].split()[0]
+            faults.setdefault((campaign["measured"][:10], where), {})[name] = load
     for (when, where), loads in faults.items():
         yield when, ", ".join(loads), f"{where}; load at the start of each: {', '.join(loads.values())}"

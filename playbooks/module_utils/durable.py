@@ -6,7 +6,19 @@ Without that some file systems (XFS, and ext4 without auto_da_alloc) have the ne
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """An error names the file that was to be written, as of a full disk it does not by itself."""
+    try:
+        yield
+    except OSError as problem:
+        problem.filename = problem.filename or str(path)
+        raise
 
 
 def replace_file(path: Path, content: bytes, mode: int, owner: tuple[int, int] | None = None) -> None:
@@ -14,7 +26,7 @@ def replace_file(path: Path, content: bytes, mode: int, owner: tuple[int, int] |
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
-        with os.fdopen(descriptor, "wb") as file:
+        with naming(path), os.fdopen(descriptor, "wb") as file:
             file.write(content)
             file.flush()
             os.fchmod(descriptor, mode)

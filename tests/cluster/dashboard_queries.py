@@ -62,8 +62,9 @@ def unanswered(ask: Ask) -> list[Unanswered]:
 
 
 def running_job(ask: Ask) -> str:
-    """A job that runs, if one does."""
-    return next((one["metric"]["job_id"] for one in ask("topk(1, slurm_job_cpus)")), "0")
+    """A job that runs, if one does; rather one with GPUs."""
+    largest = ask("topk(1, slurm_job_gpus * 1000000 + slurm_job_cpus)")
+    return next((one["metric"]["job_id"] for one in largest), "0")
 
 
 def as_asked(dashboard: Dashboard, expr: str, job: str) -> str:

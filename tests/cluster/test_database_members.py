@@ -50,7 +50,7 @@ def test_a_killed_server_is_a_member_again(kept: Cluster, jobs: list[str]) -> No
     wait_for_job(kept, jobs[-1], "COMPLETED", seconds=180)
 
 
-def test_accounting_goes_on_while_the_first_host_isoff(kept: Cluster, jobs: list[str]) -> None:
+def test_accounting_goes_on_while_the_first_host_is_off(kept: Cluster, jobs: list[str]) -> None:
     off(kept, "ctl2")
     job = submit(kept, "", "true")
     jobs.append(job)

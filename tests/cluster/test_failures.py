@@ -70,3 +70,30 @@ def test_a_daemon_that_dies_again_and_again_fails_every_run_until_it_runs(whole:
 
 def _state(cluster: Cluster) -> str:
     return cluster.on("node1", "systemctl", "show", "slurmd", "--property=SubState", "--value").strip()
+
+
+def test_a_full_disk_is_named_and_leaves_nothing_half_written(whole: Cluster) -> None:
+    place, said = "/etc/profile.d", whole.directory / "group_vars/slurm-node.yml"
+    before = said.read_text() if said.exists() else ""
+    names = whole.on("node1", "ls", "-A", place).split()
+    whole.on("node1", "sh", "-ec", f"cp -a {place} /run/kept; mount -t tmpfs -o size=1m tmpfs {place}")
+    whole.on(
+        "node1",
+        "sh",
+        "-c",
+        f"cp -a /run/kept/. {place}; cat /dev/zero > {place}/.much; test -s {place}/.much",
+    )
+    said.write_text(before + "\nuser_environment_variables: [{name: A_FULL_DISK, value: 'no'}]\n")
+    failed = whole.deploy("--yes", expect=1)
+    assert f"No space left on device: '{place}/user-environment.sh'" in failed.stdout + failed.stderr
+    assert "[host-disk-full]" in failed.stdout + failed.stderr
+    assert "Traceback" not in failed.stdout + failed.stderr
+    assert sorted(whole.on("node1", "ls", "-A", place).split()) == sorted([*names, ".much"])
+    whole.on("node1", "rm", f"{place}/.much")
+    whole.deploy("--yes")
+    assert "A_FULL_DISK" in whole.on("node1", "cat", f"{place}/user-environment.sh")
+    whole.on("node1", "umount", place)
+    said.write_text(before)
+    whole.deploy("--yes")
+    whole.deploy()
+    assert not any(host["changed"] for host in whole.report()["hosts"].values())

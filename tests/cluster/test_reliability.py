@@ -32,7 +32,7 @@ def reliable(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 def rounds(reliable: Cluster) -> dict[str, dict[str, Any]]:
     """What came of each fault, counted when all are over."""
     seed = random.SystemRandom().randrange(10**6)
-    say(f"once more: python -m tests.reliability --short --together --seed {seed}")
+    say(f"once more: python -m tests.reliability --short --seed {seed}")
     played = [Round(reliable, key, chance_of(seed, key, 0), 0, say) for key in SHORT]
     for one in played:
         one.disturb()

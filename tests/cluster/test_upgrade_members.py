@@ -14,7 +14,9 @@ from tests.cluster.test_upgrade import NEW, OLD, begun, upgrade, want_the_new
 pytestmark = [pytest.mark.one_release, pytest.mark.more, pytest.mark.long]
 
 _HOSTS = ("ctl1", "ctl2", "login1", "ctl3", "node1")
-_PARTITION = {"name": "batch", "default": True, "parameters": {"OverSubscribe": "FORCE:6"}}
+_PARTITION = """
+slurmctld_partitions: [{name: batch, default: true, parameters: {OverSubscribe: "FORCE:6"}}]
+"""
 
 
 @pytest.fixture(scope="module")
@@ -29,9 +31,8 @@ def apart(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Cluster, s
             ("[slurm-database]\nlogin1\n", "[slurm-database]\nlogin1\nctl3\nctl1\n"),
             ("\n\n[all:vars]", "\nslurm-database\n\n[all:vars]"),
         )
-        own = made.directory / "host_vars/ctl1.yml"
-        own.parent.mkdir(exist_ok=True)
-        own.write_text(json.dumps({"slurmctld_partitions": [_PARTITION], "slurmctld_slurmd_timeout": 900}))
+        own = "group_vars/slurm-master.yml"
+        edit(made, own, ("slurmctld_slurmd_timeout: 30\n", f"slurmctld_slurmd_timeout: 900\n{_PARTITION}"))
         made.deploy()
         job = submit(made, "-w node1 --mem=50M", UNTIL_TOLD)
         wait_for_job(made, job, "RUNNING")

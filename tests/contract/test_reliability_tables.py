@@ -14,7 +14,7 @@ _SECOND = {**_THERE, "measured": "2026-11-27T01:00:00", "labs": "seed 2", "load"
 def test_each_campaign_that_counted_rounds_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(ROOT / "docs")
     machines = runpy.run_path(str(ROOT / "docs/generators/reliability.py"))["_machines"]
-    parts = {"all": {**_SECOND, "earlier": [_FIRST]}, "node": _FIRST, "late": _SECOND}
+    parts = {"all": {**_SECOND, "before": [_FIRST]}, "node": _FIRST, "late": _SECOND}
     where = "a machine; Debian; deploy;"
     assert [*machines(parts)] == [
         ("2026-11-26", "all, node", f"{where} seed 1; load at the start of each: 1.0, 1.0"),

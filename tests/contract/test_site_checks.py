@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from deploy.plan.catalog import PHASES
-from deploy.site.inventory import MASTER, read_site
+from deploy.site.inventory import DATABASE, MASTER, read_site
 from deploy.site.rules import RULES, Form
 from deploy.site.schema import options
 from deploy.site.secrets import secret_names
-from deploy.site.variables_check import _ALIKE, _EVERYWHERE, _READERS
+from deploy.site.variables_check import _ALIKE, _ALIKE_ROLES, _EVERYWHERE, _OF_EACH, _READERS, readers
 from deploy.site.wording import with_keys
 from tests.unit.site.sites import INVENTORY, write_site
 
@@ -43,6 +43,14 @@ _BY_DATA = {
 }
 """Roles whose hosts are those for which the site declares something."""
 
+_SEVERAL = (
+    INVENTORY.replace("[slurm-master]\nctl1\n", "[slurm-master]\nctl1\nctl2\n")
+    .replace("[slurm-login]", "[slurm-database]\nlogin1\ndb2\nctl1\n\n[slurm-login]")
+    .replace("\nnode1 ", "\nctl2 ansible_host=10.0.0.3\ndb2 ansible_host=10.0.0.4\nnode1 ")
+    + "slurm-database\n"
+)
+"""Two controllers, and a database on two hosts with an arbitrator."""
+
 
 def _paths() -> set[str]:
     """Every value that can be set, named as rules name it: elements of lists of texts, too."""
@@ -69,11 +77,12 @@ def test_every_example_keeps_to_its_rule() -> None:
     assert all(rule.fits(rule.example) for rule in judged)
 
 
-def test_the_readers_of_a_role_are_the_hosts_of_its_phases(tmp_path: Path) -> None:
-    site = read_site(write_site(tmp_path, INVENTORY))
-    for role, group in _READERS.items():
-        readers = {host.name for phase in PHASES if role in phase.roles for host in phase.candidates(site)}
-        assert readers == {host.name for host in site.group(group)}, role
+@pytest.mark.parametrize("inventory", [INVENTORY, _SEVERAL])
+def test_the_readers_of_a_role_are_the_hosts_of_its_phases(tmp_path: Path, inventory: str) -> None:
+    site = read_site(write_site(tmp_path, inventory))
+    for role in _READERS:
+        reading = {host.name for phase in PHASES if role in phase.roles for host in phase.candidates(site)}
+        assert reading == {host.name for host in readers(site, role) or ()}, role
     everywhere = (
         {role for phase in PHASES for role in phase.roles}
         - _READERS.keys()
@@ -82,13 +91,13 @@ def test_the_readers_of_a_role_are_the_hosts_of_its_phases(tmp_path: Path) -> No
     )
     assert everywhere == _EVERYWHERE
     for role in everywhere:
-        readers = {host.name for phase in PHASES if role in phase.roles for host in phase.candidates(site)}
-        assert readers == set(site.hosts), role
+        reading = {host.name for phase in PHASES if role in phase.roles for host in phase.candidates(site)}
+        assert reading == set(site.hosts), role
 
 
 def test_secrets_are_read_by_all_by_the_controller_or_by_a_host_of_its_own() -> None:
     roles = {options()[name].role for name in secret_names()}
-    assert {role for role in roles if _READERS.get(role) != MASTER} == {
+    assert {role for role in roles if _READERS.get(role) not in {MASTER, DATABASE}} == {
         *("grafana", "munge", "slurm_auth", "slurm_portal", "slurm_registry", "slurm_rest", "slurm_tokens"),
         "ssh_server",
     }
@@ -96,3 +105,5 @@ def test_secrets_are_read_by_all_by_the_controller_or_by_a_host_of_its_own() -> 
 
 def test_what_must_be_alike_exists() -> None:
     assert set(_ALIKE) <= options().keys()
+    assert _ALIKE_ROLES.keys() <= _READERS.keys()
+    assert {options()[name].role for name in _OF_EACH} <= _ALIKE_ROLES.keys()

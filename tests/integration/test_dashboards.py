@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from deploy.monitoring.dashboards import DASHBOARDS
+from deploy.monitoring.dashboards.jobs import JOBS
 from tests.cluster.dashboard_queries import Ask, ask, broken_rules, unanswered
 from tests.integration.prometheus_programs import RULES, program
 
@@ -157,3 +158,23 @@ def test_no_rule_fails(prometheus: str) -> None:
 def test_a_query_that_prometheus_rejects_is_an_error(prometheus: str) -> None:
     with pytest.raises(ValueError, match="parse error"):
         ask(prometheus)("sum by (")
+
+
+def test_a_gpu_is_that_of_the_job_whose_number_the_exporter_has(prometheus: str) -> None:
+    (one,) = ask(prometheus)("gpu:job:info")
+    assert {name: one["metric"][name] for name in ("instance", "gpu", "job_id")} == {
+        "instance": "node1",
+        "gpu": "0",
+        "job_id": "11_1",
+    }
+    assert one["value"][1] == "1"
+
+
+def test_a_job_is_not_shown_the_gpus_of_another_one(prometheus: str) -> None:
+    (panel,) = [each for each in JOBS.panels if each.title == "GPU use"]
+
+    def of_job(number: str) -> list[dict[str, str]]:
+        return [one["metric"] for one in ask(prometheus)(panel.queries[0].expr.replace("$job_id", number))]
+
+    assert of_job("11_1") == [{"instance": "node1", "gpu": "0"}]
+    assert of_job("10") == []

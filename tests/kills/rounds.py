@@ -7,15 +7,18 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from deploy.place import NEW_SECONDS
 from tests.cluster.jobs import UNTIL_TOLD, submit, wait_for_job
 from tests.cluster.lab_cluster import DEPLOY, Cluster, Result
 from tests.kills.figures import Found
 from tests.kills.lab import vary
 from tests.kills.leftovers import (
     MARK,
+    Looks,
     half_written,
     kill,
     left,
@@ -36,8 +39,6 @@ KINDS = {
 _UNTIL_GONE = 120
 _UNTIL_WELL = 240
 _POLL = 2
-_SWEPT_AFTER = 65
-"""Seconds after which the next run takes the directories of a killed one for left over (deploy/place.py)."""
 
 
 @dataclass
@@ -122,12 +123,12 @@ class Round:
         moment = self.chance.uniform(0, ground.took[self.kind])
         is_killed = self._killed(mark, moment, all_of_them=all_of_them)
         self._gone(mark)
-        seen, killed_at = looks(cluster, began), time.time()
+        seen = looks(cluster, began)
         self.troubles += [f"{host}: does not parse: {what}" for host, what in unparsed(seen)]
         self.troubles += [f"here: {what}" for what in of_the_site(cluster, [ground.places[2]])]
         well = self._again()
-        self._converged(killed_at)
-        after = looks(cluster, began)
+        self._converged()
+        after = self._rested(before, began)
         files = managed(cluster)
         half = half_written(files, before, seen, after, is_first=self.kind == FIRST)
         self.troubles += [f"{host}: {path} was neither as before nor as afterwards" for host, path in half]
@@ -166,14 +167,23 @@ class Round:
         return process.returncode == -signal.SIGKILL
 
     def _gone(self, mark: str) -> None:
-        deadline = time.monotonic() + _UNTIL_GONE
-        while (alive := processes(mark)) and time.monotonic() < deadline:
-            time.sleep(_POLL)
-        self.troubles += [
-            f"here: still runs after {_UNTIL_GONE} s: {words[:150]}" for words in alive.values()
-        ]
-        for number in alive:
-            os.kill(number, signal.SIGKILL)
+        if _waited(lambda: not processes(mark), _UNTIL_GONE):
+            return
+        for number, words in processes(mark).items():
+            self.troubles.append(f"here: still runs after {_UNTIL_GONE} s: {words[:150]}")
+            with suppress(ProcessLookupError):
+                os.kill(number, signal.SIGKILL)
+
+    def _rested(self, before: Looks, began: float) -> Looks:
+        """What hosts say when nothing of a run is left there, or as they are where that does not come."""
+        said: list[Looks] = []
+
+        def is_clean() -> bool:
+            said.append(looks(self.ground.cluster, began))
+            return not any(left(before, said[-1]))
+
+        _waited(is_clean, _UNTIL_GONE)
+        return said[-1]
 
     def _again(self) -> float:
         """Types the same until it succeeds; for how many seconds."""
@@ -190,14 +200,15 @@ class Round:
             # Slurm itself takes its time until somebody leads.
             time.sleep(_POLL)
 
-    def _converged(self, killed_at: float) -> None:
+    def _converged(self) -> None:
         """Nothing is left to do, and the first controller leads."""
         inventory = str(self.ground.cluster.inventory)
         if self.kind == FAILOVER:
             done = self.ground.typed(*DEPLOY, "failback", inventory, "--yes")
             if done.returncode:
                 self.troubles.append(f"failback ended with {done.returncode}: {done.stderr[-1500:]}")
-        time.sleep(max(0.0, killed_at + _SWEPT_AFTER - time.time()))
+        # A run takes what a killed one left for left over when it has been there for a while.
+        _waited(lambda: all(map(_is_old, private_places(self.ground.places[:2]))), 2 * NEW_SECONDS)
         done = self.ground.typed(*self.ground.words(CHANGE))
         if done.returncode or "converged" not in done.stdout or "(0 changes" not in done.stdout:
             why = (done.stdout[-1500:] + done.stderr[-500:]).strip()
@@ -209,6 +220,18 @@ class Round:
             shown = self.ground.cluster.on("ctl1", "scontrol", "show", "job", self.ground.job, expect=None)
             if "JobState=RUNNING" not in shown or "Restarts=0" not in shown:
                 self.troubles.append(f"job {self.ground.job} does not run on: {shown[:400]}")
+
+
+def _waited(condition: Callable[[], bool], seconds: float) -> bool:
+    """Whether it came to that within so many seconds."""
+    deadline = time.monotonic() + seconds
+    while not (is_so := condition()) and time.monotonic() < deadline:
+        time.sleep(_POLL)
+    return is_so
+
+
+def _is_old(path: str) -> bool:
+    return Path(path).stat().st_mtime < time.time() - NEW_SECONDS
 
 
 def measured(ground: Ground) -> Iterator[tuple[str, float]]:

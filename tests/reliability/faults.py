@@ -2,10 +2,11 @@
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from deploy.lab.state import SHARED_STATE
+from tests.campaign import chance_of
 from tests.cluster.lab_cluster import Cluster, run
 from tests.reliability.lab import CONTROLLERS, DATABASE, HOSTS, NODES, freeze, init_of, thaw
 
@@ -49,6 +50,8 @@ class Fault:
     users_on: str = DATABASE
     hurts_nodes: bool = False
     """Whether jobs that run end with their node, so that Slurm starts them again."""
+    spares_slurmctld: bool = False
+    """Whether slurmctld and its nodes go on: only one that has run for minutes asks for lost jobs."""
 
 
 def _kills(host: str, daemon: str) -> Callable[[Place], None]:
@@ -103,31 +106,33 @@ def _controllers_late(place: Place) -> None:
 
 FAULTS = {
     "slurmctld-killed": Fault("slurmctld that leads: SIGKILL", _kills(LEADER, "slurmctld")),
-    "slurmdbd-killed": Fault("slurmdbd: SIGKILL", _kills(DATABASE, "slurmdbd")),
-    "mariadb-killed": Fault("MariaDB: SIGKILL", _kills(DATABASE, "mariadb")),
+    "slurmdbd-killed": Fault("slurmdbd: SIGKILL", _kills(DATABASE, "slurmdbd"), spares_slurmctld=True),
+    "mariadb-killed": Fault("MariaDB: SIGKILL", _kills(DATABASE, "mariadb"), spares_slurmctld=True),
     "leader-off": Fault(
         "the controller that leads loses its power, and has it again when the other one leads",
         lambda place: place.cluster.power_off(LEADER),
         lambda place: place.cluster.power_on(LEADER),
     ),
     "database-off": Fault(
-        "the database's host loses its power for 30 to 60 s",
+        "the database's host loses its power for 30 to 40 s",
         lambda place: place.cluster.power_off(DATABASE),
         lambda place: place.cluster.power_on(DATABASE),
-        lasts=(30, 60),
+        lasts=(30, 40),
         users_on=NODES[0],
+        spares_slurmctld=True,
     ),
     "leader-cut": Fault(
-        "no network between the leading controller and all others for 40 to 60 s; it reaches the state",
+        "no network between the leading controller and all others for 40 to 50 s; it reaches the state",
         lambda place: _cut(place, LEADER, "-A"),
         lambda place: _cut(place, LEADER, "-D"),
-        lasts=(40, 60),
+        lasts=(40, 50),
     ),
     "standby-cut": Fault(
-        "no network between the controller that stands by and all others for 40 to 60 s",
+        "no network between the controller that stands by and all others for 40 to 50 s",
         lambda place: _cut(place, STANDBY, "-A"),
         lambda place: _cut(place, STANDBY, "-D"),
-        lasts=(40, 60),
+        lasts=(40, 50),
+        spares_slurmctld=True,
     ),
     "leader-hung": Fault(
         "slurmctld that leads: SIGSTOP, and SIGCONT some seconds after the other one leads",
@@ -136,22 +141,25 @@ FAULTS = {
         is_until_led=True,
     ),
     "disk-full": Fault(
-        "/var/log, /var/spool and /var/tmp of the controller that leads are full for 30 to 60 s",
+        "/var/log, /var/spool and /var/tmp of the controller that leads are full for 30 to 40 s",
         _fill_disk,
         _empty_disk,
-        lasts=(30, 60),
+        lasts=(30, 40),
+        spares_slurmctld=True,
     ),
     "state-full": Fault(
-        "the file system of the state is full for 30 to 60 s",
+        "the file system of the state is full for 30 to 40 s",
         lambda place: place.on(LEADER, f"! dd if=/dev/zero of={_FILL} bs=64k status=none 2>/dev/null"),
         lambda place: place.on(LEADER, f"rm {_FILL}"),
-        lasts=(30, 60),
+        lasts=(30, 40),
+        spares_slurmctld=True,
     ),
     "state-hung": Fault(
-        "the file system of the state takes no write on any host for 40 to 60 s (fsfreeze)",
+        "the file system of the state takes no write on any host for 40 to 50 s (fsfreeze)",
         lambda place: freeze(place.cluster.name),
         lambda place: thaw(place.cluster.name),
-        lasts=(40, 60),
+        lasts=(40, 50),
+        spares_slurmctld=True,
     ),
     "all-off": Fault(
         "all hosts lose their power, and have it again in a random order",
@@ -168,6 +176,18 @@ FAULTS = {
         hurts_nodes=True,
     ),
 }
+
+
+def turns(seed: int, keys: Sequence[str], times: int) -> Iterator[tuple[int, str]]:
+    """Every fault once in each turn, in an order that chance decides.
+
+    Those that spare slurmctld come last. Meanwhile it learns what became of the jobs of the others.
+    """
+    for number in range(times):
+        order = chance_of(seed, "order", number).sample(keys, len(keys))
+        yield from ((number, key) for key in sorted(order, key=lambda key: FAULTS[key].spares_slurmctld))
+
+
 SHORT = ("mariadb-killed", "slurmctld-killed", "leader-hung", "leader-off", "all-off")
 """Those that tell most, for the short form; after the last Slurm asks all nodes what runs there."""
 LEAD_COMES_BACK = ("leader-hung", "leader-off")

@@ -13,6 +13,7 @@ HEAD = (
     "rounds",
     "s without submission",
     "s without accounting",
+    "s until another one led",
     "jobs taken",
     "lost",
     "started again",
@@ -84,6 +85,7 @@ def table(parts: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, ...]]:
             str(len(rounds)),
             span(one["submission"] for one in rounds),
             span(one["accounting"] for one in rounds),
+            _taken_over(rounds),
             str(sum(one["taken"] for one in rounds)),
             _lost(rounds),
             *(str(sum(len(one[key]) for one in rounds)) for key in ("again", "twice", "missing")),
@@ -92,11 +94,23 @@ def table(parts: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, ...]]:
         )
 
 
+def _taken_over(rounds: Sequence[Mapping[str, Any]]) -> str:
+    """When another slurmctld first wrote to the state than the one that did when the fault came."""
+    first = [
+        next((began for host, began, _ in one["led"] if host != one["led"][0][0]), None) for one in rounds
+    ]
+    known = [when for when in first if when is not None]
+    return span(known) if known else "-"
+
+
 def _lost(rounds: Sequence[Mapping[str, Any]]) -> str:
     ages = [age for one in rounds for age in one["lost"].values()]
     if not ages:
         return "0"
-    return f"{len(ages)}, taken {-max(ages):.1f} to {-min(ages):.1f} s before it"
+    known = [one for one in rounds if "unsaved" in one]
+    saved = sum(name in lost_though_saved(one) for one in known for name in one["lost"])
+    of_these = f", {saved} of them saved" if saved else ""
+    return f"{len(ages)}, taken {-max(ages):.1f} to {-min(ages):.1f} s before it{of_these}"
 
 
 def unsaved(taken: Mapping[str, float], saved: float, caused: float) -> list[str]:

@@ -22,9 +22,11 @@ RUNNING = 8
 SLURM_HELD = ("a node resumed that Slurm had drained", "a job released that Slurm held")
 _UNTIL_TAKEN = 300
 _UNTIL_WELL = 400
-_UNTIL_TOLD = 600
+UNTIL_TOLD = 600
 """In labs Slurm asks nodes what runs there after 200 s; what is started again waits for 120 s."""
-_BEFORE = (5, 15)
+_UNTIL_COMMITTED = 60
+"""For a row that slurmdbd was told of; later no more comes."""
+_BEFORE = (3, 10)
 _WELL = ("idle", "mix", "alloc", "comp")
 _OLD = 20
 """Seconds; a heartbeat comes every two and a half with the SlurmctldTimeout of labs."""
@@ -51,6 +53,8 @@ class Round:
     at_once: list[str] | None = None
     """The files that a slurmctld wrote to when another one had begun to; None where nobody watched."""
     load: Load = field(init=False)
+    _began: float = field(default_factory=time.time)
+    _quiet_since: float | None = None
 
     def __post_init__(self) -> None:
         name = f"{self.key}-{self.number}-{int(time.time())}"
@@ -60,11 +64,6 @@ class Round:
     def fault(self) -> Fault:
         """What happens."""
         return FAULTS[self.key]
-
-    def play(self) -> dict[str, Any]:
-        """Causes it and says what came of it."""
-        self.disturb()
-        return self.count()
 
     def disturb(self) -> None:
         """Causes the fault under load, until all is well again."""
@@ -168,11 +167,12 @@ class Round:
     def _lines(self, file: str) -> list[str]:
         return self.cluster.on("ctl1", "cat", f"{PLACE}/{file}", expect=None).split()
 
-    def count(self) -> dict[str, Any]:
-        """What became of every job, when no more comes."""
+    def count(self, seconds: float = UNTIL_TOLD) -> dict[str, Any]:
+        """What became of every job, when no more comes, or after so many seconds."""
         load, span = self.load, self.span
-        self.say(f"  {self.key}: waiting for the last jobs")
-        self._wait("all jobs and their rows are there", lambda: self._is_told(load), _UNTIL_TOLD)
+        if not self.is_told():
+            self.say(f"  {self.key}: waiting for the last jobs")
+            self._wait("all jobs and their rows are there", self.is_told, seconds)
         came = self._fates(load)
         taken = load.taken()
         return {
@@ -194,12 +194,16 @@ class Round:
             "by_hand": self.by_hand,
         }
 
-    def _is_told(self, load: Load) -> bool:
-        """Whether nothing waits or runs any more, and slurmctld owes slurmdbd nothing."""
+    def is_told(self) -> bool:
+        """Whether nothing waits or runs any more, slurmctld owes slurmdbd nothing, and no row is to come."""
         self._release()
         queue = self._asked("squeue", "--noheader", "--format", "%j")
         owed = self._asked("sdiag")
-        return load.name not in queue and "DBD Agent queue size: 0" in owed and not self._fates(load).missing
+        if self.load.name in queue or "DBD Agent queue size: 0" not in owed:
+            self._quiet_since = None
+            return False
+        self._quiet_since = self._quiet_since or time.monotonic()
+        return time.monotonic() - self._quiet_since > _UNTIL_COMMITTED or not self._fates(self.load).missing
 
     def _release(self) -> None:
         """What Slurm does not give back by itself: nodes that it drained, jobs that it holds."""
@@ -222,12 +226,13 @@ class Round:
             self.by_hand.append(what)
 
     def _fates(self, load: Load) -> Fates:
+        minutes = int(time.time() - self._began) // 60 + 2
         rows = [
             tuple(line.split("|"))
             for line in self.cluster.on(
                 DATABASE,
                 *("sacct", "--allusers", "--allocations", "--duplicates", "--noheader", "--parsable2"),
-                *("--starttime=now-2hours", "--format=JobName%60,State"),
+                *(f"--starttime=now-{minutes}minutes", "--format=JobName%60,State"),
                 expect=None,
             ).splitlines()
         ]

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -45,13 +46,57 @@ def test_each_round_is_kept_at_once_and_other_kinds_stay(
     campaign.keep("b", {"troubles": []})
     kind = json.loads(file.read_text())["b"]
     assert len(kind["rounds"]) == rounds
-    labs = [one["labs"] for one in (*kind.get("earlier", ()), kind)]
+    labs = [one["labs"] for one in (*kind.get("before", ()), kind)]
     assert [lab.removeprefix("a machine; ") for lab in labs] == seeds
     campaign.keep("a", {"troubles": []})
     kept = json.loads(file.read_text())
     assert list(kept) == ["a", "b"]
     assert (len(kept["b"]["rounds"]), kept["a"]["what"]) == (rounds, "one")
     assert kept["a"]["labs"].endswith("seed 7")
+
+
+def test_an_interruption_leaves_the_figures_of_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "toy.json"
+    campaign = Campaign(_PROGRAM, 7, tmp_path, file)
+    campaign.keep("a", {"troubles": []})
+    before = file.read_text()
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("os.fsync", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        campaign.keep("a", {"troubles": []})
+    assert file.read_text() == before
+
+
+def test_campaigns_of_the_same_code_add_up_and_each_is_named(tmp_path: Path) -> None:
+    (tmp_path / "role").mkdir()
+    code = tmp_path / "role" / "task.yml"
+    code.write_text("a")
+    program, file = replace(_PROGRAM, code=[str(tmp_path / "role")]), tmp_path / "toy.json"
+
+    def kept(seed: int, rounds: int = 1) -> dict[str, Any]:
+        campaign = Campaign(program, seed, tmp_path, file, adds=True)
+        for _ in range(rounds):
+            campaign.keep("a", {"troubles": []})
+        part: dict[str, Any] = json.loads(file.read_text())["a"]
+        return part
+
+    assert "before" not in kept(1)
+    (tmp_path / "role" / "README.md").write_text("more words")
+    kept(2, rounds=2)
+    part = kept(3)
+    assert len(part["rounds"]) == 4
+    assert [(one["labs"], one["rounds"]) for one in part["before"]] == [
+        ("a machine; seed 1", 1),
+        ("a machine; seed 2", 2),
+    ]
+    code.write_text("b")
+    part = kept(4)
+    assert (len(part["rounds"]), "before" in part) == (1, False)
 
 
 def test_a_round_has_its_own_chance_by_the_seed() -> None:

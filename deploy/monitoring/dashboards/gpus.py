@@ -6,6 +6,11 @@ _ON = '{instance=~"$node"}'
 _NAME = "{{instance}} GPU {{gpu}}"
 _GPU = "a GPU"
 _DCGM = "a GPU and dcgm-exporter"
+_JOBS = "jobs that its exporter knows (job_programs_gpu_files)"
+_WHOSE = (
+    f"max by (instance, gpu, job_id, user) (gpu:job:info{_ON}"
+    " * on (job_id) group_left (user) max by (job_id, user) (slurm_job_info))"
+)
 
 
 def _of_gpus(
@@ -118,6 +123,34 @@ GPUS = Dashboard(
                     "short",
                     (Query('sum by (type) (slurm_node_gpus{node=~"$node"})', "{{type}}"),),
                     stacked=True,
+                ),
+            ),
+        ),
+        Row(
+            "Jobs",
+            (
+                Panel(
+                    "Who has which GPU",
+                    "short",
+                    tuple(
+                        Query(f"{_WHOSE} * on (instance, gpu) group_left () {metric}")
+                        for metric in ("gpu:utilization:ratio", "gpu:memory_used:bytes", "gpu:power:watts")
+                    ),
+                    kind="table",
+                    width=24,
+                    meaning="Of the largest jobs that run (slurm_metrics_named_jobs says how many).",
+                    columns={
+                        "instance": ("Node", ""),
+                        "gpu": ("GPU", ""),
+                        "job_id": ("Job", ""),
+                        "user": ("User", ""),
+                        "Value #A": ("Use", "percentunit"),
+                        "Value #B": ("Memory used", "bytes"),
+                        "Value #C": ("Power", "watt"),
+                    },
+                    link=("deploy-jobs", "job_id"),
+                    link_label="Job",
+                    needs=_JOBS,
                 ),
             ),
         ),

@@ -4,18 +4,28 @@ from deploy.monitoring.panel import JOB, ORANGE, Dashboard, Panel, Query, Row
 
 _JOB = '{job_id="$job_id"}'
 _END = f"slurm_job_start_timestamp_seconds{_JOB} + slurm_job_time_limit_seconds{_JOB}"
+_LATELY = "avg_over_time(gpu:utilization:ratio[15m])"
 _RUNS = "jobs that run"
 # The nodes of the job, under the label that their exporters have.
 _ITS_NODES = f'max by (instance) (label_replace(slurm_job_node{_JOB}, "instance", "$1", "node", "(.+)"))'
 _ON_NODES = f"* on (instance) group_left () {_ITS_NODES}"
+_ITS_GPUS = f"gpu:job:info{_JOB}"
+_WHOSE = "Of the job's own GPUs where its exporter knows them (job_programs_gpu_files), else of its nodes."
 
 
 def _number(title: str, unit: str, expr: str, *, needs: str = _RUNS) -> Panel:
     return Panel(title, unit, (Query(expr),), kind="stat", width=4, height=5, minimum=None, needs=needs)
 
 
-def _of_nodes(title: str, unit: str, metric: str, legend: str, *, needs: str = _RUNS) -> Panel:
-    return Panel(title, unit, (Query(f"{metric} {_ON_NODES}", legend),), needs=needs)
+def _of_nodes(title: str, unit: str, metric: str) -> Panel:
+    return Panel(title, unit, (Query(f"{metric} {_ON_NODES}", "{{instance}}"),), needs=_RUNS)
+
+
+def _of_gpus(title: str, unit: str, metric: str) -> Panel:
+    own = f"{metric} * on (instance, gpu) group_left () {_ITS_GPUS}"
+    of_nobody_else = f"{metric} {_ON_NODES} unless on () {_ITS_GPUS} unless on (instance, gpu) gpu:job:info"
+    query = Query(f"{own} or {of_nobody_else}", "{{instance}} GPU {{gpu}}")
+    return Panel(title, unit, (query,), meaning=_WHOSE, needs="a GPU")
 
 
 JOBS = Dashboard(
@@ -36,6 +46,7 @@ JOBS = Dashboard(
                         Query("sum by (job_id) (slurm_job_memory_bytes)"),
                         Query("time() - max by (job_id) (slurm_job_start_timestamp_seconds)"),
                         Query("count by (job_id) (slurm_job_node)"),
+                        Query(f"avg by (job_id) (gpu:job:info * on (instance, gpu) group_left () {_LATELY})"),
                     ),
                     kind="table",
                     width=24,
@@ -49,6 +60,7 @@ JOBS = Dashboard(
                         "Value #F": ("Nodes", "short"),
                         "Value #B": ("CPUs", "short"),
                         "Value #C": ("GPUs", "short"),
+                        "Value #G": ("GPU use", "percentunit"),
                         "Value #D": ("Memory", "bytes"),
                         "Value #E": ("Runs for", "s"),
                     },
@@ -67,31 +79,11 @@ JOBS = Dashboard(
                 _number("Runs for", "s", f"time() - slurm_job_start_timestamp_seconds{_JOB}"),
                 _number("Time left", "s", f"{_END} - time()", needs="a job with a time limit"),
                 _number("Nodes", "short", f"count(slurm_job_node{_JOB})"),
-                _of_nodes("CPU use of its nodes", "percentunit", "instance:cpu_used:ratio", "{{instance}}"),
-                _of_nodes(
-                    "Memory used on its nodes", "percentunit", "instance:memory_used:ratio", "{{instance}}"
-                ),
-                _of_nodes(
-                    "GPU use on its nodes",
-                    "percentunit",
-                    "gpu:utilization:ratio",
-                    "{{instance}} GPU {{gpu}}",
-                    needs="a GPU",
-                ),
-                _of_nodes(
-                    "GPU memory used on its nodes",
-                    "bytes",
-                    "gpu:memory_used:bytes",
-                    "{{instance}} GPU {{gpu}}",
-                    needs="a GPU",
-                ),
-                _of_nodes(
-                    "GPU power on its nodes",
-                    "watt",
-                    "gpu:power:watts",
-                    "{{instance}} GPU {{gpu}}",
-                    needs="a GPU",
-                ),
+                _of_nodes("CPU use of its nodes", "percentunit", "instance:cpu_used:ratio"),
+                _of_nodes("Memory used on its nodes", "percentunit", "instance:memory_used:ratio"),
+                _of_gpus("GPU use", "percentunit", "gpu:utilization:ratio"),
+                _of_gpus("GPU memory used", "bytes", "gpu:memory_used:bytes"),
+                _of_gpus("GPU power", "watt", "gpu:power:watts"),
                 Panel(
                     "Network of its nodes",
                     "Bps",

@@ -215,8 +215,8 @@ def qos(context: Context) -> Iterator[Result]:
         return
     has = {line.split("|")[0].strip().lower() for line in text.splitlines()}
     declared = [
-        *context.value("slurm_accounts_qos"),
-        *(account for account in context.value("slurm_accounts_accounts") if account.get("budget")),
+        *context.accounted("slurm_accounts_qos"),
+        *(account for account in context.accounted("slurm_accounts_accounts") if account.get("budget")),
         *context.promised.get("slurm_accounts_added_qos", []),
     ]
     again = f"deploy cluster {context.inventory} --full"
@@ -242,8 +242,8 @@ def associations(context: Context) -> Iterator[Result]:
     cluster = str(context.value("slurmctld_cluster_name"))
     has = {(account, user) for name, account, user in slurm_text.associations(text) if name == cluster}
     declared = [
-        *context.value("slurm_accounts_users"),
-        *_members(context.value("slurm_accounts_accounts")),
+        *context.accounted("slurm_accounts_users"),
+        *_members(context.accounted("slurm_accounts_accounts")),
         *context.promised.get("slurm_accounts_added_users", []),
     ]
     again = f"deploy cluster {context.inventory} --full"

@@ -69,6 +69,16 @@ def lists_are_old(places: Places, now: float, hours: int) -> bool:
     return refreshed < max(now - hours * 3600, changed)
 
 
+def list_options(places: Places) -> tuple[str, ...]:
+    """For `apt-get update`: long descriptions of packages stay away from a host that has none.
+
+    They are half of what apt reads, and no installation needs them (Acquire::Languages, apt.conf(5)). Where
+    there are some, this option would remove them.
+    """
+    has_descriptions = any(places.lists.glob("*_i18n_Translation-*"))
+    return () if has_descriptions else ("-o", "Acquire::Languages=none")
+
+
 def held(paths: Iterable[Path]) -> Path | None:
     """The first of the lock files that another process holds."""
     for path in paths:
@@ -149,7 +159,7 @@ class AptHost:
 
     def refresh(self) -> None:
         """Fetches the package lists and notes when that was."""
-        self.must(*_apt_get(), "update")
+        self.must(*_apt_get(), *list_options(self.places), "update")
         # The lists carry the times of the archive, and apt leaves the directory alone when nothing is new.
         os.utime(self.places.lists)
         self.actions.append("package lists refreshed")

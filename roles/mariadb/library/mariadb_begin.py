@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.member_unit import has_another_key, unit_of_mariadb
+from ansible.module_utils.member_unit import is_older, unit_of_mariadb
 
 DOCUMENTATION = r"""
 module: mariadb_begin
@@ -36,6 +36,10 @@ author: [the maintainers of this project]
 """
 
 RETURN = r"""
+runs:
+  description: Whether it runs now, before or after it began.
+  type: bool
+  returned: always
 deploy_impact:
   description: As of service_current.
   type: dict
@@ -69,9 +73,11 @@ def main() -> None:
     }
     module = AnsibleModule(argument_spec=arguments, supports_check_mode=True)
     path, key = Path(module.params["state_file"]), module.params["key_file"]
-    is_anew = bool(key) and has_another_key(unit_of_mariadb(module), key) and _serves(module)
+    is_anew = bool(key) and is_older(unit_of_mariadb(module), key) and _serves(module)
     if not (is_anew or module.params["begins"]):
-        module.exit_json(changed=False, deploy_impact={"kind": "none", "service": "mariadb", "reasons": []})
+        runs = unit_of_mariadb(module)["ActiveState"] == "active"
+        impact = {"kind": "none", "service": "mariadb", "reasons": []}
+        module.exit_json(changed=False, runs=runs, deploy_impact=impact)
     # Of members that were cut off together those that are back begin by themselves, once all are there.
     deadline = time.monotonic() + (_PATIENCE if (path.parent / "gvwstate.dat").exists() else 0)
     while not (serves := _serves(module)) and time.monotonic() < deadline and not module.check_mode:
@@ -83,7 +89,7 @@ def main() -> None:
         "reasons": [key] if is_anew else [],
     }
     if serves or module.check_mode:
-        module.exit_json(changed=not serves, deploy_impact=impact)
+        module.exit_json(changed=not serves, runs=serves, deploy_impact=impact)
     module.run_command(["systemctl", "daemon-reload"], check_rc=True)
     # One that waits for others would go on doing so.
     module.run_command(["systemctl", "stop", "mariadb"], check_rc=True)
@@ -97,7 +103,7 @@ def main() -> None:
             1
         ]
         module.fail_json(msg=f"MariaDB does not begin: {(err or out).strip()} | {journal.strip()[-600:]}")
-    module.exit_json(changed=True, deploy_impact=impact)
+    module.exit_json(changed=True, runs=True, deploy_impact=impact)
 
 
 if __name__ == "__main__":

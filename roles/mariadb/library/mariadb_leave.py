@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.member_unit import has_another_key, unit_of_mariadb
+from ansible.module_utils.member_unit import is_older, unit_of_mariadb
 
 DOCUMENTATION = r"""
 module: mariadb_leave
@@ -35,7 +35,7 @@ def main() -> None:
     arguments: dict[str, Any] = {"key_file": {"type": "path", "required": True, "no_log": False}}
     module = AnsibleModule(argument_spec=arguments, supports_check_mode=True)
     key = module.params["key_file"]
-    leaves = has_another_key(unit_of_mariadb(module), key)
+    leaves = is_older(unit_of_mariadb(module), key)
     if leaves and not module.check_mode:
         module.run_command(["systemctl", "stop", "mariadb"], check_rc=True)
     impact = {

@@ -20,8 +20,8 @@ def unit_of_mariadb(module: Any) -> dict[str, str]:  # noqa: ANN401 - an Ansible
     }
 
 
-def has_another_key(unit: Mapping[str, str], file: str) -> bool:
-    """Whether it runs, and was started before the key was written that is there now."""
+def is_older(unit: Mapping[str, str], file: str) -> bool:
+    """Whether it runs, and was started before a file was written that is there."""
     path = Path(file)
     if unit["ActiveState"] != "active" or not path.exists():
         return False

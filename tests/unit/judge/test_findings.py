@@ -56,6 +56,18 @@ RECORDED = [
     (Status.FAILED, f"{DIED}PermissionError: [Errno 13] Permission denied: '/home/eve'", "module-died"),
     (
         Status.FAILED,
+        f"{DIED}OSError: [Errno 28] No space left on device: '/x' (a.py:3)",
+        "host-disk-full",
+    ),
+    (Status.FAILED, f"{DIED}OSError: [Errno 122] Disk quota exceeded (a.py:3)", "host-disk-full"),
+    (
+        Status.FAILED,
+        f"{DIED}OSError: [Errno 30] Read-only file system: '/x' (a.py:3)",
+        "host-disk-broken",
+    ),
+    (Status.FAILED, f"{DIED}OSError: [Errno 5] Input/output error (a.py:3)", "host-disk-broken"),
+    (
+        Status.FAILED,
         "Module result deserialization failed: No start of json char found\n/bin/sh: 1: sudo: not found",
         "sudo-missing",
     ),

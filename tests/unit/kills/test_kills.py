@@ -2,15 +2,20 @@
 
 import subprocess
 import sys
+import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from deploy.place import NEW_SECONDS
+from tests.campaign import chance_of
+from tests.cluster.lab_cluster import Cluster
 from tests.kills.figures import KILLS_HEAD, kills_table
 from tests.kills.leftovers import MARK, half_written, left, of_the_site, processes, unparsed
 from tests.kills.on_host import parse
-from tests.kills.rounds import CHANGE, FAILOVER, FIRST, KINDS, shares
+from tests.kills.rounds import CHANGE, FAILOVER, FIRST, KINDS, Ground, Round, shares
 
 _EMPTY = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
@@ -87,6 +92,55 @@ def test_the_processes_of_a_run_are_known_wherever_they_went(monkeypatch: pytest
         assert process.pid in processes("a-round")
         assert process.pid not in processes("another")
         process.communicate(b"\n")
+
+
+def _round(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Round, list[float]]:
+    """One whose clock goes on as it waits; it says for how long it did."""
+    waited: list[float] = []
+    monkeypatch.setattr(
+        "tests.kills.rounds.time",
+        SimpleNamespace(
+            time=lambda: time.time() + sum(waited),
+            monotonic=lambda: sum(waited),
+            sleep=waited.append,
+        ),
+    )
+    monkeypatch.setattr(Ground, "_memory", tmp_path / "memory")
+    cluster = Cluster("toy", tmp_path, "trixie")
+    return Round(Ground(cluster, tmp_path, print), CHANGE, 1, chance_of(1, 1)), waited
+
+
+@pytest.mark.parametrize(("looks_until_clean", "waits"), [(1, 0), (3, 2)])
+def test_hosts_are_judged_when_the_last_of_a_run_has_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, looks_until_clean: int, waits: int
+) -> None:
+    one, waited = _round(tmp_path, monkeypatch)
+    locked = ["/var/lib/dpkg/lock"]
+    said = [look("a", locked=locked)] * (looks_until_clean - 1) + [look("a")]
+    monkeypatch.setattr("tests.kills.rounds.looks", lambda *_: said.pop(0))
+    assert not any(left(look("a"), one._rested(look("a"), 0)))
+    assert len(waited) == waits
+
+
+def test_what_stays_on_hosts_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, waited = _round(tmp_path, monkeypatch)
+    monkeypatch.setattr("tests.kills.rounds.looks", lambda *_: look("a", temporary=["/tmp/deploy-x-1"]))
+    assert list(left(look("a"), one._rested(look("a"), 0))) == [("ctl1", "/tmp/deploy-x-1")]
+    assert waited
+
+
+@pytest.mark.parametrize("is_left", [True, False])
+def test_only_a_directory_that_a_killed_run_left_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_left: bool
+) -> None:
+    one, waited = _round(tmp_path, monkeypatch)
+    if is_left:
+        (one.ground.places[1] / "deploy-run-1").mkdir()
+    came = SimpleNamespace(returncode=0, stdout="converged (0 changes", stderr="")
+    monkeypatch.setattr(Ground, "typed", lambda *_: came)
+    one._converged()
+    assert one.troubles == []
+    assert sum(waited) >= NEW_SECONDS if is_left else not waited
 
 
 def test_kills_are_shared_out() -> None:

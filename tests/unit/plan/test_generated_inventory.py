@@ -497,6 +497,21 @@ def test_accounting_is_where_the_inventory_says_and_controllers_know_each_other(
     assert hosts["ctl2"]["time_sync_local_stratum"] > hosts["ctl1"]["time_sync_local_stratum"]
 
 
+def test_controller_and_database_go_by_what_the_other_one_says(
+    tmp_path: Path,
+) -> None:
+    files = {
+        "group_vars/slurm-master.yml": (
+            "slurmctld_private_data: [jobs, nodes]\nbackup_schedule: daily\nbackup_recipients: [age1x]\n"
+        ),
+        "group_vars/slurm-database.yml": "slurmdbd_database_name: books\n",
+    }
+    inventory = INVENTORY.replace("[slurm-login]", "[slurm-database]\nlogin1\n\n[slurm-login]")
+    phases = wired(read_site(write_site(tmp_path, inventory, files)))
+    assert phases["phase_check"]["hosts"]["login1"]["slurmdbd_private_data"] == ["jobs"]
+    assert phases["phase_backup"]["vars"]["backup_parts"]["database"] == "books"
+
+
 def test_a_phase_that_follows_membership_reads_nothing_that_differs_between_hosts(tmp_path: Path) -> None:
     """Hosts that were verified are in the run for it alone, without the variables of their own."""
     site = read_site(write_site(tmp_path))

@@ -55,20 +55,30 @@ def _round(**changes: object) -> dict[str, object]:
         "missing": [],
         "at_once": [],
         "by_hand": [],
+        "led": [["ctl1", -9.0, 20.0]],
         **changes,
     }
 
 
 def test_the_table_adds_rounds_up_and_hides_nothing() -> None:
-    bad = _round(submission=30.0, lost={"a": -0.4, "b": -2.0}, twice=["c"], at_once=["ctl1"], by_hand=["x"])
+    bad = _round(
+        submission=30.0,
+        lost={"a": -0.4, "b": -2.0},
+        unsaved=["a"],
+        twice=["c"],
+        at_once=["ctl1"],
+        by_hand=["x"],
+        led=[["ctl1", -9.0, 0.1], ["ctl2", 13.5, 40.0], ["ctl1", 41.0, 50.0]],
+    )
     (row,) = table({"key": {"what": "a fault", "rounds": [_round(), bad]}})
     assert dict(zip(HEAD, row, strict=True)) == {
         "fault": "`key`: a fault",
         "rounds": "2",
         "s without submission": "21 (12 to 30)",
         "s without accounting": "1 (1 to 1)",
+        "s until another one led": "14",
         "jobs taken": "80",
-        "lost": "2, taken 0.4 to 2.0 s before it",
+        "lost": "2, taken 0.4 to 2.0 s before it, 1 of them saved",
         "started again": "0",
         "completed twice": "1",
         "rows missing": "0",
@@ -87,3 +97,9 @@ def test_only_what_had_been_saved_had_to_be_kept() -> None:
 def test_what_was_not_watched_is_not_called_good() -> None:
     (row,) = table({"key": {"what": "", "rounds": [_round(), _round(at_once=None)]}})
     assert dict(zip(HEAD, row, strict=True))["two wrote at once"] == "not watched"
+
+
+def test_what_was_lost_and_had_not_been_saved_is_no_more_than_lost() -> None:
+    (row,) = table({"key": {"what": "", "rounds": [_round(lost={"a": -0.4}, unsaved=["a"], led=[])]}})
+    said = dict(zip(HEAD, row, strict=True))
+    assert (said["lost"], said["s until another one led"]) == ("1, taken 0.4 to 0.4 s before it", "-")

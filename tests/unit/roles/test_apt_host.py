@@ -59,6 +59,14 @@ def test_lists_from_before_new_sources_are_old(places: object, tmp_path: Path) -
     assert module.lists_are_old(places, now=1002 * HOUR, hours=24)
 
 
+def test_descriptions_of_packages_stay_as_they_are(places: object, tmp_path: Path) -> None:
+    assert module.list_options(places) == ("-o", "Acquire::Languages=none")
+    refreshed(tmp_path, at=1000 * HOUR)
+    assert module.list_options(places) == ("-o", "Acquire::Languages=none")
+    (tmp_path / "var/lib/apt/lists/mirror_dists_trixie_main_i18n_Translation-en.lz4").touch()
+    assert module.list_options(places) == ()
+
+
 def test_lock_of_another_process_is_seen(tmp_path: Path) -> None:
     free, taken = tmp_path / "free", tmp_path / "taken"
     free.touch()

@@ -44,7 +44,7 @@ unit = load_module("roles/mariadb/module_utils/member_unit.py")
     ("state", "after", "expected"),
     [("active", 60, True), ("active", -60, False), ("inactive", 60, False), ("deactivating", 60, False)],
 )
-def test_a_server_that_was_started_before_its_key_was_written_has_another(
+def test_a_server_that_was_started_before_a_file_was_written_has_not_read_it(
     tmp_path: Path, state: str, after: int, *, expected: bool
 ) -> None:
     key = tmp_path / "key.pem"
@@ -53,8 +53,8 @@ def test_a_server_that_was_started_before_its_key_was_written_has_another(
     said = f"ActiveState={state}\nExecMainStartTimestampMonotonic={int(started * 1e6)}\n"
     module: Any = SimpleNamespace(run_command=lambda *_, **__: (0, said, ""))
     found = unit.unit_of_mariadb(module)
-    assert unit.has_another_key(found, str(key)) is expected
-    assert not unit.has_another_key(found, str(tmp_path / "none.pem"))
+    assert unit.is_older(found, str(key)) is expected
+    assert not unit.is_older(found, str(tmp_path / "none.pem"))
 
 
 def test_one_that_is_ending_serves_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,3 +94,36 @@ def test_a_member_goes_on_alone_where_it_is_the_last_and_has_all_rows(
     why = alone.trouble({name: value for name, value in answer.items() if value}, was_last=was_last)
     assert why.startswith(said)
     assert bool(why) == bool(said)
+
+
+turn = load_module("roles/mariadb/library/mariadb_turn.py")
+
+
+@pytest.mark.parametrize(
+    ("addresses", "members"),
+    [
+        ("10.0.0.2:3306,10.0.0.5:3306,", 2),
+        (",10.0.0.2:3306", 1),
+        ("[fd00::2]:3306,,[fd00::5]:3306", 2),
+        ("", 0),
+    ],
+)
+def test_an_arbitrator_has_no_rows(addresses: str, members: int) -> None:
+    assert turn.have_rows([f"wsrep_incoming_addresses\t{addresses}"]) == members
+
+
+@pytest.mark.parametrize(
+    ("is_older", "addresses", "may"),
+    [(True, "10.0.0.2:3306,", False), (True, "10.0.0.2:3306,,10.0.0.5:3306", True), (False, "", True)],
+)
+def test_the_only_one_with_rows_is_not_restarted(
+    monkeypatch: pytest.MonkeyPatch, addresses: str, *, is_older: bool, may: bool
+) -> None:
+    came: dict[str, Any] = {}
+    module: Any = SimpleNamespace(params={"inputs": ["x"]}, check_mode=False, exit_json=came.update)
+    monkeypatch.setattr(turn, "AnsibleModule", lambda **_: module)
+    monkeypatch.setattr(turn, "unit_of_mariadb", lambda _: {})
+    monkeypatch.setattr(turn, "is_older", lambda *_: is_older)
+    monkeypatch.setattr(turn, "lines", lambda *_: [f"wsrep_incoming_addresses\t{addresses}"])
+    turn.main()
+    assert (came["may"], bool(came["deploy_pending"])) == (may, not may)

@@ -1,3 +1,6 @@
+import errno
+import os
+import re
 import stat
 from pathlib import Path
 from types import SimpleNamespace
@@ -86,3 +89,18 @@ def test_what_is_no_text_stays_as_it_is(machine: Machine, path: Path) -> None:
     path.write_bytes(b"caf\xe9\n")
     module.keep(machine, path, module.text_of(path) + "more\n")
     assert path.read_bytes() == b"caf\xe9\nmore\n"
+
+
+def test_what_a_full_disk_refuses_leaves_nothing_and_is_named(
+    machine: Machine, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module.keep(machine, path, "text\n")
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(OSError, match=re.escape(f"[Errno 28] No space left on device: '{path}'")):
+        module.keep(machine, path, "other\n")
+    assert list(path.parent.iterdir()) == [path]
+    assert module.text_of(path) == "text\n"

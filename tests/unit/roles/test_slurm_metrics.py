@@ -133,7 +133,7 @@ def test_queue(parsed: Mapping[str, Samples]) -> None:
 
 
 def test_jobs_that_run_have_metrics_of_their_own(parsed: Mapping[str, Samples]) -> None:
-    assert parsed["slurm_job_info"] == {("1", "alice", "research", "batch", "normal"): 1}
+    assert parsed["slurm_job_info"] == {("1", "1", "alice", "research", "batch", "normal"): 1}
     assert parsed["slurm_job_gpus"] == {("1",): 1}
     assert parsed["slurm_job_memory_bytes"] == {("1",): 500 << 20}
     assert parsed["slurm_job_node"] == {("1", "node1"): 1}
@@ -286,7 +286,7 @@ def test_tres(jobs: Module) -> None:
 def line(
     number: str, state: str, started: object = "N/A", ended: object = "N/A", reason: str = "None"
 ) -> str:
-    head = f"{number}|{state}|batch|alice|research|normal|1000|1100|{started}|{ended}|30:00"
+    head = f"{number}|{number}|{state}|batch|alice|research|normal|1000|1100|{started}|{ended}|30:00"
     return f"{head}|cpu=1,mem=1G,node=1||{reason}\n"
 
 

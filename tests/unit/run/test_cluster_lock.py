@@ -7,6 +7,8 @@ import signal
 import stat
 import subprocess
 import sys
+import threading
+import time
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -122,7 +124,7 @@ def test_it_is_free_when_nothing_comes_any_more(
 def test_a_run_learns_that_it_lost_the_lock(
     tmp_path: Path, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_BEAT_SECONDS", 0.01)
+    monkeypatch.setattr(module, "_LOOK_SECONDS", 0.01)
     monkeypatch.setattr(module, "_PATIENCE_SECONDS", 0)
     lost: list[str] = []
     with lock(controller(tmp_path), lost=lost):
@@ -158,6 +160,29 @@ def test_a_run_goes_on_as_long_as_one_controller_holds_the_lock(
         while len(ended) < patience.count(0):
             pass
         assert len(lost) == runs_lost
+
+
+@pytest.mark.usefixtures("path")
+def test_a_machine_that_was_asleep_sends_its_line_as_soon_as_it_wakes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Clocks that stand still meanwhile would have it wait."""
+    monkeypatch.setattr(module, "_LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(module, "_BEAT_SECONDS", 3600)
+    sent, slept = threading.Event(), 0.0
+    monkeypatch.setattr(module, "_awake_or_asleep", lambda: time.monotonic() + slept)
+    write = module._write
+
+    def noted(connection: "subprocess.Popen[bytes]", text: bytes) -> bool:
+        if text == b"\n":
+            sent.set()
+        return write(connection, text)
+
+    monkeypatch.setattr(module, "_write", noted)
+    with lock(controller(tmp_path)):
+        assert not sent.wait(0.5)
+        slept = 3600.0
+        assert sent.wait(60)
 
 
 @pytest.mark.usefixtures("path")

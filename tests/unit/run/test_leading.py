@@ -31,7 +31,7 @@ class Slurm:
         self.refuses = ""
         self.ran: list[tuple[str, ...]] = []
         self.heartbeat = " 1000 0\n"
-        self.has_queue = self.has_database = True
+        self.has_queue = self.has_database = self.may_write = True
         self.jobs = "7 RUNNING 0\n8_1 PENDING 2\n"
 
     def run(self, *command: str) -> tuple[str, bool]:
@@ -40,8 +40,11 @@ class Slurm:
                 return self._sdiag(self._named(configuration))
             case ("env", configuration, "squeue", *_):
                 return (self.jobs, True) if self._named(configuration) == self.leader else (STANDS_BY, False)
-            case ("runuser", "--user=slurm", "--", program, *_):
-                return ("", self.has_queue) if program == "test" else (self.heartbeat, bool(self.heartbeat))
+            case ("runuser", "--user=slurm", "--", "test", *what):
+                can = {"/shared/state": self.may_write, "/shared/state/job_state": self.has_queue}
+                return "", can[what[-1]]
+            case ("runuser", "--user=slurm", "--", "od", *_):
+                return self.heartbeat, bool(self.heartbeat)
             case ("sacctmgr", *_):
                 return ("cluster\n", True) if self.has_database else ("sacctmgr: error: refused\n", False)
         return self._does(command)
@@ -115,7 +118,12 @@ def test_a_state_that_the_leader_does_not_write_is_another_one(
 
 def test_a_directory_without_a_queue_is_no_state(slurm: Slurm) -> None:
     slurm.has_queue = False
-    assert "finds no queue in /shared/state" in leading.ready("ctl1")["state"]
+    assert "finds no queue in /shared/state; a slurmctld that was" in leading.ready("ctl1")["state"]
+
+
+def test_a_directory_in_which_slurm_may_not_write_is_no_state(slurm: Slurm) -> None:
+    slurm.may_write = False
+    assert leading.ready("ctl1")["state"] == "the user slurm cannot write in /shared/state"
 
 
 def test_another_controller_is_told_to_take_over(slurm: Slurm) -> None:

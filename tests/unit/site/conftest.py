@@ -8,7 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from deploy.site.listing_process import LISTING, Context, ListingProcess, as_input, listing_environment
+from deploy.site.listing_process import (
+    LISTING,
+    Context,
+    ListingProcess,
+    first_line,
+    listing_environment,
+    rest,
+)
 
 Answer = Callable[[list[str], Context, ListingProcess | None], tuple[str, str]]
 
@@ -35,7 +42,7 @@ def quick_answer(ansible_reader: subprocess.Popen[str]) -> Answer:
     def answer(arguments: list[str], context: Context, _: ListingProcess | None) -> tuple[str, str]:
         assert ansible_reader.stdin
         assert ansible_reader.stdout
-        ansible_reader.stdin.write(json.dumps(as_input(arguments, context)) + "\n")
+        ansible_reader.stdin.write(json.dumps(first_line(arguments) + rest(context)) + "\n")
         ansible_reader.stdin.flush()
         said = json.loads(ansible_reader.stdout.readline())
         return said["stdout"], said["stderr"]

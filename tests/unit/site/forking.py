@@ -25,7 +25,7 @@ def main() -> None:
         inventory.write_text("one\n")
         Path(directory, "group_vars").mkdir()
         Path(directory, "group_vars", "all.yml").write_text("site_a: 1\n")
-        listing.listing(str(inventory), directory, "", "")
+        listing.listing(str(inventory), directory, "", "", lambda: None)
     for line in sys.stdin:
         with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
             child = os.fork()

@@ -50,6 +50,19 @@ def test_a_question_that_ansible_fails_on_is_answered(tmp_path: Path) -> None:
     assert "nothing.ini" in json.loads(text)["error"]
 
 
+def test_one_that_ended_before_it_was_asked_is_told_as_what_it_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "gone.py"
+    gone.write_text("import sys; sys.stdin.close(); sys.exit('no such module')\n")
+    monkeypatch.setattr("deploy.site.listing_process.LISTING", gone)
+    with ListingProcess() as listing:
+        assert listing._program
+        listing._program.wait()
+        said = listing.answer(["inventory.ini"], lambda: {"names": ["x" * 100_000]})
+    assert said == ("", "no such module\n")
+
+
 @pytest.mark.parametrize("verb", ["cluster", "plan"])
 @pytest.mark.parametrize("words", [["--no-such-option"], ["--help"], ["/nowhere/inventory.ini"]])
 def test_a_command_line_that_reads_nothing_leaves_nothing(

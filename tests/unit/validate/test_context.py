@@ -1,9 +1,11 @@
+from dataclasses import replace
+
 import pytest
 
 from deploy.run.events import HostResult, Status
 from deploy.validate.answers import JOBS, LOOK, STATE, gathered
 from deploy.validate.context import blamed, last_line
-from tests.unit.validate.clusters import run
+from tests.unit.validate.clusters import GROUPS, Cluster, run
 
 
 @pytest.mark.parametrize(
@@ -48,6 +50,14 @@ def test_everybody_against_everybody_is_settled_at_once() -> None:
 )
 def test_why_a_program_failed(finished: dict[str, object], words: str) -> None:
     assert last_line(finished) == words
+
+
+def test_accounts_are_what_the_host_says_that_makes_them() -> None:
+    context = Cluster(groups={**GROUPS, "slurm-database": ("login1",)}).context()
+    login1 = context.site.hosts["login1"]
+    told = replace(login1, variables={**login1.variables, "slurm_accounts_qos": [{"name": "gold"}]})
+    site = replace(context.site, hosts={**context.site.hosts, "login1": told})
+    assert replace(context, site=site).accounted("slurm_accounts_qos") == [{"name": "gold"}]
 
 
 def result(step: str, host: str, status: Status = Status.OK, **more: object) -> HostResult:

@@ -1,8 +1,22 @@
 """Accounts, QOS and users that Slurm or the hosts would refuse."""
 
-from tests.unit.site.bad.site import variables
+from tests.unit.site.bad.site import MASTER, BadSite, variables
 
 SITES = (
+    BadSite(
+        "a QOS of a partition that the database's host does not declare",
+        (
+            (
+                "group_vars/slurm-master.yml:1: partition a: qos names the QOS gpus, which "
+                "slurm_accounts_qos does not declare [undeclared-reference]"
+            ),
+        ),
+        edits=(("[slurm-login]", "[slurm-database]\nlogin1\n[slurm-login]"),),
+        files={
+            MASTER: "slurmctld_partitions: [{name: a, default: true, qos: gpus}]\n",
+            "group_vars/slurm-database.yml": "slurm_accounts_qos: [{name: gpu}]\n",
+        },
+    ),
     variables(
         "a partition with a QOS that is not declared",
         ("slurmctld_partitions: [{name: a, default: true, qos: gpus}]\nslurm_accounts_qos: [{name: gpu}]\n"),

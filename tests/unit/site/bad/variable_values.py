@@ -1,7 +1,12 @@
 """Variables that are unknown, of the wrong type or form, or that nothing reads."""
 
-from tests.unit.site.bad.site import ALL, NODES, BadSite, variables
+from tests.unit.site.bad.site import ALL, MASTER, NODES, BadSite, variables
 
+_APART = (("[slurm-login]", "[slurm-database]\nlogin1\n[slurm-login]"),)
+_SEVERAL = (
+    ("[slurm-master]\nctl1\n", "[slurm-master]\nctl1\nlogin1\n"),
+    ("[slurm-login]", "[slurm-database]\nnode1\n[slurm-login]"),
+)
 SITES = (
     variables(
         "a misspelled name",
@@ -222,6 +227,46 @@ SITES = (
             "[slurm-master], and none of them has it: it is set for node1, node2 [unread-variable]"
         ),
         file=NODES,
+    ),
+    BadSite(
+        "what the database's host reads, set where it was when the controller had the database",
+        (
+            (
+                "group_vars/slurm-master.yml:1: slurmdbd_purge is read on the hosts of [slurm-database], and "
+                "none of them has it: it is set for ctl1 [unread-variable]"
+            ),
+            (
+                "group_vars/slurm-master.yml:2: slurm_accounts_purge is read on the hosts of "
+                "[slurm-database], and none of them has it: it is set for ctl1 [unread-variable]"
+            ),
+        ),
+        edits=_APART,
+        files={MASTER: "slurmdbd_purge: {}\nslurm_accounts_purge: true\n"},
+    ),
+    BadSite(
+        "two controllers that would not go on with what the other one has",
+        (
+            (
+                "host_vars/login1.yml:1: slurmctld_slurmd_timeout must be the same on every controller, and "
+                "ctl1 has another one than login1 [differing-values]"
+            ),
+        ),
+        edits=_SEVERAL,
+        files={
+            ALL: "slurmctld_state_save_location: /shared/slurm\n",
+            "host_vars/login1.yml": "slurmctld_slurmd_timeout: 900\n",
+        },
+    ),
+    BadSite(
+        "two slurmdbd of which one would forget what the other one keeps",
+        (
+            (
+                "host_vars/node1.yml:1: slurmdbd_purge must be the same on every host of slurmdbd, and node2 "
+                "has another one than node1 [differing-values]"
+            ),
+        ),
+        edits=(("[slurm-login]", "[slurm-database]\nnode1\nnode2\nctl1\n[slurm-login]"),),
+        files={"host_vars/node1.yml": "slurmdbd_purge: {event: 1month}\n"},
     ),
     BadSite(
         "two ids of the slurm user",

@@ -15,8 +15,8 @@ from families import Histogram, Labels, counter, gauge
 from prometheus_client import Metric
 
 _FIELDS = (
-    *("JobArrayID", "State", "Partition", "UserName", "Account", "QOS", "SubmitTime", "EligibleTime"),
-    *("StartTime", "EndTime", "TimeLimit", "tres-alloc", "NodeList"),
+    *("JobArrayID", "JobID", "State", "Partition", "UserName", "Account", "QOS", "SubmitTime"),
+    *("EligibleTime", "StartTime", "EndTime", "TimeLimit", "tres-alloc", "NodeList"),
 )
 # A reason may hold anything, so it comes last.
 ARGUMENTS = (
@@ -61,6 +61,8 @@ class Job(NamedTuple):
     """One line of squeue; times in seconds since the epoch, 0 where there is none."""
 
     id: str
+    number: str
+    """Its own one, also of a task of an array: what programs around jobs and NVIDIA's exporter have."""
     state: str
     partition: str
     user: str
@@ -97,13 +99,13 @@ class Reader:
         return [self._job(line.split("|", len(_FIELDS))) for line in text.splitlines() if line]
 
     def _job(self, words: Sequence[str]) -> Job:
-        number, state, partition, user, account, qos, submitted, eligible, started, ended, *rest = words
+        name, number, state, partition, user, account, qos, submitted, eligible, started, ended, *rest = words
         limit, tres, nodes, reason = rest
         resources = self._known.get(tres)
         if resources is None:
             resources = self._known[tres] = resources_of(tres)
         return Job(
-            *(number, state, partition, user, account, qos),
+            *(name, number, state, partition, user, account, qos),
             *(_time(submitted), _time(eligible), _time(started), _time(ended)),
             *(limit, resources, nodes, reason.partition(",")[0].strip()),
         )
@@ -248,9 +250,9 @@ def _of_single(jobs: Sequence[Job], named: int) -> Iterator[Metric]:
     largest = heapq.nlargest(named, running, key=lambda job: (job.resources, job.id))
     yield gauge(
         "slurm_job_info",
-        "1 for each of the largest jobs that run.",
-        ["job_id", "user", "account", "partition", "qos"],
-        {(job.id, job.user, job.account, job.partition, job.qos): 1 for job in largest},
+        "1 for each of the largest jobs that run; number is its own where job_id is a task of an array.",
+        ["job_id", "number", "user", "account", "partition", "qos"],
+        {(job.id, job.number, job.user, job.account, job.partition, job.qos): 1 for job in largest},
     )
     for name, meaning, place in (
         ("slurm_job_cpus", "CPUs of a job.", 0),
