@@ -1,12 +1,22 @@
 """What the two parts of Slurm's test suite said, compared with the failures that are known. Pure."""
 
-import json
-from collections.abc import Iterator, Mapping
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from xml.etree import ElementTree as ET
 
 PASSED, SKIPPED, FAILED = "passed", "skipped", "failed"
-_EXPECT = {"pass": PASSED, "skip": SKIPPED, "fail": FAILED}
+_ENDS = {0: PASSED, 255: SKIPPED}
+"""Exit codes of expect tests; those of `timeout` and of signals are others."""
+_SAID = r"^\[[^\]]+\] +{}\s+((?:(?!\n\[).)+?) \({}[^)]*\)$"
+# What a test says of its end, the weightier first.
+_REASONS = [
+    re.compile(_SAID.format(level, end), re.MULTILINE | re.DOTALL)
+    for level, end in (("Fatal", "fail"), ("Error", "subfail"), ("Warning", "(?:sub)?skip"))
+]
+# What others on the cluster may have taken away from a test that asked for what is free.
+_WANTS_ROOM = re.compile(r"node|partition|able to|distribution|idle|available", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -22,6 +32,9 @@ def of_pytest(report: str) -> list[Outcome]:
     """The tests in a report that pytest wrote as JUnit's XML; those of a module that fell are one."""
     found: dict[str, Outcome] = {}
     for case in ET.fromstring(report).iter("testcase"):  # noqa: S314 - of a machine of this lab
+        if not case.get("name"):
+            # Of a test that was interrupted; that the file took too long is said by itself.
+            continue
         module = case.get("classname", "").rpartition(".")[2] or case.get("name", "").rpartition(".")[2]
         name = f"{module}::{case.get('name')}" if case.get("classname") else module
         outcome = Outcome(name, *_state(case))
@@ -35,26 +48,52 @@ def _state(case: ET.Element) -> tuple[str, str]:
     for tag, state in (("failure", FAILED), ("error", FAILED), ("skipped", SKIPPED)):
         part = case.find(tag)
         if part is not None:
-            return state, part.get("message", "")
+            return state, _of_module(part.text or "") or part.get("message", "")
     return PASSED, ""
 
 
-def of_expect(report: str) -> list[Outcome]:
-    """The tests in a report that regression.py wrote."""
-    results = json.loads(report)
-    tests = results if isinstance(results, list) else results["results"]
-    return [Outcome(f"test{test['id']}", _EXPECT[test["status"]], test.get("reason", "")) for test in tests]
+def _of_module(text: str) -> str:
+    """Why a module skips itself: it is the last of three in the text, after file and line."""
+    found = re.fullmatch(r"\(.*?, \d+, ['\"]Skipped: (.*)['\"]\)", text.strip(), re.DOTALL)
+    return found[1] if found else ""
 
 
-def counts(outcomes: list[Outcome]) -> Mapping[str, int]:
+def of_expect(name: str, code: int, log: str) -> Outcome:
+    """How an expect test ended."""
+    state = _ENDS.get(code, FAILED)
+    return Outcome(name, state, "" if state == PASSED else _reason(log) or f"exit code {code}")
+
+
+def _reason(log: str) -> str:
+    said = (pattern.search(log) for pattern in _REASONS)
+    return next((" ".join(found[1].split()) for found in said if found), "")
+
+
+def in_short(reason: str) -> str:
+    """A reason without what is in brackets behind it, and without advice."""
+    return re.split(r" \(|\.? Use: ", reason)[0].rstrip(".")
+
+
+def counts(outcomes: Iterable[Outcome]) -> Mapping[str, int]:
     """How many there are of each."""
-    return {state: sum(outcome.state == state for outcome in outcomes) for state in (PASSED, SKIPPED, FAILED)}
+    states = Counter(outcome.state for outcome in outcomes)
+    return {state: states[state] for state in (PASSED, FAILED, SKIPPED)}
 
 
-def surprises(outcomes: list[Outcome], known: Mapping[str, str]) -> Iterator[str]:
+def settled(outcomes: Iterable[Outcome], known: Mapping[str, str]) -> bool:
+    """Whether tests that ran beside others would end like that alone, too."""
+    return all(
+        outcome.state == PASSED
+        or (outcome.state == FAILED and outcome.name in known)
+        or (outcome.state == SKIPPED and not _WANTS_ROOM.search(outcome.said))
+        for outcome in outcomes
+    )
+
+
+def surprises(outcomes: Iterable[Outcome], known: Mapping[str, str]) -> Iterator[str]:
     """What is not as the list of known failures has it, one line each."""
     by_name = {outcome.name: outcome for outcome in outcomes}
-    for outcome in outcomes:
+    for outcome in by_name.values():
         if outcome.state == FAILED and outcome.name not in known:
             first = " ".join(outcome.said.split())[:200]
             yield f"{outcome.name} failed, and is not listed: {first}"
