@@ -7,9 +7,8 @@ from tests.cluster.jobs import UNTIL_TOLD, submit, wait_for_job
 from tests.cluster.lab_cluster import DEPLOY, Cluster, run, wait_until
 
 
-@pytest.mark.one_release
+@pytest.mark.one_release("bookworm")
 def test_a_node_that_dies_with_a_job_comes_back_by_itself(cluster: Cluster) -> None:
-    """The job starts again on the same node, where slurmd may know it still."""
     job = submit(cluster, "-w node2 --requeue", "sleep 20")
     wait_for_job(cluster, job, "RUNNING")
     run(*DEPLOY, "lab", "stop", "--name", cluster.name, "node2")
