@@ -70,13 +70,13 @@ def test_a_killed_arbitrator_votes_again(on: On) -> None:
 
 
 def test_after_all_were_killed_they_begin_by_themselves(on: On) -> None:
-    asked(
-        on, "CREATE TABLE slurm_acct_db.kept (x INT PRIMARY KEY); INSERT INTO slurm_acct_db.kept VALUES (7)"
-    )
+    made = "CREATE TABLE slurm_acct_db.kept (x INT PRIMARY KEY); INSERT INTO slurm_acct_db.kept VALUES (7)"
+    on(MEMBER, "mariadb", data=made)
+    assert asked(on, "SELECT x FROM slurm_acct_db.kept") == "7"
     for machine, unit in ((MEMBER, "mariadb"), (ARBITER, "garb")):
         on(machine, "systemctl", "kill", "--signal=KILL", unit)
     until(lambda: votes(on) == BOTH, on, seconds=240)
-    assert asked(on, "SELECT x FROM slurm_acct_db.kept") == "7"
+    until(lambda: asked(on, "SELECT x FROM slurm_acct_db.kept") == "7", on)
 
 
 def test_a_member_that_serves_begins_nothing_anew(on: On, converge: Converge) -> None:
