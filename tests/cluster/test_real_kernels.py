@@ -137,7 +137,7 @@ def test_a_login_on_a_node_is_part_of_the_job_there(cluster: Cluster) -> None:
     assert f"/job_{job}/step_extern" in cluster.as_user(f"{ssh} cat /proc/self/cgroup")
     said = cluster.as_user(f"{ssh} bash -s <<'END'\n{_TAKES_MB.format(400)}; echo ended with $?\nEND")
     assert "ended with 137" in said
-    cluster.as_user("ssh -f -o BatchMode=yes node1 sleep 4711")
+    cluster.as_user("ssh -f -o BatchMode=yes node1 sleep 4711 >session 2>&1")
     session = ("pgrep", "--full", "^sleep 4711")
     wait_until("a session begins", lambda: cluster.on("node1", *session, expect=None) != "", 60)
     end_job(cluster, job)
