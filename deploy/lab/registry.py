@@ -81,8 +81,27 @@ _DROPPED = (
     "path-exclude=/usr/share/locale/*",
     "path-exclude=/usr/share/doc/*",
 )
-# Libraries for GPUs of AMD, on which PyTorch's only depend: a fourth of an image.
-_REMOVED = " ".join(f'"$1"/usr/lib/*/{name}*' for name in ("libLLVM", "libamd_comgr", "libamdhip64"))
+_CHANGES = """\
+set -e
+cd "$1/usr/lib"
+# Libraries for GPUs of AMD, on which PyTorch's only depend, and PyTorch's own tests: a third of an image.
+rm -rf */libLLVM* */libamd_comgr* */libamdhip64*
+rm -rf libtorch-test python3/dist-packages/torch/bin/test_*
+# As in the images that these take the place of, pip may install for everybody, also another version of what
+# is there. That it refuses where no list says what to take away.
+find . -name EXTERNALLY-MANAGED -delete
+for metadata in python3/dist-packages/*.dist-info; do
+  [ ! -d "$metadata" ] || [ -e "$metadata/RECORD" ] || : > "$metadata/RECORD"
+done
+# Debian's PyTorch is built without libuv, which its launchers ask for.
+torch=python3/dist-packages/torch/distributed
+if [ -d $torch ]; then
+  sed -i 's/"USE_LIBUV", "1"/"USE_LIBUV", "0"/' $torch/rendezvous.py $torch/elastic/utils/distributed.py
+  sed -i 's/is_master=False,/use_libuv=False, &/' $torch/rendezvous.py
+  sed -i 's/multi_tenant=True,/use_libuv=False, &/' $torch/elastic/rendezvous/*.py
+fi
+"""
+"""Of the system at ``$1``, once its packages are installed."""
 
 
 @dataclass(frozen=True)
@@ -162,9 +181,7 @@ def ensure_image(image: ServedImage, release: str) -> str:
         *(f"--aptopt={line}" for line in read_options()),
         '--aptopt=APT::Install-Recommends "false"',
         *(f"--dpkgopt={line}" for line in ("force-unsafe-io", *_DROPPED)),
-        # As in the images that these take the place of, pip may install for everybody.
-        '--customize-hook=find "$1/usr/lib" -name EXTERNALLY-MANAGED -delete',
-        f"--customize-hook=rm --force {_REMOVED}",
+        f"--customize-hook={_CHANGES}",
     ]
     sources = read_sources(release, RELEASES[release])
     extra = pack(pip_entries())
