@@ -3,17 +3,17 @@
 # Its arguments are where it is mounted. The kernel's table is read: to look at a place may hang.
 set -eu
 
-# The first of the places where nothing is mounted.
-missing() {
+all_mounted() {
   for place; do
-    findmnt --kernel --nocanonicalize --mountpoint "$place" >/dev/null || { printf '%s\n' "$place"; return; }
+    findmnt --kernel --nocanonicalize --mountpoint "$place" >/dev/null || return 1
   done
 }
 
-[ -n "$(missing "$@")" ] || exit 0
-while [ -n "$(missing "$@")" ]; do
+if all_mounted "$@"; then exit 0; fi
+until all_mounted "$@"; do
   sleep 10
   for place; do
+    # One that is away still is tried again, and keeps no other one waiting.
     systemctl start "$(systemd-escape --path --suffix=mount "$place")" || :
   done
 done
