@@ -41,6 +41,7 @@ def test_every_role_that_runs_a_daemon_is_known_by_it() -> None:
         "openmpi",  # that of slurmd
         *("deploy_metrics", "slurm_budgets", "slurm_groups"),  # timers
         "slurm_packages",  # those of the other roles, in an upgrade
+        "network_mounts",  # ends as soon as all is mounted
     }
     assert {role for role in used if _runs_a_daemon(role)} == {role for role in used if service(role)}
 
