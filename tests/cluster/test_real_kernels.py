@@ -17,6 +17,7 @@ from deploy.lab.state import container_name
 from tests.cluster.conftest import RELEASES
 from tests.cluster.jobs import UNTIL_TOLD, end_job, job_state, submit, wait_for_job
 from tests.cluster.lab_cluster import DEPLOY, Cluster, booted, run, wait_until
+from tests.cluster.test_job_programs import SAID, reason, resume, write
 from tests.cluster.validated import validated
 
 pytestmark = pytest.mark.more
@@ -85,6 +86,7 @@ def _serve_homes_elsewhere(cluster: Cluster) -> None:
     controller = (variables / "slurm-master.yml").read_text()
     (variables / "slurm-master.yml").write_text(controller.replace("users_create_home: true\n", ""))
     (variables / "slurm-nfs.yml").write_text(json.dumps(_SERVER_VARIABLES))
+    write(cluster, SAID)
     (variables / "slurm-login.yml").write_text("login_limits_memory: 200M\nlogin_limits_processes: 60\n")
 
 
@@ -156,6 +158,23 @@ def test_a_user_of_a_login_node_has_a_share_of_it_and_no_more(cluster: Cluster) 
     many = """python3 -c 'import subprocess; [subprocess.Popen(("sleep", "2")) for _ in range(100)]'"""
     said = cluster.as_user(f"{ssh} <<'END'\n{many}\nEND", expect=1)
     assert "Resource temporarily unavailable" in said
+
+
+def test_programs_around_jobs_with_the_new_control_groups(cluster: Cluster) -> None:
+    """What a user left outside of jobs ends with her last one, and a prolog that fails drains the node."""
+    job = submit(cluster, "-w node1 --mem=50", UNTIL_TOLD)
+    wait_for_job(cluster, job, "RUNNING")
+    cluster.on("node1", "systemd-run", "--quiet", "--uid=alice", "sleep", "4714")
+    left = ("pgrep", "--full", "^sleep 4714")
+    assert cluster.on("node1", *left)
+    end_job(cluster, job)
+    wait_until("nothing is left", lambda: cluster.on("node1", *left, expect=None) == "", 60)
+    cluster.on("node1", "touch", "/srv/broken")
+    job = submit(cluster, "-w node1 --mem=50", "true")
+    said = "Prolog error : scratch: failed with exit code 3: no scratch"
+    wait_until("the node is drained", lambda: reason(cluster, "node1") == said, 120)
+    end_job(cluster, job)
+    resume(cluster, "node1", "/srv/broken")
 
 
 def test_homes_are_those_of_the_file_server_where_other_roots_are_nobody(cluster: Cluster) -> None:
