@@ -129,18 +129,18 @@ def test_what_stays_on_hosts_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert waited
 
 
-@pytest.mark.parametrize("is_left", [True, False])
-def test_only_a_directory_that_a_killed_run_left_is_waited_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_left: bool
+def test_a_directory_that_a_killed_run_left_is_old_for_the_next_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, waited = _round(tmp_path, monkeypatch)
-    if is_left:
-        (one.ground.places[1] / "deploy-run-1").mkdir()
+    left_behind = one.ground.places[1] / "deploy-run-1"
+    left_behind.mkdir()
     came = SimpleNamespace(returncode=0, stdout="converged (0 changes", stderr="")
     monkeypatch.setattr(Ground, "typed", lambda *_: came)
     one._converged()
     assert one.troubles == []
-    assert sum(waited) >= NEW_SECONDS if is_left else not waited
+    assert left_behind.stat().st_mtime < time.time() - NEW_SECONDS
+    assert not waited
 
 
 def test_kills_are_shared_out() -> None:
