@@ -43,7 +43,9 @@ _FLAVOUR = re.compile(r"-[a-z].*")  # 6.1.0-9-cloud-amd64 is none newer than 6.1
 _UNIT_OF_PROCESS = re.compile(r"/([^/]+\.(?:service|scope))(?:/|$)")
 # What cannot be restarted under those who use it. Jobs and logins keep what they began with to their end.
 _NOT_RESTARTED = re.compile(r"(dbus|dbus-broker|systemd-logind|systemd-journald|systemd-udevd)\.service$")
-_OF_USERS = re.compile(r"(session-.*|slurmstepd|user@\d+|slurmd_.*)\.(scope|service)$|user-runtime-dir@.*")
+_OF_USERS = re.compile(
+    r"(session-.*|(.+_)?slurmstepd|user@\d+|slurmd_.*)\.(scope|service)$|user-runtime-dir@.*"
+)
 _run = runner(50)
 
 

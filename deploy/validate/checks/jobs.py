@@ -336,9 +336,20 @@ def _adoption(context: Context, node: str, told: Mapping[str, Any]) -> Result:
         lines = [line.strip() for line in within["said"].splitlines() if _DOOR in line]
         said = f"a user with a job there was refused: {lines[0] if lines else last_line(within)}"
         return failed(said, node, hint=_gate_hint(context, node))
-    if f"job_{told['job']}" not in within["said"]:
+    if not _is_beside(told, within["said"]):
         return failed("the login is not in the job's cgroup", node, hint=_gate_hint(context, node))
     return passed("refused without a job, in the job's cgroup with one", node)
+
+
+def _is_beside(told: Mapping[str, Any], groups: str) -> bool:
+    """Whether cgroups are of the job: by its number, or from Slurm 26.05 on by what its step says."""
+    step = told.get("step") or {"said": ""}
+    return f"/job_{told['job']}/" in groups or not _directories(groups).isdisjoint(_directories(step["said"]))
+
+
+def _directories(groups: str) -> set[str]:
+    """The directories of a job, as /proc/PID/cgroup has them: those above a step's."""
+    return {line.partition("/step_")[0] for line in groups.splitlines() if "/step_" in line}
 
 
 def _has_other_homes(context: Context, node: str) -> bool:

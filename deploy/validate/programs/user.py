@@ -334,6 +334,7 @@ class Validation:
                 "without": None,
                 "job": "",
                 "why": "earlier jobs of the validation are still there",
+                "step": None,
                 "within": None,
             }
         without = self.login(argv, lambda done: done["code"] == 0 or _NO_JOB in done["said"])
@@ -344,14 +345,15 @@ class Validation:
             state = self.run(["squeue", "--noheader", "--format=%T", f"--jobs={job}"], seconds=20)[
                 "said"
             ].strip()
-        within = None
+        step = within = None
         if state == "RUNNING":
             # A job runs before its node knows of it; a step of it begins when that has made room for logins.
-            self.run(["srun", f"--jobid={job}", "--overlap", "--ntasks=1", "--chdir=/", "true"], seconds=30)
+            srun = ["srun", f"--jobid={job}", "--overlap", "--ntasks=1", "--chdir=/"]
+            step = self.run([*srun, "cat", "/proc/self/cgroup"], seconds=30)
             within = self.login(argv, lambda done: done["code"] == 0)
         if job:
             self.run(["scancel", job], seconds=20)
-        return {"without": without, "job": job, "why": why or state, "within": within}
+        return {"without": without, "job": job, "why": why or state, "step": step, "within": within}
 
     def login(self, argv: list[str], is_plain: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
         """A node's plain answer to a login.

@@ -271,6 +271,7 @@ def test_what_began_after_slurm_was_asked_may_be_of_a_new_job(cleaned: Callable[
     ("cgroup", "is_slurms"),
     [
         ("0::/system.slice/slurmstepd.scope/job_7/step_extern/user/task_special\n", True),
+        ("0::/system.slice/node1_slurmstepd.scope/sAS9M8ETZKT000/step_batch/user/task_0\n", True),
         ("4:memory:/slurm/uid_2001/job_7/step_batch\n1:name=systemd:/\n", True),
         ("0::/system.slice/slurmd.service\n", True),
         ("0::/user.slice/user-2001.slice/user@2001.service/app.slice/x.service\n", False),

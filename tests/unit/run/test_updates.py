@@ -63,6 +63,8 @@ def test_without_lists_nothing_is_said_to_wait() -> None:
         ("/system.slice/chrony.service", "/home/alice/usr/lib/x.so (deleted)", []),
         # Jobs and logins keep what they began with.
         ("/system.slice/slurmstepd.scope/job_7/step_0", "/usr/bin/bash (deleted)", []),
+        ("/system.slice/node1_slurmstepd.scope/job_7/step_0", "/usr/bin/bash (deleted)", []),
+        ("/system.slice/node1_slurmstepd.scope/system", "/usr/sbin/slurmstepd (deleted)", []),
         ("/user.slice/user-1000.slice/session-3.scope", "/usr/bin/bash (deleted)", []),
         ("/user.slice/user-1000.slice/user@1000.service/app.slice/x.service", "/usr/bin/x (deleted)", []),
     ],

@@ -15,6 +15,8 @@ from tests.unit.validate.clusters import (
     run,
 )
 
+_SCOPE = "0::/system.slice/node1_slurmstepd.scope"
+
 
 def _done(kind: str, node: str, what: Any) -> Change:  # noqa: ANN401 - as JSON has it
     return lambda cluster: cluster.done[kind].update({node: what})
@@ -270,6 +272,18 @@ WRONG: dict[str, tuple[str, Change, dict[str, str], str]] = {
         {"node1": "the login is not in the job's cgroup"},
         "journalctl -u ssh",
     ),
+    "in another job": (
+        "ssh-gate",
+        _ssh("node1", step=run(said=f"{_SCOPE}/sB/step_0/user"), within=run(said=f"{_SCOPE}/sA/step_extern")),
+        {"node1": "the login is not in the job's cgroup"},
+        "journalctl -u ssh",
+    ),
+    "in a job with a longer number": (
+        "ssh-gate",
+        _ssh("node1", within=run(said=f"{_SCOPE}/job_512/step_extern")),
+        {"node1": "the login is not in the job's cgroup"},
+        "journalctl -u ssh",
+    ),
     "no container": (
         "containers",
         _done("container", "node1", refused("srun: unrecognized option '--container-image'")),
@@ -424,6 +438,16 @@ def test_a_login_whose_probe_said_nothing() -> None:
     cluster.done["probes"]["node1"] = run()
     _ssh("node1", without=run(code=255, said="Permission denied (publickey)"))(cluster)
     assert by_outcome(cluster.results("ssh-gate"), Outcome.FAILED).keys() == {"node1"}
+
+
+def test_a_login_is_in_a_job_whose_directory_has_not_its_number() -> None:
+    """As with Slurm 26.05 and cgroups v2."""
+    cluster = Cluster()
+    here = f"{_SCOPE}/sAS9M8ETZKT000"
+    _ssh("node1", step=run(said=f"{here}/step_0/user/task_0\n"), within=run(said=f"{here}/step_extern/user"))(
+        cluster
+    )
+    assert by_outcome(cluster.results("ssh-gate"), Outcome.PASSED).keys() == {*NODES}
 
 
 def test_jobs_one_after_the_other_may_have_the_same_gpu() -> None:
