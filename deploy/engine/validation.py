@@ -9,11 +9,12 @@ from deploy.engine.options import Options
 from deploy.engine.powered_down import said_of
 from deploy.engine.run import Run, opened
 from deploy.errors import ExitCode, error
+from deploy.judge.convergence import last_convergences
 from deploy.judge.site_status import SiteStatus, site_status
 from deploy.run.cancellation import signals_cancel
 from deploy.run.events import Event, TaskStarted
 from deploy.run.execute import RunRequest, execute
-from deploy.run.journal import state_directory
+from deploy.run.journal import recorded_runs, state_directory
 from deploy.run.lock import site_lock
 from deploy.site.hardware import read_contract
 from deploy.site.inventory import Site
@@ -192,7 +193,7 @@ def _status(run: Run, answers: Answers, asked: Collection[str]) -> SiteStatus:
     return site_status(
         run.site,
         answers.states,
-        {},
+        last_convergences(recorded_runs(run.site.directory)),
         {},
         asked=asked,
         limit=None,

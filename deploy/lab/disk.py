@@ -31,7 +31,7 @@ DISK_LABEL = "deploy.disk"
 
 _CACHE = Path("/var/cache/deploy-lab")
 _BYTES = 8 << 30
-_RELEASES = ("trixie", "forky")
+_RELEASES = ("bookworm", "trixie", "forky")
 _KERNEL_RELEASE = "forky"  # its Linux 7.2 is the one that these machines were tried with
 _FORMAT = ("mke2fs", "-q", "-t", "ext4", "-E", "lazy_itable_init=1,lazy_journal_init=1")
 
@@ -80,7 +80,10 @@ ConditionPathExists=!/var/lib/lab-files
 [Service]
 Type=oneshot
 RemainAfterExit=yes
-ExecStart=/usr/bin/mount -t hostfs -o ro,hostfs={FILES} none /mnt
+# The mount of Debian 12 hands its options over as one text, which hostfs takes for the path alone; those of
+# later releases do so where they are asked to.
+Environment=LIBMOUNT_FORCE_MOUNT2=always
+ExecStart=/usr/bin/mount -t hostfs -o ro,{FILES} none /mnt
 ExecStart=/bin/bash -o pipefail -c 'tar -C /mnt -c . | tar -C / -x --no-overwrite-dir'
 ExecStart=/usr/bin/umount /mnt
 ExecStart=/usr/bin/touch /var/lib/lab-files

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
-from tests.cluster.evidence import evidence
+from tests.cluster.aftermath import evidence, make_usable
 from tests.cluster.lab_cluster import Cluster, booted
 from tests.cluster.portal_lab import deployed
 
@@ -41,13 +41,6 @@ PORTAL = ("portal_browser", "portal_break_in", "portal")
 _MOST_FLAKY = 3
 _NOT_RUN = "no time was left to begin it"
 _FAILED = pytest.StashKey[frozenset[str]]()
-_USABLE = {
-    **dict.fromkeys(("node1", "node2"), "systemctl start munge slurmd"),
-    "ctl1": "systemctl start munge slurmdbd slurmctld; scontrol update nodename=ALL state=resume",
-}
-"""Ends what a failed test may leave, which would fail those after it: stopped daemons, drains."""
-_WITHOUT_JOBS = {"ctl1": "scancel --user alice"}
-"""And its jobs, where they are no other test's."""
 _LIVING = pytest.StashKey[dict[str, ExitStack]]()
 """What ends the life of each of those clusters, by release."""
 
@@ -160,12 +153,9 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     used = getattr(item, "funcargs", {})
     made = used.get("cluster", used.get("portal"))
     if report.failed and isinstance(made, Cluster):
-        report.sections.append(("the cluster", "\n".join(evidence(made))))
-        made.power_all_on()
-        shares_jobs = item.get_closest_marker("shares_jobs")
-        for cleaning in (_USABLE, {} if shares_jobs else _WITHOUT_JOBS):
-            for host, commands in cleaning.items():
-                made.on(host, "timeout", "60", "sh", "-c", commands, expect=None)
+        with_jobs = item.get_closest_marker("shares_jobs") is not None
+        said = (*evidence(made), *make_usable(made, with_jobs=with_jobs))
+        report.sections.append(("the cluster", "\n".join(said)))
     return report
 
 

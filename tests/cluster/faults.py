@@ -61,13 +61,13 @@ def _on_controller(file: str, edit: str) -> tuple[tuple[str, ...], tuple[str, ..
 
 HOSTS = (
     Fault(
-        "a clock is five seconds ahead (its `date` says so: containers share one clock)",
+        "a clock is a minute ahead (its `date` says so: containers share one clock)",
         "clock",
         ("node1",),
         "ahead of this machine's",
         (
             "node1: mv /usr/bin/date /usr/bin/date.good",
-            'node1: printf \'#!/bin/sh\\nexec date.good --date="+5 seconds" "$@"\\n\' > /usr/bin/date',
+            'node1: printf \'#!/bin/sh\\nexec date.good --date="+60 seconds" "$@"\\n\' > /usr/bin/date',
             "node1: chmod 755 /usr/bin/date",
         ),
         ("node1: mv /usr/bin/date.good /usr/bin/date",),

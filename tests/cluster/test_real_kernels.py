@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from deploy.lab.state import container_name
+from tests.cluster.conftest import RELEASES
 from tests.cluster.jobs import UNTIL_TOLD, end_job, job_state, submit, wait_for_job
 from tests.cluster.lab_cluster import DEPLOY, Cluster, booted, run, wait_until
 from tests.cluster.validated import validated
@@ -29,7 +30,7 @@ set -e
 truncate -s 256M /srv/homes
 mkfs.ext4 -q -O quota -E quotatype=usrquota:grpquota /srv/homes
 echo '/srv/homes /home ext4 loop,usrquota,grpquota 0 2' >>/etc/fstab
-systemctl mask --quiet "$(systemd-escape --path --template=quotaon@.service /home)"
+systemctl mask --quiet quotaon.service "$(systemd-escape --path --template=quotaon@.service /home)"
 systemctl daemon-reload
 mount /home
 """
@@ -60,7 +61,7 @@ _OF_HOSTS = ("reachable", "services", "kernels", "control-groups", "mounts", "fi
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """A controller, a login node, a node with two simulated GPUs, a file server: deployed."""
     options = ("--nodes", "2", "--gpus", "2")
-    with booted("kernels", tmp_path_factory, *options, machines="uml") as made:
+    with booted("kernels", tmp_path_factory, *options, release=RELEASES[0], machines="uml") as made:
         _serve_homes_elsewhere(made)
         made.on(_FILES, "sh", "-c", _MAKE_HOMES)
         _set_clock(made, "ctl1")
@@ -136,7 +137,11 @@ def test_a_login_on_a_node_is_part_of_the_job_there(cluster: Cluster) -> None:
     assert f"/job_{job}/step_extern" in cluster.as_user(f"{ssh} cat /proc/self/cgroup")
     said = cluster.as_user(f"{ssh} bash -s <<'END'\n{_TAKES_MB.format(400)}; echo ended with $?\nEND")
     assert "ended with 137" in said
+    cluster.as_user("ssh -f -o BatchMode=yes node1 sleep 4711 >session 2>&1")
+    session = ("pgrep", "--full", "^sleep 4711")
+    wait_until("a session begins", lambda: cluster.on("node1", *session, expect=None) != "", 60)
     end_job(cluster, job)
+    wait_until("the session ends", lambda: cluster.on("node1", *session, expect=None) == "", 60)
     assert "no active jobs" in cluster.as_user(f"{ssh} true", expect=255)
 
 
@@ -181,6 +186,16 @@ def test_quotas_hold_for_jobs_and_everybody_sees_theirs(cluster: Cluster) -> Non
     assert ours["limit"] == "10.0 MiB"
     cluster.as_user("rm big")
     cluster.as_user("rm big", user="bob")
+
+
+def test_quotas_of_a_server_that_says_none_are_not_called_none(cluster: Cluster) -> None:
+    cluster.on(_FILES, "systemctl", "stop", "quotarpc")
+    try:
+        said = cluster.as_user("show-quotas", expect=1)
+    finally:
+        cluster.on(_FILES, "systemctl", "start", "quotarpc")
+    assert f"no quota server answered for /home of {_address(cluster, _FILES)}" in said
+    assert "20.0 MiB" in cluster.as_user("show-quotas")
 
 
 def test_a_validation_finds_nothing_wrong(cluster: Cluster) -> None:
@@ -303,6 +318,7 @@ def test_a_node_without_power_is_down_and_comes_back(cluster: Cluster) -> None:
     cluster.as_user("touch stop")
     wait_for_job(cluster, job, "COMPLETED", _TO_COME_BACK)
     _takes_jobs(cluster)
+    assert cluster.on(_FILES, "systemctl", "--failed", "--quiet") == ""
 
 
 def _set_clock(cluster: Cluster, host: str) -> None:

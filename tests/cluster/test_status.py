@@ -163,21 +163,35 @@ def test_nodes_reboot_in_turn_and_stop_at_one_that_stays_away(cluster: Cluster) 
     wait_until("all nodes are idle", lambda: set(cluster.node_states().values()) == {"idle"}, seconds=120)
 
 
-def test_a_node_that_was_installed_anew_is_taken_by_its_fingerprint(cluster: Cluster) -> None:
+@pytest.fixture
+def other_keys(cluster: Cluster) -> Iterator[str]:
+    """node2 with a new ssh host key, of which this is the file; it gets its own again.
+
+    `deploy lab up` knows its machines by the keys that it gave them.
+    """
+    key = "/etc/ssh/ssh_host_ed25519_key"
+    known = cluster.directory / ".lab/known_hosts"
+    before = known.read_text()
+    new = f"mkdir /root/kept; mv {key}* /root/kept; ssh-keygen -q -t ed25519 -N '' -f {key}"
+    cluster.on("node2", "sh", "-c", f"{new}; systemctl restart ssh")
+    yield key
+    cluster.on("node2", "sh", "-c", "mv /root/kept/* /etc/ssh; rmdir /root/kept; systemctl restart ssh")
+    known.write_text(before)
+
+
+def test_a_node_that_was_installed_anew_is_taken_by_its_fingerprint(
+    cluster: Cluster, other_keys: str
+) -> None:
     contract = cluster.directory / "hardware.yml"
     before = contract.read_text()
     contract.write_text(re.sub(r"(node2: .*tmp_disk_mb: )\d+", r"\g<1>1", before))
     assert contract.read_text() != before
-    key = "/etc/ssh/ssh_host_ed25519_key"
-    known = (cluster.directory / ".lab/known_hosts").read_text()
-    new = f"mkdir /root/kept; mv {key}* /root/kept; ssh-keygen -q -t ed25519 -N '' -f {key}"
-    new += "; systemctl restart ssh"
-    cluster.on("node2", "sh", "-c", f"{new}; rm -r /var/lib/deploy /etc/munge/munge.key")
+    cluster.on("node2", "rm", "-r", "/var/lib/deploy", "/etc/munge/munge.key")
     words = ("node", "replace", str(cluster.inventory), "node2")
     said = run(*DEPLOY, *words, "--fingerprint", f"SHA256:{'A' * 43}", expect=1).stderr
     assert "node2: it has other host keys than SHA256:AAAA" in said
     assert (contract.read_text() == before, _states(cluster, "node2")) == (False, {"drain"})
-    fingerprint = cluster.on("node2", "ssh-keygen", "-lf", f"{key}.pub").split()[1]
+    fingerprint = cluster.on("node2", "ssh-keygen", "-lf", f"{other_keys}.pub").split()[1]
     came = run(*DEPLOY, *words, "--fingerprint", fingerprint, "--output", "plain", seconds=900).stdout
     assert came.splitlines()[-1] == "replaced: node2"
     assert contract.read_text() == before
@@ -186,9 +200,6 @@ def test_a_node_that_was_installed_anew_is_taken_by_its_fingerprint(cluster: Clu
     assert cluster.as_user("srun --quiet -w node2 hostname").strip() == "node2"
     said = run(*DEPLOY, "node", "rename", str(cluster.inventory), "node2", "node9", expect=2).stderr
     assert "node-not-renamed" in said
-    # `deploy lab up` knows its machines by the keys that it gave them.
-    cluster.on("node2", "sh", "-c", "mv /root/kept/* /etc/ssh; rmdir /root/kept; systemctl restart ssh")
-    (cluster.directory / ".lab/known_hosts").write_text(known)
 
 
 def _states(cluster: Cluster, node: str) -> set[str]:

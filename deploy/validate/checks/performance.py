@@ -1,6 +1,7 @@
 """What the jobs that measure say of GPUs, of the links between them, and of training on them."""
 
 from collections.abc import Callable, Iterator, Mapping
+from math import inf
 from typing import Any
 
 from deploy.validate import benchmark_text
@@ -289,6 +290,8 @@ def training(context: Context) -> Iterator[Result]:
             hint = f"srun -w {node} --ntasks={tasks} python3 …; journalctl -u slurmd   (on {node})"
             if result := _unmeasured(context, "python", node, run):
                 yield result
+            elif (cpus := _cpus(context, node)) < tasks:
+                yield not_measured(f"{tasks} ranks have no room on its CPUs ({cpus:.0f})", node)
             elif wrong := _wrong_training(run, tasks):
                 yield failed(f"on the node alone: {wrong}", node, hint=hint)
             else:
@@ -305,6 +308,11 @@ def training(context: Context) -> Iterator[Result]:
                 yield failed(f"on {len(found['nodes'])} nodes: {wrong}{named}", hint=hint)
             else:
                 yield passed(f"{count} ranks on {len(found['nodes'])} nodes", value=run["seconds"], unit="s")
+
+
+def _cpus(context: Context, node: str) -> float:
+    """How many Slurm knows of; more than anybody asks for where it does not answer."""
+    return float(context.slurm_nodes.get(node, {}).get("CPUTot", inf))
 
 
 def _wrong_training(run: Run, ranks: int) -> str:

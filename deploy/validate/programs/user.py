@@ -43,6 +43,7 @@ _KEPT = 2000
 _MEASURED = ("nccl", "nvbandwidth", "dcgm", "training", "burn-in")
 _LOGINS = 4
 _NO_JOB = "no active jobs"
+_NO_PROGRAM = 127
 AT_WORK = "another validation is at work on this host"
 _ROW = "JobID,JobName,User,Account,Partition,QOS,State,ExitCode,NodeList,AllocTRES,ElapsedRaw,Start,End"
 _ACTIVE = {"PENDING", "RUNNING", "COMPLETING", "CONFIGURING", "REQUEUED", "RESIZING", "SUSPENDED"}
@@ -63,15 +64,19 @@ class Validation:
     def run(self, argv: list[str], *, seconds: float, text: str | None = None) -> dict[str, Any]:
         """Runs a program to its end, or to the end of its time."""
         began = time.monotonic()
-        process = subprocess.Popen(
-            argv,
-            stdin=subprocess.PIPE if text is not None else subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            encoding="utf-8",
-            errors="replace",
-            cwd="/tmp",
-        )
+        try:
+            process = subprocess.Popen(
+                argv,
+                stdin=subprocess.PIPE if text is not None else subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                encoding="utf-8",
+                errors="replace",
+                cwd="/tmp",
+            )
+        except FileNotFoundError as problem:
+            said = f"{argv[0]}: {problem.strerror}"
+            return {"code": _NO_PROGRAM, "seconds": 0.0, "said": said, "answers": []}
         self._running.add(process)
         if self.is_over.is_set():
             process.terminate()

@@ -1,5 +1,6 @@
 """What is declared is mounted, now and by fstab, and goes when it is no longer declared."""
 
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -26,6 +27,43 @@ def test_fstab_mounts_the_same_at_boot(on: On, machine: str) -> None:
     on(machine, "umount", "/mnt/data")
     on(machine, "mount", "/mnt/data")
     assert source(on, machine, "/mnt/data").endswith(":/data")
+
+
+def test_storage_that_was_away_at_boot_is_mounted_when_it_is_back(on: On, waiting: str) -> None:
+    on(waiting, "gluster", "--mode=script", "volume", "stop", "data")
+    on(waiting, "umount", "/mnt/data")
+    assert "A dependency job" in on(waiting, "systemctl", "start", "waits", check=False).stderr
+    on(waiting, "systemctl", "restart", "network-mounts")
+    assert (source(on, waiting, "/mnt/data"), state(on, waiting)) == ("", "inactive")
+    on(waiting, "gluster", "--mode=script", "volume", "start", "data")
+    deadline = time.monotonic() + 180
+    while state(on, waiting) != "active":
+        assert time.monotonic() < deadline, on(waiting, "journalctl", "-u", "network-mounts").stdout
+        time.sleep(1)
+    assert source(on, waiting, "/mnt/data").endswith(":/data")
+
+
+def state(on: On, machine: str) -> str:
+    return on(machine, "systemctl", "is-active", "waits", check=False).stdout.strip()
+
+
+@pytest.fixture
+def waiting(on: On, machine: str) -> Iterator[str]:
+    """A machine with a service that needs a mount, as slurmd does."""
+    unit = """[Unit]
+RequiresMountsFor=/mnt/data
+[Service]
+ExecStart=/bin/sleep infinity
+[Install]
+WantedBy=multi-user.target
+"""
+    on(machine, "tee", "/etc/systemd/system/waits.service", data=unit)
+    on(machine, "systemctl", "daemon-reload")
+    on(machine, "systemctl", "enable", "waits")
+    yield machine
+    on(machine, "systemctl", "disable", "--now", "waits")
+    on(machine, "rm", "/etc/systemd/system/waits.service")
+    on(machine, "systemctl", "daemon-reload")
 
 
 def test_keys_of_ceph_are_for_root(on: On, machine: str) -> None:

@@ -70,12 +70,13 @@ def how_to_turn_on(path: str) -> str:
     """What an admin does, once, for a file system that keeps its quotas itself.
 
     Its mount turns them on, with their limits (ext4_enable_quotas in the kernel; xfs(5)). For the same
-    options in /etc/fstab systemd 257 starts quotaon@.service, which fails where quotas are on already.
+    options in /etc/fstab systemd starts quotaon@.service (257) or quotaon.service (252), which fail where
+    quotas are on already.
     """
     return (
         "Turn them on with the file system unmounted. ext4: tune2fs -O quota -Q usrquota,grpquota DEVICE; "
         "XFS: nothing. Then add usrquota,grpquota to its options in /etc/fstab, have systemd not turn on "
-        "once more what the mount turns on (systemctl mask $(systemd-escape --path "
+        "once more what the mount turns on (systemctl mask quotaon.service $(systemd-escape --path "
         f"--template=quotaon@.service {shlex.quote(path)})), and mount it again"
     )
 

@@ -183,6 +183,13 @@ def test_a_host_that_deploy_has_not_been_to_is_one_finding() -> None:
     assert _said(new) == [("never-converged", "deploy has not been here yet: there is no munge, slurmd")]
 
 
+def test_what_a_site_declares_since_hides_nothing_else_of_a_host() -> None:
+    """Its service is not there yet, but deploy has been."""
+    declared = (*WELL.services, service("mail", "inactive", load="not-found"))
+    references = [name for name, _ in _said(replace(WELL, services=declared, clock=Clock(59.0, 60.0)))]
+    assert references == ["service-down", "clock-off"]
+
+
 def test_a_daemon_that_the_release_does_not_have_is_not_missed() -> None:
     login = Promise(AGAIN, CHECK, PLAN, RESUME, REPAIR, "ctl1", is_node=False, optional=frozenset({"sackd"}))
     status = replace(WELL, services=(service("sackd", "inactive", load="not-found"),), slurm=None)

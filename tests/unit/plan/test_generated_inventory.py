@@ -398,9 +398,9 @@ def test_people_find_what_they_need_where_they_work(tmp_path: Path) -> None:
     packages = {name: host["user_environment_packages"] for name, host in hosts.items()}
     assert packages == {
         "ctl1": [],
-        "login1": ["python3-venv"],
-        "node1": ["python3-venv"],
-        "node2": ["python3-venv"],
+        "login1": ["openssh-client", "python3-venv"],
+        "node1": ["openssh-client", "python3-venv"],
+        "node2": ["openssh-client", "python3-venv"],
     }
     assert "python3-venv" in hosts["login1"]["bootstrap_packages"]
 

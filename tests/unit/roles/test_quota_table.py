@@ -1,5 +1,6 @@
 import json
 import re
+import runpy
 import subprocess
 import sys
 from importlib import import_module
@@ -98,6 +99,20 @@ def test_people_are_shown_what_quota_says(tmp_path: Path) -> None:
     assert (row["files_share"], row["warning"]) == ("6 %", "over the limit")
 
 
+MOUNTS = """\
+/dev/sda1 / ext4 rw 0 0
+10.0.0.5:/home /home nfs4 rw,vers=4.2 0 0
+[fd00::5]:/srv/data /data nfs rw 0 0
+sunrpc /run/rpc_pipefs rpc_pipefs rw 0 0
+"""
+
+
+def test_a_server_that_says_nothing_is_named() -> None:
+    """What quota ends with where none answers is what it ends with where there are no quotas."""
+    program = runpy.run_path(str(ROOT / "roles/quotas/files/show-quotas"))
+    assert program["silent_servers"](MOUNTS) == ["/home of 10.0.0.5", "/data of [fd00::5]"]
+
+
 def test_limits_that_are_declared_no_more_are_taken_away() -> None:
     ten = Limits(hard=10)
     known = table.together({}, {"/work": {("user", "alice"): ten, ("group", "ml"): ten}})
@@ -113,6 +128,7 @@ def test_limits_that_are_declared_no_more_are_taken_away() -> None:
 
 def test_systemd_is_kept_from_turning_on_what_the_mount_turns_on() -> None:
     """The line as it is typed, on a path that systemd writes in its own way."""
-    (command,) = re.findall(r"\(systemctl mask (\$\(.*?\))\)", table.how_to_turn_on("/srv/my homes"))
+    line = r"\(systemctl mask quotaon\.service (\$\(.*?\))\)"
+    (command,) = re.findall(line, table.how_to_turn_on("/srv/my homes"))
     told = subprocess.run(["sh", "-c", f"echo {command}"], capture_output=True, text=True, check=True)
     assert told.stdout == "quotaon@srv-my\\x20homes.service\n"

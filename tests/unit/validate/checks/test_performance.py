@@ -151,6 +151,15 @@ def test_nodes_of_users_are_not_measured(check: str) -> None:
     assert {*by_outcome(cluster.results(check), Outcome.NOT_MEASURED)} == {*NODES}
 
 
+def test_a_node_with_one_cpu_trains_nothing() -> None:
+    cluster = Cluster()
+    cluster.says("nodes", "CPUTot=4", "CPUTot=1")
+    refused = {**MISSING, "code": 1, "said": "srun: error: Requested node configuration is not available"}
+    cluster.done["training"][KIND] = {"alone": dict.fromkeys(NODES, refused), "nodes": [], "tasks": 2}
+    found = by_outcome(cluster.results("training"), Outcome.NOT_MEASURED)
+    assert found == dict.fromkeys(NODES, "2 ranks have no room on its CPUs (1)")
+
+
 @pytest.mark.parametrize("check", CHECKS[:-1])
 def test_a_site_without_gpus(check: str) -> None:
     cluster = Cluster()

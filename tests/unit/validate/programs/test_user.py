@@ -305,6 +305,11 @@ def test_a_program_that_starts_after_the_end_is_ended(validation: user.Validatio
     assert validation.each(["node1"], lambda node: node) == {}
 
 
+def test_a_program_that_is_not_there_takes_the_other_answers_from_nobody(validation: user.Validation) -> None:
+    done = validation.run(["no-such-program", "x"], seconds=30)
+    assert (done["code"], done["said"]) == (127, "no-such-program: No such file or directory")
+
+
 def test_a_program_gets_its_input(validation: user.Validation) -> None:
     assert validation.run(["cat"], seconds=30, text="one\ntwo\n")["said"] == "one\ntwo"
 
