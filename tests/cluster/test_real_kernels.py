@@ -164,9 +164,9 @@ def test_programs_around_jobs_with_the_new_control_groups(cluster: Cluster) -> N
     """What a user left outside of jobs ends with her last one, and a prolog that fails drains the node."""
     job = submit(cluster, "-w node1 --mem=50", UNTIL_TOLD)
     wait_for_job(cluster, job, "RUNNING")
-    cluster.on("node1", "systemd-run", "--quiet", "--uid=alice", "sleep", "4714")
-    left = ("pgrep", "--full", "^sleep 4714")
-    assert cluster.on("node1", *left)
+    cluster.on("node1", "systemd-run", "--quiet", "--uid=alice", "/usr/bin/sleep", "4714")
+    left = ("pgrep", "--full", "^/usr/bin/sleep 4714")
+    wait_until("it sleeps", lambda: cluster.on("node1", *left, expect=None) != "", 60)
     end_job(cluster, job)
     wait_until("nothing is left", lambda: cluster.on("node1", *left, expect=None) == "", 60)
     cluster.on("node1", "touch", "/srv/broken")
