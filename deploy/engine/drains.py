@@ -30,7 +30,7 @@ _ONCE = frozenset({"lend"})
 _MOST_SILENCES = 60
 """How often in a row a controller may leave a question unanswered while jobs are waited for."""
 _OUT_OF_SERVICE = frozenset(
-    {"DRAIN", "DOWN", "FAIL", "ERROR", "UNKNOWN", "FUTURE", "MAINT", "NOT_RESPONDING", "INVALID_REG"}
+    {"DRAIN", "DOWN", "FAIL", "ERROR", "UNKNOWN", "FUTURE", "MAINTENANCE", "NOT_RESPONDING", "INVALID_REG"}
     | {"POWERED_DOWN", "POWERING_DOWN", "REBOOT_ISSUED"}
 )
 

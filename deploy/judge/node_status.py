@@ -41,7 +41,7 @@ class Service:
     @property
     def is_up(self) -> bool:
         """Whether it runs."""
-        return self.active in {"active", "reloading"}
+        return self.active in {"active", "reloading", "refreshing"}
 
     @property
     def is_installed(self) -> bool:

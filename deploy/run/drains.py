@@ -42,7 +42,10 @@ _BY_ITSELF = re.compile(r"deploy: maintenance(?= : |$)|node_health: .*")
 _BY_SLURM = re.compile(
     r"(Kill task failed|Prolog error|Epilog error|batch job complete failure|Duplicate jobid)(?= : |$)"
 )
-_FIELDS = re.compile(r" Reason=(?P<reason>.*?) \[(?P<by>[^\]@]+)@(?P<since>\S+)\]\s*(?= Comment=| Extra=|$)")
+_FIELDS = re.compile(
+    r" Reason=(?P<reason>.*?) \[(?P<by>[^\]@]+)@(?P<since>\S+)\]\s*"
+    r"(?= (?:Comment|Extra|InstanceId|InstanceType|ReservationName|TLSCertTokenSet|Topology)=|$)"
+)
 _run = runner(15)
 
 

@@ -317,8 +317,10 @@ def services(names: list[str]) -> dict[str, Any]:
         said = dict(line.split("=", 1) for line in block.splitlines() if "=" in line)
         if said.get("LoadState") == "not-found":
             continue
-        waits = said.get("ActiveState") == "activating" and said.get("SubState") == "auto-restart"
-        runs = said.get("ActiveState") in ("active", "reloading", "activating") and not waits
+        waits = said.get("ActiveState") == "activating" and said.get("SubState", "").startswith(
+            "auto-restart"
+        )
+        runs = said.get("ActiveState") in ("active", "reloading", "refreshing", "activating") and not waits
         found[name] = {"runs": runs, "at boot": said.get("UnitFileState", "")}
         if command := _command_of(said.get("MainPID", "0")):
             found[name]["command"] = command

@@ -249,7 +249,9 @@ def private_directories(context: Context) -> Iterator[Result]:
         left = [
             p for p in (context.answers.leftovers.get(node) or {}).get("leftovers", []) if p.startswith("/")
         ]
-        hint = f"scontrol show config | grep -i jobcontainer; cat job_container.conf   (on {node})"
+        hint = (
+            f"scontrol show config | grep -iE 'jobcontainer|namespace'; cat job_container.conf   (on {node})"
+        )
         if told.get("error"):
             yield failed(f"a job cannot write there: {told['error']}", node, hint=hint)
         elif left:

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from deploy.cli.node import node_app
 from deploy.engine import drains
-from deploy.engine.drains import Ledger, Way
+from deploy.engine.drains import Ledger, Node, Way
 from deploy.engine.options import Options
 from deploy.errors import DeployError, ExitCode
 from deploy.run.ssh import Unanswered
@@ -134,6 +134,15 @@ def test_the_list_shows_all_that_holds_a_node(
         ("root", "node_health: x"),
         ("alice", "disk"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("states", "takes_jobs"),
+    [(("IDLE", "PLANNED"), True), (("IDLE", "MAINTENANCE"), False), (("IDLE", "DRAIN"), False)],
+)
+def test_a_node_in_maintenance_is_out_of_service(states: tuple[str, ...], *, takes_jobs: bool) -> None:
+    """Slurm calls the flag MAINT of a reservation MAINTENANCE as a node's state."""
+    assert Node("node1", states, "", "", (), ()).is_in_service == takes_jobs
 
 
 @pytest.mark.parametrize(

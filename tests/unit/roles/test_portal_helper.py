@@ -34,7 +34,7 @@ scontrol)
 sinfo)
     case $* in
     *--Format*)
-        echo 'gpu node1 mixed gpu:a100:2(S:0-1) gpu:a100:1(IDX:0)'
+        echo 'gpu node1 mixed- gpu:a100:2(S:0-1) gpu:a100:1(IDX:0)'
         echo 'gpu node2 drained gpu:a100:2 gpu:a100:0(IDX:N/A)' ;;
     *) echo 'gpu gpu:a100:2 node1' ;;
     esac ;;
@@ -321,6 +321,16 @@ def test_a_script_is_submitted_again_with_the_options_that_it_had(cluster: Clust
         *("--exclusive", "--job-name=a b --uid=0", "--chdir=/home/her/a place"),
     ]
     assert (cluster.place / "script").read_text() == "#!/bin/sh\necho hers\n"
+
+
+@pytest.mark.parametrize(("value", "is_alone"), [("NO", False), ("NODE", True), ("USER", False)])
+def test_a_job_is_alone_again_where_it_was(cluster: Cluster, value: str, *, is_alone: bool) -> None:
+    """As Slurm 26.05 says it, which has OverSubscribe=NO for others, too."""
+    shown(cluster)
+    file = cluster.place / "shown"
+    file.write_text(file.read_text().replace("OverSubscribe=NO", f"OverSubscribe=NO Exclusive={value}"))
+    assert cluster.ask("again", job="7")["ok"]
+    assert ("--exclusive" in cluster.log.read_text()) == is_alone
 
 
 @pytest.mark.parametrize(

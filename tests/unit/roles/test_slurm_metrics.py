@@ -160,6 +160,15 @@ def test_scheduler(parsed: Mapping[str, Samples]) -> None:
     assert parsed["slurm_rpc_seconds_total"]["REQUEST_SUBMIT_BATCH_JOB",] < 1
 
 
+def test_requests_of_people_with_long_names(program: Module) -> None:
+    """Slurm has a column of 16 letters for them, and no blank behind one that is full."""
+    (command,) = (each for each in program.commands(SETTINGS) if each.name == "scheduler")
+    text = recorded("24.11", "scheduler").replace("\talice           (", "\tfirstname.lastname(")
+    text = text.replace("\tbob             (", "\tsixteen.letters1(")
+    found = samples(command.parse(text, 1795323000.0))["slurm_rpc_user_requests_total"]
+    assert {("firstname.lastname",), ("sixteen.letters1",)} < found.keys()
+
+
 def test_site(parsed: Mapping[str, Samples], release: str) -> None:
     assert parsed["slurm_controller_up"] == {("ctl1", "primary"): 1}
     [(cluster, version)] = parsed["slurm_info"]

@@ -12,6 +12,8 @@ class Slurm:
     def __init__(self) -> None:
         self.reasons = {"node1": "", "node2": "", "node3": ""}
         self.partitions: dict[str, str] = {}
+        self.tails: dict[str, str] = {}
+        """What a node's line has behind the reason."""
         self.started: dict[str, str] = {}
         self.reservations: dict[str, dict[str, str]] = {}
         self.requeueable = True
@@ -74,4 +76,5 @@ class Slurm:
         )
         partitions = f" Partitions={self.partitions[node]}" if node in self.partitions else ""
         started = f" SlurmdStartTime={self.started.get(node, 'None')}"
+        more += self.tails.get(node, "")
         return f"NodeName={node} Arch=x86_64 State={state} ThreadsPerCore=1{partitions}{started}{more}\n"

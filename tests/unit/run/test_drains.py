@@ -40,6 +40,26 @@ def test_a_drain_is_kept_and_shown_and_released(slurm: Slurm) -> None:
     assert _held(drains.listed()) == [("node2", "alice", "firmware")]
 
 
+@pytest.mark.parametrize(
+    "tail",
+    [
+        " Comment=a b",
+        " ReservationName=maint",
+        " InstanceId=i-1 InstanceType=large",
+        " Comment=x Extra=y InstanceId=i-1 ReservationName=maint",
+        " TLSCertTokenSet=yes",
+        " Topology=switches:s1",
+    ],
+)
+def test_a_reason_is_read_whatever_comes_behind_it(slurm: Slurm, tail: str) -> None:
+    """As Slurm 26.05 has it for nodes of a reservation, of a cloud, with a topology of their own."""
+    slurm.tails = dict.fromkeys(slurm.reasons, tail)
+    slurm.reasons["node1"] = HEALTH
+    assert ("node1", "root", HEALTH) in _held(drains.drain(["node1", "node2"], "alice", "firmware"))
+    drains.resume(["node1", "node2"], "alice")
+    assert (slurm.reasons["node1"], slurm.reasons["node2"]) == (HEALTH, "")
+
+
 def test_a_node_that_slurm_does_not_know_drains_none(
     slurm: Slurm, capsys: pytest.CaptureFixture[str]
 ) -> None:

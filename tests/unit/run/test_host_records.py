@@ -335,13 +335,17 @@ def test_services_by_what_systemd_says(monkeypatch: pytest.MonkeyPatch) -> None:
         block("masked", "inactive", "dead", "masked"),
         block("loaded", "activating", "auto-restart", "enabled"),
         block("not-found", "inactive", "dead", ""),
+        block("loaded", "activating", "auto-restart-queued", "enabled"),
+        block("loaded", "refreshing", "refreshing", "enabled"),
     ]
     monkeypatch.setattr(host_records, "_said", lambda *_: ("\n\n".join(blocks) + "\n", True))
-    assert host_records.services(["a", "b", "c", "d"]) == {
+    assert host_records.services(["a", "b", "c", "d", "e", "f"]) == {
         "a": {"runs": True, "at boot": "enabled"},
         "b": {"runs": False, "at boot": "masked"},
         "c": {"runs": False, "at boot": "enabled"},
         "d": None,
+        "e": {"runs": False, "at boot": "enabled"},
+        "f": {"runs": True, "at boot": "enabled"},
     }
 
 

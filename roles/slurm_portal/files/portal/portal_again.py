@@ -68,7 +68,8 @@ def _sizes(job: dict[str, str]) -> Iterator[str]:
     for name, option in _GPUS.items():
         if found := _GPU.search(job.get(name, "")):
             yield f"{option}={found[1].removeprefix(':') or '1'}"
-    if job.get("OverSubscribe") == "NO":
+    # From Slurm 26.05 on, OverSubscribe is NO for every job of a partition that shares nothing.
+    if job["Exclusive"] == "NODE" if "Exclusive" in job else job.get("OverSubscribe") == "NO":
         yield "--exclusive"
 
 

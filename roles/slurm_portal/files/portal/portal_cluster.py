@@ -13,6 +13,7 @@ _WORD = re.compile(r"(\w+)=(\S*)")
 _STATES = {
     "idle": "idle",
     "mixed": "mixed",
+    "mixed-": "mixed",  # planned for a job as well
     "allocated": "allocated",
     "completing": "allocated",
     "planned": "idle",

@@ -10,7 +10,12 @@ LINE = "%i|%j|%P|%a|%T|%r|%S|%L|%B|%A|%k"
 ENDED = "JobID,JobName,Partition,Account,State,Elapsed,ExitCode"
 """That of sacct."""
 ACTIVE = frozenset({"RUNNING", "COMPLETING", "CONFIGURING", "SUSPENDED", "STOPPED", "SIGNALING", "STAGE_OUT"})
-WAITING = frozenset({"PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD"})
+WAITING = frozenset(
+    {
+        *("PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD"),
+        "EXPEDITING",  # from Slurm 25.11 on
+    }
+)
 _REASONS = {
     "Priority": "jobs with a higher priority are before yours",
     "Resources": "what you asked for is in use",

@@ -10,7 +10,7 @@ from prometheus_client import Metric
 
 ARGUMENTS = ("sdiag",)
 _LINE = re.compile(r"\s*([A-Za-z][^:]*?)\s*:\s+(-?\d+)\s*$")
-_RPC = re.compile(r"\s+(\S+)\s+\(\s*\d+\) count:(\d+)\s+ave_time:\d+\s+total_time:(\d+)")
+_RPC = re.compile(r"\s+(\S+?)\s*\(\s*\d+\) count:(\d+)\s+ave_time:\d+\s+total_time:(\d+)")
 _SINCE = re.compile(r"Data since\s+.*\((\d+)\)")
 _MICROSECONDS = 1e-6
 _CHAPTERS = {
