@@ -250,14 +250,14 @@ class _Hosts:
                         bad[name] = f"it does not answer: {said.why}"
                     continue
                 silent[name] = 0
-                verbs[name] = ("state", {})
+                verbs[name] = ("state", {"action": action})
                 if said["trouble"]:
                     bad[name] = said["trouble"]
             runs = {name for name, said in answers.items() if isinstance(said, Unanswered) or said["runs"]}
             waiting = [name for name in waiting if name in runs and name not in bad]
             if waiting:
                 time.sleep(_POLL_SECONDS)
-        self._ask({name: ("finish", {}) for name in names if name not in bad})
+        self._ask({name: ("finish", {"action": action}) for name in names if name not in bad})
         return bad
 
     def _held(self, name: str) -> str:

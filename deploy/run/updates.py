@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
-UNIT = "deploy-update"
+UNIT = "deploy-update-{}"
+"""By action: who only looks at what waits has nothing to do with another's installation."""
 PLACE = Path("/run/deploy-update")
 PREFERENCES = Path("/etc/apt/preferences")
 PROCESSES = Path("/proc")
@@ -54,9 +55,9 @@ def start(action: str, held: str) -> dict[str, Any]:
 
     Packages whose names match ``held`` (a regular expression of POSIX's) stay as they are.
     """
-    if state()["runs"]:
-        return state()
-    finish()
+    if (now := state(action))["runs"]:
+        return now
+    _end(action)
     PLACE.mkdir(exist_ok=True)
     others = PREFERENCES.read_text(encoding="utf-8") + "\n" if PREFERENCES.exists() else ""
     file = PLACE / "preferences"
@@ -66,36 +67,53 @@ def start(action: str, held: str) -> dict[str, Any]:
         *(*_CONFIGURATION, "--yes", "--quiet", "--no-install-recommends"),
     )
     said, succeeded = _run(
-        *("systemd-run", "--quiet", f"--unit={UNIT}", "--property=RemainAfterExit=yes"),
-        *(f"--property=StandardOutput=truncate:{PLACE}/said", f"--property=WorkingDirectory={PLACE}"),
+        *("systemd-run", "--quiet", f"--unit={UNIT.format(action)}", "--property=RemainAfterExit=yes"),
+        *(f"--property=StandardOutput=truncate:{_said(action)}", f"--property=WorkingDirectory={PLACE}"),
         *("--setenv=DEBIAN_FRONTEND=noninteractive", "--setenv=NEEDRESTART_SUSPEND=1", "--setenv=LC_ALL=C"),
         *("--", "sh", "-c", _REFRESH if action == "refresh" else _INSTALL, "sh", *apt),
     )
-    return state() if succeeded else {"runs": False, "trouble": said.strip()}
+    return state(action) if succeeded else {"runs": False, "trouble": said.strip()}
 
 
-def state() -> dict[str, Any]:
-    """Whether our unit ``runs``; when it does not, its ``trouble``, which is empty where all went well."""
-    said = _run("systemctl", "show", UNIT, "--property=ActiveState,SubState,Result,ExecMainStatus")[0]
+def state(action: str) -> dict[str, Any]:
+    """Whether our unit ``runs``; when it does not, its ``trouble``, which is empty where all went well.
+
+    The unit of an installation stays until `finish`: where there is none, a boot has taken it.
+    """
+    properties = "--property=ActiveState,SubState,Result,ExecMainStatus"
+    said = _run("systemctl", "show", UNIT.format(action), properties)[0]
     shown = dict(line.partition("=")[::2] for line in said.splitlines())
     if shown.get("ActiveState") in {"activating", "deactivating"} or shown.get("SubState") == "running":
         return {"runs": True, "trouble": ""}
-    if shown.get("ActiveState") == "inactive" or shown.get("Result") == "success":
+    if shown.get("ActiveState") == "inactive":
+        trouble = "its installation was cut off: the unit is gone, as after a boot"
+        return {"runs": False, "trouble": trouble if action == "install" else ""}
+    if shown.get("Result") == "success":
         return {"runs": False, "trouble": ""}
-    return {"runs": False, "trouble": _trouble() or f"apt-get ended with {shown.get('ExecMainStatus')}"}
+    why = _trouble(action) or f"apt-get ended with {shown.get('ExecMainStatus')}"
+    return {"runs": False, "trouble": why}
 
 
-def _trouble() -> str:
-    file = PLACE / "said"
+def _said(action: str) -> Path:
+    return PLACE / f"said-{action}"
+
+
+def _trouble(action: str) -> str:
+    file = _said(action)
     lines = file.read_text(encoding="utf-8", errors="replace").splitlines() if file.exists() else []
     told = [line for line in lines if re.match(r"E: |Err:|dpkg: error", line)] or lines[-1:]
     return "; ".join(told[:3])
 
 
-def finish() -> None:
-    """Ends a unit that has done its work, so that another can have its name."""
-    _run("systemctl", "stop", UNIT)
-    _run("systemctl", "reset-failed", UNIT)
+def finish(action: str) -> None:
+    """Takes a unit away that has done its work; one that another run has started since goes on."""
+    if not state(action)["runs"]:
+        _end(action)
+
+
+def _end(action: str) -> None:
+    _run("systemctl", "stop", UNIT.format(action))
+    _run("systemctl", "reset-failed", UNIT.format(action))
 
 
 def look() -> dict[str, Any]:

@@ -51,11 +51,12 @@ class Machines:
             "trouble": self.trouble.get(name, "") if action == "install" else "",
         }
 
-    def _state(self, _: str) -> dict[str, Any]:
+    def _state(self, _: str, action: str) -> dict[str, Any]:
+        assert action == "refresh"
         return {"runs": False, "trouble": ""}
 
-    def _finish(self, _: str) -> None:
-        return None
+    def _finish(self, _: str, action: str) -> None:
+        assert action in {"refresh", "install"}
 
     def _look(self, name: str) -> dict[str, Any]:
         updates = self.waiting.get(name, [])

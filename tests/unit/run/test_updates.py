@@ -107,7 +107,11 @@ def test_a_newer_kernel_and_packages_ask_for_a_reboot(host: Path, monkeypatch: p
         ("ActiveState=activating\nSubState=start\nResult=success\n", "", (True, "")),
         ("ActiveState=active\nSubState=running\nResult=success\n", "", (True, "")),
         ("ActiveState=active\nSubState=exited\nResult=success\n", "E: old", (False, "")),
-        ("ActiveState=inactive\nSubState=dead\nResult=success\n", "", (False, "")),
+        (
+            "ActiveState=inactive\nSubState=dead\nResult=success\n",
+            "",
+            (False, "its installation was cut off: the unit is gone, as after a boot"),
+        ),
         (
             "ActiveState=failed\nSubState=failed\nResult=exit-code\nExecMainStatus=100\n",
             "Get:1 x\ndpkg: error processing package a\nE: Sub-process failed\nlast\n",
@@ -123,9 +127,9 @@ def test_a_newer_kernel_and_packages_ask_for_a_reboot(host: Path, monkeypatch: p
 def test_the_unit_says_how_far_it_is(
     host: Path, monkeypatch: pytest.MonkeyPatch, shown: str, said: str, expected: tuple[bool, str]
 ) -> None:
-    (host / "place/said").write_text(said)
+    (host / "place/said-install").write_text(said)
     monkeypatch.setattr(updates, "_run", lambda *_: (shown, True))
-    assert updates.state() == dict(zip(("runs", "trouble"), expected, strict=True))
+    assert updates.state("install") == dict(zip(("runs", "trouble"), expected, strict=True))
 
 
 def test_a_second_start_finds_the_first_at_work(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,3 +142,23 @@ def test_a_second_start_finds_the_first_at_work(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(updates, "_run", run)
     assert updates.start("install", "^$")["runs"]
     assert {command[:2] for command in asked} == {("systemctl", "show")}
+
+
+@pytest.mark.parametrize(("sub_state", "ends"), [("running", False), ("exited", True)])
+def test_what_is_at_work_is_not_ended(monkeypatch: pytest.MonkeyPatch, sub_state: str, *, ends: bool) -> None:
+    """It is another run's, which began when this one's had ended."""
+    asked: list[tuple[str, ...]] = []
+
+    def run(*command: str) -> tuple[str, bool]:
+        asked.append(command)
+        return f"ActiveState=active\nSubState={sub_state}\nResult=success\n", True
+
+    monkeypatch.setattr(updates, "_run", run)
+    updates.finish("refresh")
+    assert (("systemctl", "stop", "deploy-update-refresh") in asked) == ends
+    assert not any("install" in word for command in asked for word in command)
+
+
+def test_lists_of_packages_that_a_boot_took_are_no_trouble(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(updates, "_run", lambda *_: ("ActiveState=inactive\n", True))
+    assert updates.state("refresh") == {"runs": False, "trouble": ""}
