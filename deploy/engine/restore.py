@@ -337,7 +337,10 @@ class _Hosts:
         arguments = {"least": least, "records": records, "when": self.when}
         directory = parts_of(self.site)["state"]
         answer = self.send("put_state", made.STATE, {"directory": directory, **arguments})
-        return f"state: {directory} is that of the backup{_aside(answer)}"
+        said = f"state: {directory} is that of the backup{_aside(answer)}"
+        if answer["are_ids_known"]:
+            return said
+        return f"{said}; its list of jobs is broken, so ids of jobs since the backup may be given again"
 
     def put_database(self) -> str:
         name, expected = parts_of(self.site)["database"], _counts(self.archive)

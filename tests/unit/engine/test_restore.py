@@ -79,7 +79,7 @@ class Cluster:
         if verb == self.failing:
             raise error("restore-failed", "no room", hint="the same again")
         self.sent[verb] = arguments
-        return {"aside": "/aside", "scripts": 2}
+        return {"aside": "/aside", "are_ids_known": True, "scripts": 2}
 
     def deploys(self, options: Options) -> None:
         self.done.append(f"deploy {options.limit} {options.tags}" if options.tags else "deploy")

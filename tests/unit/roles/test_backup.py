@@ -236,6 +236,27 @@ def test_a_state_takes_the_place_of_another_which_stays_beside(
     assert (host.PLACE / "drains.json").read_text() == "[]"
 
 
+@pytest.mark.parametrize("broken", [b"", bytes(4096), b"PK"])
+@pytest.mark.parametrize(("old", "following"), [(None, 12), (18, 18)])
+def test_a_state_is_put_in_the_place_of_a_broken_one(
+    host: Any,  # noqa: ANN401
+    state: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    broken: bytes,
+    old: int | None,
+    following: int,
+) -> None:
+    (state / "job_state").write_bytes(broken)
+    (state / "job_state.old").unlink(missing_ok=True)
+    if old:
+        (state / "job_state.old").write_bytes(job_state(old))
+    monkeypatch.setattr(host.sys, "stdin", _Input(packed(job_state=job_state(9), clustername=b"c|1")))
+    answer = host.put_state(str(state), 12, {}, "now")
+    assert (state / "job_state").read_bytes() == job_state(following)
+    assert (Path(answer["aside"]) / "job_state").read_bytes() == broken
+    assert answer["are_ids_known"] == bool(old)
+
+
 def test_drains_that_several_controllers_share_are_not_put_beside(
     host: Any,  # noqa: ANN401
     tmp_path: Path,
@@ -284,7 +305,7 @@ def test_a_state_on_a_bare_host_gives_no_id_that_a_node_still_runs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(host.sys, "stdin", _Input(packed(job_state=job_state(9))))
-    assert host.put_state(str(tmp_path / "new"), 12, {}, "now") == {"aside": ""}
+    assert host.put_state(str(tmp_path / "new"), 12, {}, "now") == {"aside": "", "are_ids_known": True}
     assert (tmp_path / "new" / "job_state").read_bytes() == job_state(12)
 
 

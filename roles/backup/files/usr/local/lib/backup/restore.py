@@ -97,8 +97,8 @@ def stop() -> dict[str, Any]:
 def put_state(directory: str, least: int, records: Mapping[str, str], when: str) -> dict[str, Any]:
     """Makes the state that comes that of the slurmctld of this host, which is stopped; what was, goes aside.
 
-    The next job gets ``least`` or a later id, and none that the former slurmctld gave. Records are put where
-    there are none.
+    The next job gets ``least`` or a later id, and none that the former slurmctld gave, if what it left can be
+    read (``are_ids_known``). Records are put where there are none.
     """
     root = Path(directory)
     root.mkdir(mode=0o755, parents=True, exist_ok=True)
@@ -113,8 +113,8 @@ def put_state(directory: str, least: int, records: Mapping[str, str], when: str)
     _raise_next_job_id(fresh / "job_state", least)
     own(str(fresh))
     stop()
-    with contextlib.suppress(FileNotFoundError):
-        _raise_next_job_id(fresh / "job_state", next_job_id((root / "job_state").read_bytes()))
+    given = list(_next_job_ids(root))
+    _raise_next_job_id(fresh / "job_state", max((0, *given)))
     os.sync()
     # What deploy has there, the ledger of drains and its mark, is none of slurmctld's.
     before = [path for path in root.iterdir() if not path.name.startswith((".", LEDGER, _MARK))]
@@ -134,7 +134,14 @@ def put_state(directory: str, least: int, records: Mapping[str, str], when: str)
             (PLACE / name).write_text(text, encoding="utf-8")
             (PLACE / name).chmod(0o600)
     os.sync()
-    return {"aside": str(aside) if before else ""}
+    return {"aside": str(aside) if before else "", "are_ids_known": bool(given) or not before}
+
+
+def _next_job_ids(root: Path) -> Iterator[int]:
+    """What slurmctld's lists of jobs say, those that are whole: it may be a broken one that is restored."""
+    for name in ("job_state", "job_state.old"):
+        with contextlib.suppress(FileNotFoundError, NoBackupError):
+            yield next_job_id((root / name).read_bytes())
 
 
 def _unpack(tar: tarfile.TarFile, entry: tarfile.TarInfo, root: Path) -> None:
