@@ -33,36 +33,35 @@ def test_storage_that_was_away_at_boot_is_mounted_when_it_is_back(on: On, waitin
     on(waiting, "gluster", "--mode=script", "volume", "stop", "data")
     on(waiting, "umount", "/mnt/data")
     assert "A dependency job" in on(waiting, "systemctl", "start", "waits", check=False).stderr
+    on(waiting, "systemctl", "start", "stopped")
     on(waiting, "systemctl", "restart", "network-mounts")
+    on(waiting, "systemctl", "stop", "stopped")
     assert (source(on, waiting, "/mnt/data"), state(on, waiting)) == ("", "inactive")
     on(waiting, "gluster", "--mode=script", "volume", "start", "data")
     deadline = time.monotonic() + 180
-    while state(on, waiting) != "active":
+    while state(on, waiting) != "active" or state(on, waiting, "network-mounts", "SubState") != "exited":
         assert time.monotonic() < deadline, on(waiting, "journalctl", "-u", "network-mounts").stdout
         time.sleep(1)
     assert source(on, waiting, "/mnt/data").endswith(":/data")
+    assert state(on, waiting, "stopped") == "inactive"
 
 
-def state(on: On, machine: str) -> str:
-    return on(machine, "systemctl", "is-active", "waits", check=False).stdout.strip()
+def state(on: On, machine: str, unit: str = "waits", what: str = "ActiveState") -> str:
+    return on(machine, "systemctl", "show", f"--property={what}", "--value", unit).stdout.strip()
 
 
 @pytest.fixture
 def waiting(on: On, machine: str) -> Iterator[str]:
-    """A machine with a service that needs a mount, as slurmd does."""
-    unit = """[Unit]
-RequiresMountsFor=/mnt/data
-[Service]
-ExecStart=/bin/sleep infinity
-[Install]
-WantedBy=multi-user.target
-"""
-    on(machine, "tee", "/etc/systemd/system/waits.service", data=unit)
+    """A machine with a service that needs a mount, as slurmd does, and with one that does not."""
+    runs = "[Service]\nExecStart=/bin/sleep infinity\n[Install]\nWantedBy=multi-user.target\n"
+    units = {"waits": f"[Unit]\nRequiresMountsFor=/mnt/data\n{runs}", "stopped": runs}
+    for name, text in units.items():
+        on(machine, "tee", f"/etc/systemd/system/{name}.service", data=text)
     on(machine, "systemctl", "daemon-reload")
-    on(machine, "systemctl", "enable", "waits")
+    on(machine, "systemctl", "enable", *units)
     yield machine
-    on(machine, "systemctl", "disable", "--now", "waits")
-    on(machine, "rm", "/etc/systemd/system/waits.service")
+    on(machine, "systemctl", "disable", "--now", *units)
+    on(machine, "rm", *(f"/etc/systemd/system/{name}.service" for name in units))
     on(machine, "systemctl", "daemon-reload")
 
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Storage that was away at boot: mounts it when it is back, and then has the boot begin what waited for it.
+# Storage that was away at boot: mounts it when it is back, and then begins what waited for it.
 # Its arguments are where it is mounted. The kernel's table is read: to look at a place may hang.
 set -eu
 
@@ -17,5 +17,8 @@ until all_mounted "$@"; do
     systemctl start "$(systemd-escape --path --suffix=mount "$place")" || :
   done
 done
-# systemd gives up what needs a mount that failed, and begins what is wanted and does not run when asked again.
-exec systemctl start --no-block multi-user.target
+# systemd gave up what needs a mount that failed. What has not run since the boot begins; what somebody stopped stays so.
+for unit in $(systemctl show --property=Wants --value multi-user.target); do
+  began=$(systemctl show --property=InactiveExitTimestampMonotonic --value "$unit")
+  [ "$began" != 0 ] || systemctl start --no-block "$unit" || :
+done

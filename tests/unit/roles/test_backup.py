@@ -242,6 +242,7 @@ def test_a_state_is_put_in_the_place_of_a_broken_one(
     host: Any,  # noqa: ANN401
     state: Path,
     monkeypatch: pytest.MonkeyPatch,
+    *,
     broken: bytes,
     old: int | None,
     following: int,
