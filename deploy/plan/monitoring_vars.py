@@ -32,7 +32,7 @@ def monitoring_variables(site: Site, host: Host, listeners: Iterable[str], clust
     wired["firewall_pages"] = _ports(host, [role for role, said in watched.items() if said.is_page])
     if host in site.metrics:
         wired["prometheus_alertmanagers"] = [_page(host, "alertmanager")]
-        wired["grafana_prometheus_url"] = f"http://{_page(host, 'prometheus')}"
+        wired["grafana_prometheus_url"] = f"{_scheme(host)}://{_page(host, 'prometheus')}"
         wired["prometheus_cluster"] = cluster
         wired["prometheus_jobs"] = sorted([*jobs(), _PROBES])
         wired |= {"prometheus_packages": []} if host.value("prometheus_release") else {}
@@ -61,6 +61,14 @@ def _page(host: Host, role: str) -> str:
     """Where programs on the host that watches ask a page."""
     port = host.value(f"{role}_port")
     return f"{_LOOPBACK}:{port}" if _page_address(host, role, "") == _LOOPBACK else host.place(port)
+
+
+def _scheme(host: Host) -> str:
+    """How Prometheus is asked: by TLS where the site gives its page a certificate."""
+    web = host.value("prometheus_web")
+    if isinstance(web, Mapping):
+        return "https" if web.get("tls_server_config") else "http"
+    return "{{ 'https' if prometheus_web.tls_server_config | default({}) else 'http' }}"
 
 
 def prometheus_from(site: Site, asking: Host) -> str:

@@ -3,12 +3,17 @@
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
+from jinja2 import Environment
+from jinja2.meta import find_undeclared_variables
 
-from tests.contract.content import ROOT
+from deploy.site.schema import OWN_PREFIX, options
+from deploy.site.wording import is_computed
+from tests.contract.content import ROOT, strings
 from tests.tracked import copy_tracked, tracked
 
 _MKDOCS = Path(sys.executable).parent / "mkdocs"
@@ -92,3 +97,73 @@ def test_links_lead_somewhere_in_the_repository_too() -> None:
     ]
     assert len(links) > 30
     assert [f"{document}: {link}" for document, link in links if not (document.parent / link).exists()] == []
+
+
+_EXAMPLE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+# Ansible looks for such a file below the playbooks, and not beside the inventory.
+_RELATIVE = re.compile(
+    r"""\b(?:lookup|query)\(\s*['"](?:ansible\.builtin\.)?(?:file|fileglob|template)['"]\s*,\s*['"](?!/)"""
+)
+_OF_ANSIBLE = frozenset({"inventory_dir", "lookup", "query"})
+
+
+class _Loader(yaml.SafeLoader):
+    """Reads what Ansible does: ``!unsafe`` text is no template."""
+
+
+_Loader.add_constructor("!unsafe", lambda _loader, _node: "")
+
+
+def faults_of_examples(text: str) -> list[str]:
+    """What a site that copies the examples of a document would find refused, or a file that is not found."""
+    blocks = _EXAMPLE.findall(text)
+    found = [match[0] for _, block in blocks for match in _RELATIVE.finditer(block)]
+    for block in (block for language, block in blocks if language == "yaml"):
+        said = yaml.load(block, _Loader)  # noqa: S506 - it is a safe one
+        # Others are validation.yml, user-commands.yml, playbooks.
+        if isinstance(said, dict) and said.keys() & options().keys():
+            found += _refused(said)
+            found += [name for text in strings(said) for name in _unknown_in(text)]
+    return found
+
+
+def _refused(said: dict[str, object]) -> Iterator[str]:
+    for name in said:
+        option = options().get(name)
+        if option is None and not name.startswith(OWN_PREFIX):
+            yield f"{name}: unknown"
+        elif option is not None and is_computed(option.spec):
+            yield f"{name}: computed"
+
+
+def _unknown_in(template: str) -> Iterator[str]:
+    """Variables in a template that a site can have no value of."""
+    environment = Environment(autoescape=True)
+    for name in sorted(find_undeclared_variables(environment.parse(template)) - _OF_ANSIBLE):
+        if not name.startswith((OWN_PREFIX, "ansible_")) and name not in options():
+            yield f"{name}: unknown"
+
+
+@pytest.mark.parametrize(
+    ("block", "faults"),
+    [
+        ("slurmd_gpu_mps: true\nsite_word: a\n", []),
+        ("slurmd_gpu_mpss: true\nslurmd_gpu_mps: true\n", ["slurmd_gpu_mpss: unknown"]),
+        ("grafana_prometheus_url: https://a\n", ["grafana_prometheus_url: computed"]),
+        ("grafana_settings: {a: ['{{ key }}', '{{ site_key }}']}\n", ["key: unknown"]),
+        ("programs: {nccl: '{{ key }}'}\n", []),
+        ("sssd_ca: \"{{ lookup('file', 'files/ca.crt') }}\"\n", ["lookup('file', '"]),
+        ("sssd_ca: \"{{ lookup('file', inventory_dir ~ '/files/ca.crt') }}\"\n", []),
+        ("sssd_ca: \"{{ lookup('ansible.builtin.file', '/srv/ca.crt') }}\"\n", []),
+    ],
+)
+def test_examples_that_would_be_refused_are_found(block: str, faults: list[str]) -> None:
+    assert faults_of_examples(f"An example:\n\n```yaml\n{block}```\n") == faults
+
+
+def test_a_site_can_copy_the_examples() -> None:
+    documents = [path for path in tracked() if path.suffix == ".md"]
+    examples = [text for path in documents for text in _EXAMPLE.findall(path.read_text(encoding="utf-8"))]
+    assert len([block for language, block in examples if language == "yaml"]) > 40
+    faults = {str(path.relative_to(ROOT)): faults_of_examples(path.read_text("utf-8")) for path in documents}
+    assert {path: found for path, found in faults.items() if found} == {}

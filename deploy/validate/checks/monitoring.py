@@ -180,7 +180,7 @@ def grafana(context: Context) -> Iterator[Result]:
         yield passed(f"answers at {said['url']} and reaches Prometheus", host)
     else:
         why = source["data"]["message"] or source["why"]
-        hint = f"grafana_prometheus_url, grafana_prometheus_settings; {_unit_hint(context, 'grafana-server')}"
+        hint = f"prometheus_web, grafana_prometheus_settings; {_unit_hint(context, 'grafana-server')}"
         yield failed(f"Grafana does not reach Prometheus: {why}", host, hint=hint)
 
 

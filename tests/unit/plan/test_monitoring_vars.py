@@ -2,6 +2,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
+from jinja2 import Template
 
 from deploy.plan.build import build_plan
 from deploy.plan.catalog import PHASES
@@ -128,9 +130,33 @@ def test_pages_that_ask_nobody_who_they_are_are_open_to_their_host_alone(
     listening = [host.get(f"{role}_listen_address", "") for role in ("prometheus", "alertmanager")]
     assert listening == [address] * 2
     assert host["prometheus_alertmanagers"] == [f"{asked}:9093"]
-    assert host["grafana_prometheus_url"] == f"http://{asked}:9090"
+    assert host["grafana_prometheus_url"].endswith(f"://{asked}:9090")
     assert targets(site)["prometheus"] == {"login1": [f"{asked}:9090"]}
     assert targets(site)["alertmanager"] == {"login1": [f"{asked}:9093"]}
+
+
+_OPEN = "prometheus_listen_address: 10.0.0.2\n"
+
+
+@pytest.mark.parametrize(
+    ("variables", "scheme"),
+    [
+        ("", "http"),
+        ("prometheus_web: {basic_auth_users: {a: b}}\n", "http"),
+        ("prometheus_web: {tls_server_config: {}}\n", "http"),
+        ("prometheus_web: {tls_server_config: {cert_file: /x, key_file: /y}}\n", "https"),
+        ("prometheus_web: '{{ site_web }}'\nsite_web: {basic_auth_users: {a: b}}\n", "http"),
+        ("prometheus_web: '{{ site_web }}'\nsite_web: {tls_server_config: {cert_file: /x}}\n", "https"),
+    ],
+)
+def test_grafana_asks_prometheus_by_tls_where_its_page_has_a_certificate(
+    tmp_path: Path, variables: str, scheme: str
+) -> None:
+    site = watched_by(tmp_path, "login1", files={"host_vars/login1.yml": _OPEN + variables})
+    url = groups(site)["phase_check"]["hosts"]["login1"]["grafana_prometheus_url"]
+    # What is a template of the site's is left to Ansible.
+    web = yaml.safe_load(variables).get("site_web") if "site_web" in variables else None
+    assert Template(url).render(prometheus_web=web) == f"{scheme}://10.0.0.2:9090"
 
 
 def test_nobody_takes_oneself_for_another_that_watches(tmp_path: Path) -> None:

@@ -163,13 +163,13 @@ WRONG: dict[str, tuple[str, Change, dict[str, str], str]] = {
         "grafana",
         _says("grafana", "source", reply(400, {"status": "ERROR", "message": "no host"}, "HTTP status 400")),
         {"ctl1": "Grafana does not reach Prometheus: no host"},
-        "grafana_prometheus_url",
+        "prometheus_web, grafana_prometheus_settings",
     ),
     "Grafana has no such source": (
         "grafana",
         _says("grafana", "source", reply(404, {"status": "", "message": ""}, "HTTP status 404")),
         {"ctl1": "Grafana does not reach Prometheus: HTTP status 404"},
-        "grafana_prometheus_url",
+        "prometheus_web, grafana_prometheus_settings",
     ),
     "Grafana's answer is none": (
         "grafana",
