@@ -14,17 +14,16 @@ class Machine:
     """A place with the files of a member, and a systemd that remembers."""
 
     def __init__(self, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.stays = set[str]()
+        self.stays, self.steps = set[str](), list[str]()
         self.runs, self.commands = {"slurmd", "munge"}, list[tuple[str, ...]]()
-        self.key, self.records, self.processes = place / "munge.key", place / "deploy", place / "proc"
+        self.key, self.records = place / "munge.key", place / "deploy"
         (self.records / "converged").mkdir(parents=True)
         (self.records / "pyxis").mkdir()
-        self.processes.mkdir()
         self.key.write_bytes(b"key")
         monkeypatch.setattr(on_departed, "MUNGE_KEY", self.key)
         monkeypatch.setattr(on_departed, "SECRETS", {self.key: "the cluster's munge key"})
         monkeypatch.setattr(on_departed, "RECORDS", self.records)
-        monkeypatch.setattr(on_departed, "PROCESSES", self.processes)
+        monkeypatch.setattr(on_departed, "steps", lambda: self.steps)
         monkeypatch.setattr(on_departed, "_run", self.run)
 
     def run(self, *command: str) -> tuple[str, bool]:
@@ -32,10 +31,6 @@ class Machine:
         if command[1] == "disable":
             self.runs -= {command[-1]} - self.stays
         return "", command[1] == "is-active" and command[-1] in self.runs
-
-    def job(self, title: bytes) -> None:
-        (self.processes / "17").mkdir(exist_ok=True)
-        (self.processes / "17" / "cmdline").write_bytes(title)
 
 
 @pytest.fixture
@@ -60,7 +55,6 @@ def test_a_member_of_another_cluster_is_left_alone(machine: Machine) -> None:
 
 
 def test_who_leaves_holds_nothing_afterwards(machine: Machine) -> None:
-    machine.job(b"slurmstepd infinity\0")
     before = on_departed.holds(_KEY)
     assert on_departed.leave(_KEY) == {"jobs": [], "done": before, "holds": []}
     assert not machine.key.exists()
@@ -89,7 +83,7 @@ def test_a_member_of_the_database_is_one_no_more_and_another_database_is_left(
 
 
 def test_nobody_leaves_while_jobs_run(machine: Machine) -> None:
-    machine.job(b"slurmstepd: [12.batch]\0")
+    machine.steps = ["12.batch"]
     answer = on_departed.leave(_KEY)
     assert answer["jobs"] == ["12.batch"]
     assert answer["holds"]
