@@ -21,6 +21,7 @@ MUNGE_KEY = Path("/etc/munge/munge.key")
 SECRETS = {
     MUNGE_KEY: "the cluster's munge key",
     Path("/etc/slurm/slurm.jwks"): "the cluster's key of auth/slurm",
+    Path("/etc/slurm/jwt_hs256.key"): "the cluster's key of tokens",
     Path("/etc/slurm/slurmdbd.conf"): "slurmdbd's password",
     Path("/etc/mysql/deploy-cluster.pem"): "the key of the database's members",
     Path("/var/lib/garb/member.pem"): "the key of the database's members",

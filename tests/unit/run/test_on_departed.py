@@ -6,7 +6,19 @@ from pathlib import Path
 import pytest
 
 from deploy.run import on_departed
+from deploy.site.secrets import OF_MEMBERS, OF_NO_HOST, secret_names
+from tests.unit.host_checks.checks import part
 
+_OF_MEMBERS = ("/etc/mysql/deploy-cluster.pem", "/var/lib/garb/member.pem")
+_STAYS = {
+    "grafana_admin_password": "an account of Grafana's on that host, which nobody else takes",
+    "slurm_portal_key": "cookies and tokens of the portal on that host",
+    "slurm_registry_key": "the certificate of the registry on that host",
+    "slurm_registry_password": "an account of the registry on that host, as a hash",
+    "slurm_rest_key": "the certificate of the REST API on that host",
+    "ssh_server_authority_key": "the host's own certificate; of the authority it has the public key",
+}
+"""Secrets of which a host that left keeps what it has, and why it may."""
 _KEY = hashlib.sha256(b"key").hexdigest()
 
 
@@ -121,3 +133,12 @@ def test_the_queue_of_a_cluster_by_its_own_configuration(
 
     monkeypatch.setattr(on_departed, "_run", run)
     assert on_departed.queue("/run/slurm/conf/slurm.conf") == jobs
+
+
+def test_every_secret_that_a_host_has_is_taken_from_it_unless_it_is_said_why_not() -> None:
+    places = {name: [place.path] for name, place in part("known_secrets").PLACES.items()}
+    places[OF_MEMBERS] = [*_OF_MEMBERS]
+    taken = {path.as_posix() for path in on_departed.SECRETS}
+    assert {name for name, paths in places.items() if not {*paths} <= taken} == {*_STAYS} - OF_NO_HOST
+    assert {*places} | {*_STAYS} == {*secret_names(), OF_MEMBERS}
+    assert taken == {path for name, paths in places.items() if name not in _STAYS for path in paths}
