@@ -361,7 +361,8 @@ def remove(
     inventory that name it are told, for you to delete; the `deploy cluster` after that takes it from Slurm,
     the hosts files and monitoring. Of a host whose lines are deleted already, the same is taken.
     Whoever may have copied a key is shut out by `deploy cluster --rotate munge_key`, or slurm_auth_key where
-    the site has auth/slurm.
+    the site has auth/slurm; of a controller or a host of the database also --rotate slurm_tokens_key (of a
+    REST API), slurmdbd_database_password and mariadb_cluster_key. With --gone the command is named.
 
     Examples:
       deploy node remove inventory.ini node3 --wait
@@ -378,7 +379,10 @@ def remove(
     if removed.lines:
         typer.echo(f"{node}: drained. Delete it from {', '.join(removed.lines)}")
         typer.echo(f"  -> then: deploy cluster {shown_path(inventory)}")
-    again = f"deploy cluster {shown_path(inventory)} --rotate {removed.key}"
-    has_key = f"Whoever has its disk has the cluster's {removed.key}; to replace it: {again}"
+    again = " ".join(
+        [f"deploy cluster {shown_path(inventory)}", *(f"--rotate {key}" for key in removed.keys)]
+    )
+    them = "them" if len(removed.keys) > 1 else "it"
+    has_key = f"Whoever has its disk has the cluster's {', '.join(removed.keys)}; to replace {them}: {again}"
     what = "out of the cluster" if removed.lines else "forgotten"
     typer.echo(f"{node}: {what}. {has_key}" if gone else f"{node}: {what}; {_STAYS}")

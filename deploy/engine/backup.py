@@ -4,7 +4,7 @@ import json
 import shutil
 import tarfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -15,7 +15,7 @@ from deploy.engine.options import Options
 from deploy.engine.run import opened
 from deploy.errors import DeployError, ExitCode, error
 from deploy.run.archive import SITE, made_by, sources, unpacked
-from deploy.run.archive_places import Local, Place, PlaceError, place
+from deploy.run.archive_places import PART, Local, Place, PlaceError, place
 from deploy.run.sent_program import program
 from deploy.run.ssh import NotByPlainSshError
 from deploy.run.transfer import TransferError, transfer
@@ -25,6 +25,7 @@ from deploy.site.inventory import SECRETS_FILE, Host, Site
 from deploy.site.node_lists import fold
 
 DIRECTORY = "backups"
+_DAY = 86400
 _OF_VARIABLES = ("group_vars", "host_vars")
 
 
@@ -70,7 +71,7 @@ def make_backup(inventory: Path, to: str | None, options: Options) -> Made:
             sizes = kept.sizes()
             found = made.archives(sizes, cluster)
             outlived = made.outlived(found, site.controller.value("backup_keep"))
-            kept.remove(outlived)
+            kept.remove([*outlived, *cut_off(sizes, cluster, now)])
         except (made.NoBackupError, OSError, PlaceError) as problem:
             raise _none_made(str(problem), str(kept)) from None
         return Made(Kept(kept.of(name), found[name], sizes[name]), manifest, tuple(outlived))
@@ -89,6 +90,12 @@ def kept_backups(inventory: Path, to: str | None, options: Options) -> tuple[Kep
             raise error("backups-not-listed", message, where=str(kept), hint=hint, exit_code=code) from None
         found = made_by().archives(sizes, cluster_name(run.site.resolved))
         return tuple(Kept(kept.of(name), when, sizes[name]) for name, when in found.items())
+
+
+def cut_off(names: Iterable[str], cluster: str, now: float) -> list[str]:
+    """Those of these files that uploads of a cluster's archives left, which began over a day ago."""
+    wholes = {name[1 : -len(PART)]: name for name in names if name.startswith(".") and name.endswith(PART)}
+    return [wholes[name] for name, when in made_by().archives(wholes, cluster).items() if when < now - _DAY]
 
 
 def _place(site: Site, to: str | None) -> Place:

@@ -11,9 +11,13 @@ from deploy.site.inventory import Host, Site
 
 def looks(site: Site, options: Options) -> dict[str, Any]:
     """What the hosts with rows say of themselves (``run/database_look.py``), by name."""
-    arguments = {"database": str(site.database_host.value("slurmdbd_database_name"))}
+    arguments = {"database": _name(site)}
     questions = {host.name: ("look", arguments) for host in site.database_hosts}
     return ask(questions, site.hosts, options.login, options.forks, "database_look")
+
+
+def _name(site: Site) -> str:
+    return str(site.database_host.value("slurmdbd_database_name"))
 
 
 def begins(site: Site, options: Options) -> dict[str, dict[str, Any]]:
@@ -29,7 +33,7 @@ def begins(site: Site, options: Options) -> dict[str, dict[str, Any]]:
     answers = looks(site, options)
     if all(isinstance(answer, Unanswered) and answer.is_by_choice for answer in answers.values()):
         return {}
-    name = beginner(answers)
+    name = beginner(answers, _name(site))
     if not name:
         return {}
     return {name: {"mariadb_cluster_begins": True}, arbiter.name: {"mariadb_arbiter_awaits": True}}

@@ -14,8 +14,9 @@ from deploy.errors import DeployError, ExitCode, error, shown_path
 from deploy.run.journal import state_directory
 from deploy.run.lock import site_lock
 from deploy.run.ssh import Unanswered
-from deploy.site.inventory import Host, Site
+from deploy.site.inventory import DATABASE, MASTER, REST, Host, Site
 from deploy.site.origin import host_lines
+from deploy.site.secrets import OF_MEMBERS
 
 _WHY = "remove"
 
@@ -24,12 +25,12 @@ _WHY = "remove"
 class Removed:
     """What was ``done``; for a node that the inventory still has, the ``lines`` that name it there.
 
-    ``key`` is the secret by which the cluster believes its hosts, for who has kept a copy.
+    ``keys`` are the secrets that the host had, which somebody may have kept a copy of.
     """
 
     done: tuple[str, ...]
     lines: tuple[str, ...] = ()
-    key: str = "munge_key"
+    keys: tuple[str, ...] = ("munge_key",)
 
 
 @dataclass(frozen=True)
@@ -60,13 +61,23 @@ def remove(
             alone(replace(run, say=say), lambda _: None, is_needed=True),
         ):
             if not is_member:
-                return Removed(tuple(_remove(run, name, is_gone=wanted.is_gone)), key=_key(site))
-            done = [] if wanted.is_gone else _leave(run.members, site, site.hosts[name])
-    return Removed(tuple(done), (*host_lines(site.inventory, name), *_host_vars(site, name)), _key(site))
+                return _remove(run, name, is_gone=wanted.is_gone)
+            host = site.hosts[name]
+            done = [] if wanted.is_gone else _leave(run.members, site, host)
+    lines = (*host_lines(site.inventory, name), *_host_vars(site, name))
+    return Removed(tuple(done), lines, _keys(site, host))
 
 
-def _key(site: Site) -> str:
-    return "slurm_auth_key" if site.controller.value("slurm_auth_type") == "auth/slurm" else "munge_key"
+def _keys(site: Site, host: Host) -> tuple[str, ...]:
+    """The secrets that a host has: all have one, and servers those of what runs on any of them."""
+    has_slurms = site.controller.value("slurm_auth_type") == "auth/slurm"
+    is_server = bool(host.groups & {MASTER, DATABASE})
+    return (
+        "slurm_auth_key" if has_slurms else "munge_key",
+        *(("slurm_tokens_key",) if is_server and site.group(REST) else ()),
+        *(("slurmdbd_database_password",) if is_server else ()),
+        *((OF_MEMBERS,) if DATABASE in host.groups and site.database_arbiter else ()),
+    )
 
 
 def _empty(run: Run, name: str, wanted: Wanted, say: Callable[[str], None]) -> None:
@@ -95,8 +106,8 @@ def _host_vars(site: Site, name: str) -> list[str]:
     return [shown_path(place) for place in places if place.exists()]
 
 
-def _remove(run: Run, name: str, *, is_gone: bool) -> list[str]:
-    """What was taken from a host, while nobody else is at work on the cluster."""
+def _remove(run: Run, name: str, *, is_gone: bool) -> Removed:
+    """Takes from a host, while nobody else is at work on the cluster."""
     site, members = run.site, run.members
     looks = run.records.verify(run.controllers)
     for asked, look in looks.items():
@@ -108,7 +119,7 @@ def _remove(run: Run, name: str, *, is_gone: bool) -> list[str]:
     for asked, answer in members.forget(known, name).items():
         if isinstance(answer, Unanswered):
             raise _silent(asked, f"it keeps the list of hosts, and does not answer: {answer.why}", site)
-    return done
+    return Removed(tuple(done), keys=_keys(site, host))
 
 
 def _still_member(site: Site, name: str) -> DeployError:

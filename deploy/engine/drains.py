@@ -116,6 +116,15 @@ class Way:
         """Whether a reservation comes before the drain."""
         return self.is_when_idle or self.within is not None
 
+    @property
+    def options(self) -> tuple[str, ...]:
+        """As it is typed; without ``--yes``, so that who types it again is asked."""
+        return (
+            *(("--within", _period(self.within)) if self.within is not None else ()),
+            *(("--when-idle",) if self.is_when_idle else ()),
+            *(("--force",) if self.agrees else ()),
+        )
+
 
 def drain(
     inventory: Path,
@@ -375,6 +384,12 @@ def seconds(text: str) -> int:
             hint="minutes, hours or days: --within 90m, --within 2h, --within 1d",
         )
     return int(match["number"]) * _UNITS[match["unit"]]
+
+
+def _period(count: int) -> str:
+    """Seconds as ``seconds`` reads them."""
+    unit = next(unit for unit in "dhm" if not count % _UNITS[unit])
+    return f"{count // _UNITS[unit]}{unit}"
 
 
 def reason(text: str) -> str:

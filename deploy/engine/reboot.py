@@ -1,5 +1,6 @@
 """What ``deploy node reboot`` does: nodes rebooted in batches, each drained, waited for and proven."""
 
+import shlex
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -35,12 +36,14 @@ def reboot(
         # A run that is at work there would lose its connection. One that begins later is its admin's affair.
         with alone(run, lambda _: None, is_needed=True):
             pass
+        share = () if most == Share(1) else ("--batch", str(most))
+        more = ("--reason", why, *share, *way.options)
         work = Work(
             "reboot",
             reason(f"reboot: {why}"),
             turn.act,
             turn.check,
-            lambda rest: f"deploy node reboot {shown_path(inventory)} {rest!r} --reason {why!r}",
+            lambda rest: f"deploy node reboot {shown_path(inventory)} {shlex.join([rest, *more])}",
             way,
         )
         with nodes_on(replace(run, say=say)) as there:

@@ -1,5 +1,6 @@
 """What ``deploy node repair`` does: one remedy after the other, until a node is fit for jobs."""
 
+import shlex
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -233,13 +234,14 @@ class _Turn:
         names = [node.name for node in nodes]
         # One that a repair holds came from a remedy, or from somebody's hands.
         self.doubted |= {node.name for node in nodes if _is_ours(node)}
-        again = f"deploy node repair {shown_path(self.inventory)}"
+        hours = self.asked.burn_in_hours
+        more = (*(("--burn-in", f"{hours:g}") if hours else ()), *self.asked.way.options)
         work = Work(
             WHY,
             WHY,
             self._act,
             self._check,
-            lambda rest: f"{again} {rest}",
+            lambda rest: f"deploy node repair {shown_path(self.inventory)} {shlex.join([rest, *more])}",
             until=self._until,
             waits=False,
         )

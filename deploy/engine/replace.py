@@ -82,14 +82,14 @@ def replace_node(
                 return bad
             return bad | by_jobs(run, ledger, left, why, say, burn_in_hours=asked.burn_in_hours)
 
+        load = ("--burn-in", f"{asked.burn_in_hours:g}") if asked.burn_in_hours else ()
+        more = ("--reason", asked.why, *load, *asked.way.options)
         work = Work(
             "replace",
             why,
             act,
             check,
-            lambda rest: (
-                f"deploy node replace {shown_path(inventory)} {rest} --reason {shlex.quote(asked.why)}"
-            ),
+            lambda rest: f"deploy node replace {shown_path(inventory)} {shlex.join([rest, *more])}",
             asked.way,
             until=lambda _: f"{UNTIL}, and so do its jobs of deploy validate",
         )

@@ -35,6 +35,8 @@ PARTS = (DATABASE, STATE, SECRETS)
 _OF_SECRETS = (SECRETS_FILE, FILE_NAME)
 _DAY = 86400
 _MARK = "deploy:"
+# MAX_JOB_ID of slurm.h, which no site's MaxJobId exceeds.
+_HIGHEST_JOB_ID = 0x03FFFFFF
 # What a controller needs before its database and its state are put there: no daemon of Slurm's runs yet.
 _BEFORE = "base,slurm_packages,munge,slurm_auth,mariadb"
 
@@ -418,8 +420,9 @@ def _lost(run: Run, archive: Archive, say: Callable[[str], None]) -> LostSince:
 
 
 def _job_ids(steps: Iterable[str]) -> set[int]:
-    """The jobs of steps as on_departed has them: ``12.batch``, ``12.0``."""
-    return {int(match[0]) for step in steps if (match := re.match(r"\d+", step))}
+    """The jobs of steps as job_steps has them: ``12.batch``, ``12.0``."""
+    found = (int(match[0]) for step in steps if (match := re.match(r"\d{1,9}(?!\d)", step)))
+    return {job for job in found if job <= _HIGHEST_JOB_ID}
 
 
 def _losses(found: Mapping[str, Any], lost: LostSince, wish: Wish) -> Iterator[str]:

@@ -1,9 +1,11 @@
 """Which member of the database begins, where none of them serves."""
 
+import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from deploy.errors import DeployError, ExitCode, error
+from deploy.run.database_look import directory
 from deploy.run.ssh import Unanswered
 from deploy.site.inventory import VOTERS
 from deploy.site.node_lists import fold
@@ -12,16 +14,17 @@ Look = Mapping[str, Any]
 """What ``run/database_look.py`` answers."""
 
 
-def beginner(answers: Mapping[str, Any]) -> str | None:
+def beginner(answers: Mapping[str, Any], database: str) -> str | None:
     """The host that begins, of those that have rows, in the inventory's order; None where one of them serves.
 
+    ``database`` is the name of the accounting database.
     Raises DeployError ``database-lead-unknown`` where rows could be lost by any choice.
     """
     said: dict[str, Look] = {n: a for n, a in answers.items() if not isinstance(a, Unanswered)}
     own = [name for name, look in said.items() if look["is_alone"] and look["has"]]
     others = [name for name, look in said.items() if look["cluster"] and name not in own]
     if own and len(own) + len(others) > 1:
-        raise _own([*own, *others])
+        raise _own([*own, *others], database)
     if any(look["serves"] for look in said.values()):
         return None
     silent = [name for name in answers if name not in said]
@@ -45,7 +48,7 @@ def beginner(answers: Mapping[str, Any]) -> str | None:
             "rm /var/lib/mysql/grastate.dat; then the same again",
         )
     if not clusters:
-        return _first(said)
+        return _first(said, database)
     return _furthest({name: look for name, look in said.items() if look["cluster"]})
 
 
@@ -84,20 +87,21 @@ def _stands(look: Any) -> str:  # noqa: ANN401 - what a host answers, or Unanswe
     return f"synced ({look['votes']} of {VOTERS} votes)" if look["is_synced"] else "not synced"
 
 
-def _first(said: Mapping[str, Look]) -> str:
+def _first(said: Mapping[str, Look], database: str) -> str:
     """Of servers that were alone until now the one that has the database."""
     having = [name for name, look in said.items() if look["has"]]
     if len(having) > 1:
-        raise _own(having)
+        raise _own(having, database)
     return having[0] if having else next(iter(said))
 
 
-def _own(names: list[str]) -> DeployError:
+def _own(names: list[str], database: str) -> DeployError:
+    tables = shlex.quote(f"/var/lib/mysql/{directory(database)}")
     return _unknown(
         names,
         f"{fold(names)} have the accounting database, each its own: one would take the other's rows away",
         "on the one whose rows are not wanted, when it has been dumped: systemctl stop mariadb; rm -rf "
-        "/var/lib/mysql/grastate.dat /var/lib/mysql/slurm_acct_db; then the same again",
+        f"/var/lib/mysql/grastate.dat {tables}; then the same again",
     )
 
 

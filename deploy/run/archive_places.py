@@ -13,7 +13,9 @@ from deploy.place import place_on_disk
 _REMOTE = re.compile(r"(?P<login>[\w.@-]+):(?P<directory>[\w./@+-]*)")
 _OPTIONS = ("-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=yes", "-o", "ConnectTimeout=10")
 _LISTED = re.compile(r"-\S+ +\S+ +\S+ +\S+ +(?P<size>\d+) .* (?P<path>\S+)")
-"""A line of ``ls -ln``, sftp(1)."""
+"""A line of ``ls -lan``, sftp(1)."""
+PART = ".part"
+"""How the name of what is not sent whole yet ends; it begins with a dot."""
 _CLOSED = "Connection closed"
 """What sftp says last, whatever ended the connection."""
 
@@ -74,12 +76,12 @@ class Remote:
         with place_on_disk("backup") as directory:
             yield directory
             for path in sorted(directory.iterdir()):
-                part, whole = (f"{self.directory}/{name}" for name in (f".{path.name}.part", path.name))
+                part, whole = (f"{self.directory}/{name}" for name in (f".{path.name}{PART}", path.name))
                 self._do(f'put "{path}" {part}', f"chmod 600 {part}", f"rename {part} {whole}")
 
     def sizes(self) -> dict[str, int]:
         """The files there and their sizes in bytes."""
-        listed = filter(None, map(_LISTED.fullmatch, self._do(f"ls -ln {self.directory}").splitlines()))
+        listed = filter(None, map(_LISTED.fullmatch, self._do(f"ls -lan {self.directory}").splitlines()))
         return {found["path"].rpartition("/")[2]: int(found["size"]) for found in listed}
 
     def remove(self, names: Collection[str]) -> None:

@@ -27,6 +27,11 @@ _run = runner(20)
 _SECONDS_TO_END, _PAUSE = 30.0, 0.5
 
 
+def directory(database: str) -> str:
+    """The name of a database's directory, where - and $ stand as @ and their code."""
+    return re.sub(r"[^A-Za-z0-9_]", lambda letter: f"@{ord(letter[0]):04x}", database)
+
+
 def look(database: str) -> dict[str, Any]:
     """``serves``: with a majority, of so many ``votes``; ``is_synced``; ``has``: its tables are here.
 
@@ -34,6 +39,7 @@ def look(database: str) -> dict[str, Any]:
     ``cluster``: of which it is a member, empty for none; ``at``: its last transaction, None where that is not
     known; ``was_last``: it ended in order and after all others.
     """
+    place = _DATA / directory(database)
     is_ending = _is_ending()
     asked = ["mariadb", "--batch", "--skip-column-names", "--execute", _STATUS]
     said = dict(line.split("\t", 1) for line in _run(*asked)[0].splitlines() if "\t" in line)
@@ -48,7 +54,7 @@ def look(database: str) -> dict[str, Any]:
         "serves": said.get("wsrep_cluster_status") == "Primary" and not is_ending,
         "votes": int(said.get("wsrep_cluster_size", "0")),
         "is_synced": said.get("wsrep_local_state_comment") == "Synced",
-        "has": (_DATA / database).is_dir() and any((_DATA / database).glob("*.ibd")),
+        "has": place.is_dir() and any(place.glob("*.ibd")),
         "is_alone": not (_KEY.exists() or said.get("wsrep_cluster_status") == "Primary"),
         "cluster": "" if cluster == _NONE else cluster,
         "at": at if at >= 0 else None,

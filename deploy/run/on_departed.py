@@ -10,6 +10,7 @@ import shutil
 from pathlib import Path
 
 from deploy.run.host_commands import runner, tell
+from deploy.run.job_steps import steps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,12 +21,12 @@ MUNGE_KEY = Path("/etc/munge/munge.key")
 SECRETS = {
     MUNGE_KEY: "the cluster's munge key",
     Path("/etc/slurm/slurm.jwks"): "the cluster's key of auth/slurm",
+    Path("/etc/slurm/jwt_hs256.key"): "the cluster's key of tokens",
     Path("/etc/slurm/slurmdbd.conf"): "slurmdbd's password",
     Path("/etc/mysql/deploy-cluster.pem"): "the key of the database's members",
     Path("/var/lib/garb/member.pem"): "the key of the database's members",
 }
 RECORDS = Path("/var/lib/deploy")
-PROCESSES = Path("/proc")
 # Of a ledger of drains that controllers share it has the pointer alone.
 _OURS = (
     *("converged", "left.json", "pending.json", "hosts.json"),
@@ -71,20 +72,6 @@ def holds(key: str | None, services: Iterable[str] = ()) -> list[str]:
     secrets = [what for path, what in SECRETS.items() if path.exists()]
     has_records = any((RECORDS / name).exists() for name in _OURS)
     return [*_running(services or _services()), *secrets, *[f"records in {RECORDS}"] * has_records]
-
-
-def steps() -> list[str]:
-    """The steps of jobs that run here: each is a process slurmstepd, which says in its title whose it is."""
-    found = []
-    for place in PROCESSES.glob("[0-9]*/cmdline"):
-        try:
-            words = place.read_bytes().replace(b"\0", b" ").decode(errors="replace").split()
-        except OSError:
-            continue
-        # "slurmstepd: [12.batch]"; "slurmstepd infinity" keeps a cgroup and belongs to no job.
-        if words and words[0].endswith("slurmstepd:"):
-            found.append(" ".join(words[1:]).strip("[]"))
-    return sorted(found)
 
 
 def leave(key: str | None) -> dict[str, list[str]]:

@@ -10,6 +10,7 @@ import re
 from pathlib import Path
 
 from deploy.run.host_commands import last_line, runner, tell
+from deploy.run.job_steps import steps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -82,14 +83,9 @@ def own(subject: str) -> str:
 
 
 def leftovers() -> str:
-    """The steps of jobs that still run here, of which Slurm could not rid itself.
-
-    Each is a process with the step in its title, "slurmstepd: [12.batch]"; "slurmstepd infinity" keeps a
-    cgroup and belongs to no job.
-    """
-    found, _ = _run("pgrep", "--full", "--list-full", r"^slurmstepd: \[")
-    steps = [line.partition("[")[2].rstrip("]") for line in found.splitlines()]
-    return f"still run here: {', '.join(steps)}" if steps else ""
+    """The steps of jobs that still run here, of which Slurm could not rid itself."""
+    found = steps()
+    return f"still run here: {', '.join(found)}" if found else ""
 
 
 def dossier() -> dict[str, str]:

@@ -81,7 +81,7 @@ def control_groups(context: Context) -> Iterator[Result]:
             continue
         words = "take those words from the kernel line (/etc/default/grub; update-grub)" if line else ""
         first = words or "cat /proc/cmdline; findmnt /sys/fs/cgroup"
-        hint = f"{first}   (on {name}); then: deploy node reboot {context.inventory} {name}"
+        hint = f"{first}   (on {name}); then: deploy node reboot {context.inventory} {name} --reason cgroups"
         yield failed(why, name, hint=hint)
 
 

@@ -126,3 +126,9 @@ def test_what_arrives_otherwise_than_it_was_sent_is_no_backup(hosts: Hosts, tmp_
     hosts.alters = "db1"
     with pytest.raises(DeployError, match="not what arrived"):
         make_backup(_inventory(tmp_path, APART), None, Options())
+
+
+def test_what_an_upload_that_was_cut_off_left_goes_after_a_day() -> None:
+    names = [f".{cluster}-2026010{day}T000000Z.age.part" for cluster in ("c", "c-d") for day in (1, 2)]
+    now = 1767225600.0 + 86400 + 60
+    assert module.cut_off([*names, "c-20260101T000000Z.age", ".x.part"], "c", now) == [names[0]]

@@ -7,6 +7,7 @@ import pytest
 
 from deploy.engine import database
 from deploy.engine.options import Options
+from deploy.errors import DeployError
 from deploy.run.ssh import Unanswered
 from deploy.site.inventory import read_site
 from tests.unit.site.sites import INVENTORY, write_site
@@ -46,3 +47,17 @@ def test_who_is_told_what(
     site = read_site(write_site(tmp_path, text))
     monkeypatch.setattr(database, "looks", lambda *_: looks)
     assert database.begins(site, Options()) == told
+
+
+def test_a_hint_names_the_sites_own_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = INVENTORY
+    for before, after in _MEMBERS:
+        text = text.replace(before, after)
+    site = read_site(
+        write_site(tmp_path, text, {"group_vars/all.yml": "slurmdbd_database_name: accounts_of_us\n"})
+    )
+    both = {name: _look(cluster="", is_alone=True) for name in ("login1", "node1")}
+    monkeypatch.setattr(database, "looks", lambda *_: both)
+    with pytest.raises(DeployError) as refused:
+        database.begins(site, Options())
+    assert "/var/lib/mysql/accounts_of_us; " in refused.value.findings[0].hint

@@ -7,7 +7,9 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from deploy.cli.node import node_app
 from deploy.engine import alone, departure, drains, members, records
 from deploy.engine.departure import Wanted
 from deploy.engine.members import Members
@@ -18,7 +20,7 @@ from deploy.run.cluster_lock import Held
 from deploy.run.ssh import Unanswered
 from deploy.site.inventory import Host, read_site
 from tests.unit.run.slurm import Slurm
-from tests.unit.site.sites import write_site
+from tests.unit.site.sites import INVENTORY, write_site
 
 _HELD = ["running slurmd", "the cluster's munge key"]
 
@@ -136,6 +138,39 @@ def test_while_somebody_is_at_work_on_the_cluster_nobody_leaves(
 def test_a_host_of_the_inventory_that_is_no_node_stays(cluster: Cluster, inventory: Path, name: str) -> None:
     assert refused(lambda: removed(inventory, name)) == ("node-still-in-inventory", ExitCode.BAD_INPUT)
     assert cluster.held == _HELD
+
+
+_REST = "[slurm-rest]\nctl1\n"
+_DATABASES = "[slurm-database]\nctl1\nlogin1\nnode1\n"
+_PASSWORD, _MEMBERS = "slurmdbd_database_password", "mariadb_cluster_key"
+
+
+@pytest.mark.parametrize(
+    ("groups", "more", "keys"),
+    [
+        (["slurm-node"], _REST, ()),
+        (["slurm-master"], "", (_PASSWORD,)),
+        (["slurm-master"], _REST, ("slurm_tokens_key", _PASSWORD)),
+        (["slurm-database"], _REST + _DATABASES, ("slurm_tokens_key", _PASSWORD, _MEMBERS)),
+    ],
+)
+def test_the_secrets_that_a_host_had_are_named(
+    cluster: Cluster, tmp_path: Path, groups: list[str], more: str, keys: tuple[str, ...]
+) -> None:
+    cluster.hosts["old"]["groups"] = groups
+    inventory = write_site(tmp_path, f"{INVENTORY}\n{more}")
+    came = departure.remove(inventory, "old", Options(), print, Wanted(is_gone=True))
+    assert came.keys == ("munge_key", *keys)
+
+
+def test_one_command_replaces_all_that_whoever_has_the_disk_knows(cluster: Cluster, inventory: Path) -> None:
+    cluster.hosts["old"]["groups"] = ["slurm-master"]
+    came = CliRunner().invoke(node_app, ["remove", str(inventory), "old", "--gone"])
+    assert came.exit_code == 0
+    assert came.output.strip().endswith(
+        "has the cluster's munge_key, slurmdbd_database_password; to replace them: "
+        f"deploy cluster {inventory} --rotate munge_key --rotate slurmdbd_database_password"
+    )
 
 
 @pytest.fixture

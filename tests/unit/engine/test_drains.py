@@ -236,6 +236,15 @@ def test_a_time_from_now(text: str, expected: int) -> None:
     assert drains.seconds(text) == expected
 
 
+@pytest.mark.parametrize(
+    "options", [["--within", "90m"], ["--within", "14d"], ["--when-idle"], ["--force"], []]
+)
+def test_the_way_of_a_drain_is_typed_again_as_it_was(options: list[str]) -> None:
+    within = drains.seconds(options[1]) if "--within" in options else None
+    agrees = (lambda: True) if "--force" in options else None
+    assert [*Way(within, is_when_idle="--when-idle" in options, agrees=agrees).options] == options
+
+
 def _busy(reason: str = "") -> dict[str, Any]:
     return {"nodes": {"node1": _node(reason)}, "planned": [], "jobs": [["17", "bob", "node1"]], "held": []}
 

@@ -1,5 +1,6 @@
 """Reboots of nodes: what proves one, and what is said of a node that does not come back."""
 
+import shlex
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -101,7 +102,7 @@ def stopped(tmp_path: Path) -> dict[str, str]:
     with pytest.raises(StoppedError) as problem:
         rebooted(tmp_path)
     assert problem.value.course.left == ("node2",)
-    assert "'node[1-2]' --reason 'kernel'" in problem.value.findings[0].hint
+    assert "'node[1-2]' --reason kernel" in problem.value.findings[0].hint
     return dict(problem.value.course.bad)
 
 
@@ -116,6 +117,26 @@ def test_a_node_that_does_not_come_back_stays_drained(machines: Machines, tmp_pa
     assert stopped(tmp_path) == {"node1": "it does not answer: No route to host (after 20 min)"}
     assert machines.boots["node2"] == 1
     assert machines.slurm.reasons["node1"].startswith("deploy: reboot: kernel: it does not answer: No route")
+
+
+@pytest.mark.parametrize(
+    ("most", "way", "options"),
+    [
+        (Share(1), Way(), []),
+        (Share(2), Way(), ["--batch", "2"]),
+        (Share(10, is_percent=True), Way(agrees=lambda: True), ["--batch", "10%", "--force"]),
+    ],
+)
+def test_what_goes_on_is_the_command_as_it_was_typed(
+    machines: Machines, tmp_path: Path, most: Share, way: Way, options: list[str]
+) -> None:
+    machines.refuses = {"node1": "Operation inhibited", "node2": "Operation inhibited"}
+    inventory, why = write_site(tmp_path, SITE), """its 'new' kernel "6.12" at $HOME `id`"""
+    with pytest.raises(StoppedError) as problem:
+        module.reboot(inventory, "node[1-2]", why, Options(), most=most, way=way, say=print)
+    words = shlex.split(problem.value.findings[0].hint.partition(", then: ")[2])
+    assert words[:3] == ["deploy", "node", "reboot"]
+    assert words[4:] == ["node[1-2]", "--reason", why, *options]
 
 
 def test_a_machine_that_did_not_reboot_is_no_success(machines: Machines, tmp_path: Path) -> None:

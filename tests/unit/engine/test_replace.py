@@ -118,6 +118,7 @@ def test_a_key_that_nobody_confirms_changes_nothing(world: World, fingerprint: s
     with pytest.raises(StoppedError) as stopped:
         world.go(fingerprint)
     assert [it.reference for it in stopped.value.findings] == ["host-key-not-accepted", "batch-stopped"]
+    assert stopped.value.findings[1].hint.endswith("inventory.ini node1 --reason x --burn-in 0.5")
     assert (world.known, world.deployed) == ({OLD}, [])
     assert "node1" in read_contract(read_site(world.place / "inventory.ini"))
     assert world.slurm.reasons["node1"].startswith("deploy: replace: x: ")

@@ -172,6 +172,14 @@ def test_jobs_that_the_backup_does_not_know_are_named_and_asked_about(
     assert cluster.sent["put_state"]["least"] == 18
 
 
+def test_a_number_that_no_job_can_have_is_none(cluster: Cluster, inventory: Path) -> None:
+    cluster.steps["node2"] = ["67108863.0"]
+    assert refused(cluster, inventory)[0] == "restore-not-agreed"
+    cluster.steps["node2"] = ["67108864.0", "99999999999.0"]
+    cluster.restore(inventory)
+    assert cluster.sent["put_state"]["least"] == 4
+
+
 def test_a_living_cluster_is_asked_about_and_put_aside(cluster: Cluster, inventory: Path) -> None:
     cluster.found = LIVING
     assert refused(cluster, inventory)[0] == "restore-not-agreed"

@@ -51,7 +51,7 @@ def member(at: int | None, **said: object) -> dict[str, Any]:
     ],
 )
 def test_the_one_begins_that_has_all_rows(db1: object, db2: object, begins: str | None) -> None:
-    assert beginner({"db1": db1, "db2": db2}) == begins
+    assert beginner({"db1": db1, "db2": db2}, "slurm_acct_db") == begins
 
 
 @pytest.mark.parametrize(
@@ -73,10 +73,21 @@ def test_the_one_begins_that_has_all_rows(db1: object, db2: object, begins: str 
 )
 def test_nobody_begins_where_rows_could_be_lost(db1: object, db2: object, said: str) -> None:
     with pytest.raises(DeployError) as refused:
-        beginner({"db1": db1, "db2": db2})
+        beginner({"db1": db1, "db2": db2}, "slurm_acct_db")
     (finding,) = refused.value.findings
     assert finding.reference == "database-lead-unknown"
     assert said in finding.message
+
+
+@pytest.mark.parametrize(("name", "word"), [("acct", "/acct"), ("our-acct", "/our@002dacct")])
+@pytest.mark.parametrize("other", [look(has=True), member(7)])
+def test_the_database_that_is_not_wanted_is_removed_by_its_own_name(
+    other: object, name: str, word: str
+) -> None:
+    with pytest.raises(DeployError) as refused:
+        beginner({"db1": look(has=True), "db2": other}, name)
+    assert f"{word}; then the same again" in refused.value.findings[0].hint
+    assert "slurm_acct_db" not in refused.value.findings[0].hint
 
 
 def test_members_are_told_and_so_is_what_is_wrong_with_them() -> None:

@@ -1,10 +1,12 @@
 """The program that makes backups on a controller, and the one that puts them back, on files alone."""
 
+import fcntl
 import io
 import json
 import os
 import pwd
 import struct
+import subprocess
 import sys
 import tarfile
 import threading
@@ -365,6 +367,27 @@ def test_an_archive_has_its_name_only_when_it_is_whole(backup: Any, tmp_path: Pa
     assert [*tmp_path.iterdir()] == [path]
     assert path.stat().st_mode & 0o777 == 0o600
     assert path.read_bytes() == b"frperg"
+
+
+@pytest.mark.usefixtures("age")
+def test_what_a_killed_backup_left_of_an_archive_goes_with_the_next(
+    backup: Any,  # noqa: ANN401
+    tmp_path: Path,
+) -> None:
+    with subprocess.Popen(["true"]) as ended:
+        pass
+    stamp = "20260101T000000Z.age"
+    left = [f".c-{stamp}.{ended.pid}", f".c-{stamp}.{os.getpid()}"]
+    stays = [f".c-d-{stamp}.{ended.pid}", f".c-{stamp}.part", f".c-{stamp}.1.x", f"c-{stamp}", ".c-x.age.1"]
+    written = f".c-{stamp}.1"
+    for name in (*left, *stays, written):
+        (tmp_path / name).touch()
+    with (tmp_path / written).open("wb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        with backup.encrypted(tmp_path / "c-20260102T000000Z.age", ["age1"]) as out:
+            out.write(b"secret")
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {*stays, written, "c-20260102T000000Z.age"}
 
 
 @pytest.mark.parametrize("program", ["exec 0<&-; >{begun}; exec sleep 60", ">{begun}; exec cat >/dev/null"])

@@ -7,7 +7,7 @@ import pytest
 
 from deploy.run.archive_places import Local, PlaceError, Remote, place
 
-LISTED = """sftp> ls -ln backups
+LISTED = """sftp> ls -lan backups
 -rw-------    1 1000     1000        30920 Nov 25 01:41 backups/c-20261125T014107Z.age
 drwx------    2 1000     1000         4096 Nov 25 01:41 backups/older
 """
@@ -60,6 +60,9 @@ def test_an_archive_gets_its_name_when_it_is_whole(asked: Path) -> None:
     part = "backups/.c-20261125T014107Z.age.part"
     assert lines[-2:] == [f"chmod 600 {part}", f"rename {part} backups/c-20261125T014107Z.age"]
     assert not directory.exists()
+    assert "ls -lan backups" not in lines
+    vault.sizes()
+    assert asked.read_text().splitlines()[-1] == "ls -lan backups"
     assert vault.sizes() == {"c-20261125T014107Z.age": 30920}
     assert vault.of("a.age") == "keeper@vault:backups/a.age"
 

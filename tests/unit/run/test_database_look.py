@@ -59,3 +59,16 @@ def test_a_member_is_known_by_its_key_and_by_what_it_says(
     if has_key:
         (data / "member.pem").touch()
     assert module.look("slurm_acct_db")["is_alone"] is is_alone
+
+
+@pytest.mark.parametrize(
+    ("name", "directory"), [("slurm_acct_db", "slurm_acct_db"), ("slurm-acct$1", "slurm@002dacct@00241")]
+)
+def test_tables_are_found_where_mariadb_puts_those_of_that_name(
+    data: Path, monkeypatch: pytest.MonkeyPatch, name: str, directory: str
+) -> None:
+    monkeypatch.setattr(module, "_run", lambda *_: ("", True))
+    assert not module.look(name)["has"]
+    (data / directory).mkdir()
+    (data / directory / "acct_table.ibd").touch()
+    assert module.look(name)["has"]

@@ -6,7 +6,19 @@ from pathlib import Path
 import pytest
 
 from deploy.run import on_departed
+from deploy.site.secrets import OF_MEMBERS, OF_NO_HOST, secret_names
+from tests.unit.host_checks.checks import part
 
+_OF_MEMBERS = ("/etc/mysql/deploy-cluster.pem", "/var/lib/garb/member.pem")
+_STAYS = {
+    "grafana_admin_password": "an account of Grafana's on that host, which nobody else takes",
+    "slurm_portal_key": "cookies and tokens of the portal on that host",
+    "slurm_registry_key": "the certificate of the registry on that host",
+    "slurm_registry_password": "an account of the registry on that host, as a hash",
+    "slurm_rest_key": "the certificate of the REST API on that host",
+    "ssh_server_authority_key": "the host's own certificate; of the authority it has the public key",
+}
+"""Secrets of which a host that left keeps what it has, and why it may."""
 _KEY = hashlib.sha256(b"key").hexdigest()
 
 
@@ -14,17 +26,16 @@ class Machine:
     """A place with the files of a member, and a systemd that remembers."""
 
     def __init__(self, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.stays = set[str]()
+        self.stays, self.steps = set[str](), list[str]()
         self.runs, self.commands = {"slurmd", "munge"}, list[tuple[str, ...]]()
-        self.key, self.records, self.processes = place / "munge.key", place / "deploy", place / "proc"
+        self.key, self.records = place / "munge.key", place / "deploy"
         (self.records / "converged").mkdir(parents=True)
         (self.records / "pyxis").mkdir()
-        self.processes.mkdir()
         self.key.write_bytes(b"key")
         monkeypatch.setattr(on_departed, "MUNGE_KEY", self.key)
         monkeypatch.setattr(on_departed, "SECRETS", {self.key: "the cluster's munge key"})
         monkeypatch.setattr(on_departed, "RECORDS", self.records)
-        monkeypatch.setattr(on_departed, "PROCESSES", self.processes)
+        monkeypatch.setattr(on_departed, "steps", lambda: self.steps)
         monkeypatch.setattr(on_departed, "_run", self.run)
 
     def run(self, *command: str) -> tuple[str, bool]:
@@ -32,10 +43,6 @@ class Machine:
         if command[1] == "disable":
             self.runs -= {command[-1]} - self.stays
         return "", command[1] == "is-active" and command[-1] in self.runs
-
-    def job(self, title: bytes) -> None:
-        (self.processes / "17").mkdir(exist_ok=True)
-        (self.processes / "17" / "cmdline").write_bytes(title)
 
 
 @pytest.fixture
@@ -60,7 +67,6 @@ def test_a_member_of_another_cluster_is_left_alone(machine: Machine) -> None:
 
 
 def test_who_leaves_holds_nothing_afterwards(machine: Machine) -> None:
-    machine.job(b"slurmstepd infinity\0")
     before = on_departed.holds(_KEY)
     assert on_departed.leave(_KEY) == {"jobs": [], "done": before, "holds": []}
     assert not machine.key.exists()
@@ -89,7 +95,7 @@ def test_a_member_of_the_database_is_one_no_more_and_another_database_is_left(
 
 
 def test_nobody_leaves_while_jobs_run(machine: Machine) -> None:
-    machine.job(b"slurmstepd: [12.batch]\0")
+    machine.steps = ["12.batch"]
     answer = on_departed.leave(_KEY)
     assert answer["jobs"] == ["12.batch"]
     assert answer["holds"]
@@ -127,3 +133,12 @@ def test_the_queue_of_a_cluster_by_its_own_configuration(
 
     monkeypatch.setattr(on_departed, "_run", run)
     assert on_departed.queue("/run/slurm/conf/slurm.conf") == jobs
+
+
+def test_every_secret_that_a_host_has_is_taken_from_it_unless_it_is_said_why_not() -> None:
+    places = {name: [place.path] for name, place in part("known_secrets").PLACES.items()}
+    places[OF_MEMBERS] = [*_OF_MEMBERS]
+    taken = {path.as_posix() for path in on_departed.SECRETS}
+    assert {name for name, paths in places.items() if not {*paths} <= taken} == {*_STAYS} - OF_NO_HOST
+    assert {*places} | {*_STAYS} == {*secret_names(), OF_MEMBERS}
+    assert taken == {path for name, paths in places.items() if name not in _STAYS for path in paths}

@@ -65,11 +65,9 @@ def test_a_sites_own_remedy_is_what_the_node_was_told(commands: list[tuple[str, 
 
 
 def test_what_a_job_left_is_named_by_its_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        remedies, "_run", lambda *_: ("71 slurmstepd: [12.batch]\n72 slurmstepd: [12.0]\n", True)
-    )
-    assert remedies.leftovers() == "still run here: 12.batch, 12.0"
-    monkeypatch.setattr(remedies, "_run", lambda *_: ("", False))
+    monkeypatch.setattr(remedies, "steps", lambda: ["12.0", "12.batch"])
+    assert remedies.leftovers() == "still run here: 12.0, 12.batch"
+    monkeypatch.setattr(remedies, "steps", list)
     assert remedies.leftovers() == ""
 
 

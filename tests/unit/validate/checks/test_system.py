@@ -85,7 +85,7 @@ def _other_version_than_declared(cluster: Cluster) -> None:
                 "node2": "control groups are of version 1 instead of 2, by its kernel line: "
                 "systemd.unified_cgroup_hierarchy=0 SYSTEMD_CGROUP_ENABLE_LEGACY_FORCE=1"
             },
-            "then: deploy node reboot inventory.ini node2",
+            "then: deploy node reboot inventory.ini node2 --reason cgroups",
         ),
         (
             "control-groups",

@@ -56,6 +56,7 @@ _PAUSE, _PAUSES = 0.02, 100
 SHARES = ("sshare", "--all", "--noheader", "--parsable2", "--format", "Account,User,RawShares,RawUsage")
 _OF_SHARES = 4
 _NAME = re.compile(r"(?P<cluster>.+)-(?P<when>\d{8}T\d{6}Z)\.age")
+_UNFINISHED_NAME = re.compile(r"\.(?P<archive>.+\.age)\.\d+")
 _DAY = 86400
 _WHEN = "%Y%m%dT%H%M%SZ"
 ENVIRONMENT = {
@@ -478,12 +479,44 @@ def outlived(found: Mapping[str, float], keep: Mapping[str, int]) -> list[str]:
     return [name for name in found if name not in kept]
 
 
+def _begun(beside: Path) -> int:
+    """A new file, locked as long as somebody has it open, which a program that is killed has not."""
+    while True:
+        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+        # Some file systems have no locks, and then nothing is ever taken away there.
+        with contextlib.suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if os.fstat(descriptor).st_nlink:
+            return descriptor
+        # Another one took it away before it was locked.
+        os.close(descriptor)
+
+
+def _remove_left(archive: Path) -> None:
+    """Removes what unfinished archives of the same cluster left beside it that nobody writes any more."""
+    ours = _NAME.fullmatch(archive.name)
+    for path in archive.parent.iterdir() if ours else ():
+        left = _UNFINISHED_NAME.fullmatch(path.name)
+        if ours and left and archives([left["archive"]], ours["cluster"]):
+            with contextlib.suppress(OSError):
+                descriptor = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+                try:
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    path.unlink()
+                finally:
+                    os.close(descriptor)
+
+
 @contextlib.contextmanager
 def encrypted(path: Path, recipients: Iterable[str]) -> Iterator[BinaryIO]:
-    """What is written into it is encrypted into a file, which gets its name when it is whole and on disk."""
+    """What is written into it is encrypted into a file, which gets its name when it is whole and on disk.
+
+    What one that was killed left beside it is removed before, to have its room.
+    """
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     words = [word for recipient in recipients for word in ("-r", recipient)]
-    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+    _remove_left(path)
+    descriptor = _begun(beside)
     try:
         with tempfile.TemporaryFile() as said:
             with (
