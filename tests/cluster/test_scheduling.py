@@ -7,7 +7,7 @@ import pytest
 
 from tests.cluster.conftest import RELEASES
 from tests.cluster.jobs import UNTIL_TOLD, submit, wait_for_job
-from tests.cluster.lab_cluster import Cluster, booted, wait_until
+from tests.cluster.lab_cluster import DEPLOY, Cluster, booted, run, wait_until
 
 pytestmark = [pytest.mark.one_release, pytest.mark.more]
 
@@ -103,6 +103,26 @@ def test_a_job_whose_dependency_can_never_come_true_is_ended(scheduled: Cluster)
         return not scheduled.on("ctl1", "squeue", "--noheader", "--states=pending", "--jobs", never)
 
     wait_until("the job that can never start is ended", is_gone, seconds=300)
+
+
+def test_a_drain_during_maintenance_is_known_and_released(scheduled: Cluster) -> None:
+    """Slurm names the reservation behind the reason of the drain, from 23.11 on."""
+
+    def node(verb: str, *words: str) -> str:
+        return run(*DEPLOY, "node", verb, str(scheduled.inventory), *words).stdout
+
+    def shown() -> str:
+        return scheduled.on("ctl1", "scontrol", "--oneliner", "show", "node", "node1")
+
+    words = "starttime=now duration=60 user=root flags=maint nodes=node1 reservationname=service"
+    scheduled.on("ctl1", "scontrol", "create", "reservation", *words.split())
+    wait_until("the node is in maintenance", lambda: "MAINTENANCE" in shown(), 120)
+    node("drain", "node1", "--reason", "firmware")
+    assert "+DRAIN" in shown()
+    assert [each["name"] for each in json.loads(node("list", "--json")) if each["drains"]] == ["node1"]
+    assert "in service: node1" in node("resume", "node1")
+    assert "+DRAIN" not in shown()
+    scheduled.on("ctl1", "scontrol", "delete", "reservationname=service")
 
 
 def test_all_of_it_is_converged(scheduled: Cluster) -> None:
