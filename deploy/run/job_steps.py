@@ -27,9 +27,9 @@ def steps() -> list[str]:
 def _is_of_slurm(place: Path) -> bool:
     """Whether a process is root's and runs slurmstepd: anybody can give one any title.
 
-    The real user, which stays root's while a step opens files as its user.
+    The real user, which stays root's while a step opens files as its user. Debian calls it slurmstepd-wlm.
     """
     program = (place / "exe").readlink().name
     status = (place / "status").read_text(encoding="utf-8", errors="replace").splitlines()
     uids = next((line.split()[1:] for line in status if line.startswith("Uid:")), [])
-    return uids[:1] == ["0"] and program in ("slurmstepd", "slurmstepd (deleted)")
+    return uids[:1] == ["0"] and program.startswith("slurmstepd")

@@ -50,8 +50,12 @@ def test_what_a_user_calls_so_is_none(proc: Path, uids: str, program: str) -> No
 
 @pytest.mark.parametrize(
     ("uids", "program"),
-    [(ROOT, f"{SLURMSTEPD} (deleted)"), ("0\t2001\t0\t2001", SLURMSTEPD)],
-    ids=["updated meanwhile", "opening a file as its user"],
+    [
+        (ROOT, f"{SLURMSTEPD}-wlm"),
+        (ROOT, f"{SLURMSTEPD}-wlm (deleted)"),
+        ("0\t2001\t0\t2001", SLURMSTEPD),
+    ],
+    ids=["Debian's", "updated meanwhile", "opening a file as its user"],
 )
 def test_a_step_is_one_whatever_becomes_of_its_program(proc: Path, uids: str, program: str) -> None:
     run(proc, 17, "slurmstepd: [12.0]", uids, program)
