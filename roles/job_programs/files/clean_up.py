@@ -32,10 +32,14 @@ _AT_ONCE = 500
 _SECONDS_TO_END = 2.0
 _SECONDS_FOR_SLURM = 15
 _LIVE = "RUNNING,SUSPENDED,CONFIGURING,STOPPED,SIGNALING,STAGE_OUT"
-_OF_SLURM = re.compile(r"/job_\d+(/|$)|slurmstepd\.scope(/|$)|/slurmd\.service(/|$)", re.MULTILINE)
+_OF_SLURM = re.compile(
+    r"^\d+:[^:]*:(?!.*/user\.slice/)(?:.*/job_\d+|.*[/_]slurmstepd\.scope|.*/slurmd\.service)(?:/|$)",
+    re.MULTILINE,
+)
 """In a process's cgroups: that of a job, or of slurmd itself and what prologs run as a user.
 
-From Slurm 26.05 on, directories of cgroups v2 no longer have the numbers of jobs.
+Below user.slice users make groups of any name. From Slurm 26.05 on, directories of cgroups v2 no longer have
+the numbers of jobs.
 """
 
 

@@ -275,6 +275,11 @@ def test_what_began_after_slurm_was_asked_may_be_of_a_new_job(cleaned: Callable[
         ("4:memory:/slurm/uid_2001/job_7/step_batch\n1:name=systemd:/\n", True),
         ("0::/system.slice/slurmd.service\n", True),
         ("0::/user.slice/user-2001.slice/user@2001.service/app.slice/x.service\n", False),
+        ("0::/user.slice/user-2001.slice/user@2001.service/app.slice/slurmd.service\n", False),
+        ("0::/user.slice/user-2001.slice/user@2001.service/app.slice/slurmstepd.scope\n", False),
+        ("0::/user.slice/user-2001.slice/user@2001.service/app.slice/x.service/job_1\n", False),
+        ("1:name=systemd:/user.slice/user-2001.slice/user@2001.service/job_1\n", False),
+        ("4:memory:/slurm/uid_2001/job_7\n1:name=systemd:/user.slice/user-2001.slice/x.scope\n", True),
         ("0::/system.slice/run-r1.service\n", False),
     ],
 )
