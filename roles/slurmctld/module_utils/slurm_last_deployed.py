@@ -88,7 +88,8 @@ class Identity:
         self._last = last
         self._before, self._allowed = last.own(), last.allowed()
         self._is_known = is_one_of_several or bool(self._allowed)
-        if not self._is_known or standing.waits:
+        self._has_no_say = standing.waits or not self._is_known
+        if self._has_no_say:
             self._wanted = self._before
         elif standing.stands_by and self._allowed:
             self._wanted = self._allowed[0]
@@ -97,8 +98,8 @@ class Identity:
 
     @property
     def differs(self) -> bool:
-        """Whether this controller is not known to have it."""
-        return self._wanted != self._before
+        """Whether this controller does not know that it has it, or the state that one may lead with it."""
+        return not self._has_no_say and (self._before, self._allowed[:1]) != (self._wanted, [self._wanted])
 
     def allow(self) -> None:
         """Has a slurmctld lead with it: before it starts with it."""

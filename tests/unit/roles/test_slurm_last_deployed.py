@@ -169,6 +169,16 @@ def test_one_that_waits_for_the_leading_one_keeps_its_name(
     assert not two.identity("ctl2", B, monkeypatch, follows=False).differs
 
 
+def test_a_state_that_lost_it_is_told_again(two: Controllers, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not two.identity("ctl1", A, monkeypatch, follows=None).differs
+    (two.state / last_deployed.NAME).unlink()
+    identity = two.identity("ctl1", A, monkeypatch, follows=None)
+    assert identity.differs
+    identity.allow()
+    assert two.last("ctl1").allowed() == [last_deployed.id_of(A)]
+    assert not two.identity("ctl1", A, monkeypatch, follows=None).differs
+
+
 def test_what_a_run_left_open_is_not_ended_by_one_that_lacks_it(
     two: Controllers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
