@@ -315,6 +315,28 @@ def _is_restored(cluster: Cluster, held: str, waiting: str) -> None:
     assert "JobState=PENDING" in cluster.on("login1", "scontrol", "show", "job", waiting)
 
 
+def test_a_first_one_that_left_while_it_was_off_does_not_lead(controlled: Cluster) -> None:
+    """The one that stays is alone, and writes no heartbeat; the other one is the first by what it knows."""
+    line = _line(controlled, "ctl1")
+    run(*DEPLOY, "lab", "stop", "ctl1", "--name", controlled.name)
+    wait_until("ctl2 takes jobs", lambda: _takes_jobs(controlled), seconds=180)
+    _edit(controlled, "inventory.ini", (line, ""), ("ctl1\nctl2\n", "ctl2\n"))
+    controlled.deploy()
+    run(*DEPLOY, "lab", "start", "ctl1", "--name", controlled.name)
+    _is_refused(controlled, "ctl1")
+    assert _up(controlled) == {"ctl2"}
+    _node(controlled, "remove", "ctl1")
+    _edit(
+        controlled,
+        "inventory.ini",
+        (_line(controlled), line + _line(controlled)),
+        ("ctl2\n\n", "ctl1\nctl2\n\n"),
+    )
+    controlled.deploy()
+    assert _up(controlled) == {"ctl1", "ctl2"}
+    assert _leader(controlled) == "ctl1"
+
+
 def test_the_second_leaves(controlled: Cluster) -> None:
     _edit(controlled, "inventory.ini", (_line(controlled), ""), ("ctl1\nctl2\n", "ctl1\n"))
     said = controlled.deploy(expect=1).stdout
@@ -333,10 +355,10 @@ def test_the_second_leaves(controlled: Cluster) -> None:
     assert "node1" in controlled.as_user("srun -w node1 hostname")
 
 
-def _line(cluster: Cluster) -> str:
-    """The line of the second controller, whether it stands in the inventory or not."""
-    address = cluster.on("ctl2", "hostname", "--all-ip-addresses").strip()
-    return f"ctl2 ansible_host={address}\n"
+def _line(cluster: Cluster, name: str = "ctl2") -> str:
+    """The line of a controller, whether it stands in the inventory or not."""
+    address = cluster.on(name, "hostname", "--all-ip-addresses").strip()
+    return f"{name} ansible_host={address}\n"
 
 
 def _edit(cluster: Cluster, file: str, *changes: tuple[str, str]) -> None:
