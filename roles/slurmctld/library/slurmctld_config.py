@@ -23,6 +23,7 @@ from ansible.module_utils.slurm_conf import (
     parse_conf,
     squeue_arguments,
 )
+from ansible.module_utils.slurm_last_deployed import Identity, LastDeployed
 from ansible.module_utils.slurm_parameters import (
     LISTENING_AND_AUTHENTICATION,
     RECONFIGURABLE_BEFORE,
@@ -40,6 +41,7 @@ description:
   - What the daemon last took is recorded, so that an interrupted run is completed by the next one.
   - Where StateSaveLocation is another, the state is copied there while the daemon is stopped.
   - One of several controllers that stands by takes the files that the leading one took, and no others.
+  - Of several controllers the state says with which configuration one may lead, and each knows which it has.
   - When the daemon does not take the new files, the old ones are put back.
 options:
   files:
@@ -599,11 +601,22 @@ def bring(module: AnsibleModule, daemon: Slurmctld) -> None:
         for change in guarded(running_with, daemon.files)
         if not (standing.stands_by or state.takes(change))
     ]
+    identity = Identity(
+        LastDeployed(state.after, daemon.record),
+        module.params["files"],
+        is_one_of_several=daemon.is_one_of_several(),
+        standing=standing,
+    )
     opened = daemon.opened_files()
     enabled = bool(version) and daemon.enabled()
     to_write = current != daemon.files
     result = {
-        "changed": opened or to_write or action != "none" or not enabled or daemon.lacks_directories(),
+        "changed": opened
+        or to_write
+        or action != "none"
+        or not enabled
+        or daemon.lacks_directories()
+        or identity.differs,
         "action": action,
         "reasons": reasons,
         "diff": _diff(current, daemon.files, daemon.directory),
@@ -626,7 +639,14 @@ def bring(module: AnsibleModule, daemon: Slurmctld) -> None:
         state.move(module)
     if not enabled:
         daemon.enable()
-    take(module, daemon, action, version, state)
+    try:
+        identity.allow()
+    except (OSError, KeyError) as problem:
+        state.give_back()
+        if running:
+            daemon.apply("start", version)
+        module.fail_json(msg=f"nothing was changed: the user slurm cannot write {state.after}: {problem}")
+    take(daemon, action, version, state, identity)
     daemon.write(daemon.record, daemon.files, 0o600)
     result["deploy_manages"] = daemon.managed()
     module.exit_json(**result)
@@ -658,7 +678,8 @@ def refuse(
     if standing.waits:
         module.fail_json(
             msg=f"{standing.name} stands by, and the leading controller did not take this configuration in "
-            "this run, so nothing was changed here. The next run that reaches both changes it"
+            "this run, so nothing was changed here. The next run that reaches both changes it; where the "
+            "other one is lost for good, the next one without its line in [slurm-master]"
         )
     if not standing.runs or standing.stands_by:
         return
@@ -683,18 +704,20 @@ def database_hosts(conf: str) -> list[str]:
 
 
 def take(
-    module: AnsibleModule, daemon: Slurmctld, action: str, version: Version, state: ControllerState
+    daemon: Slurmctld, action: str, version: Version, state: ControllerState, identity: Identity
 ) -> None:
     """Writes the files and has the daemon take them; fails the module, with the previous ones back, else."""
     previous = daemon.read(daemon.directory)
     daemon.write(daemon.directory, daemon.files, 0o644)
+    identity.have()
     problem = daemon.apply(action, version) if action != "none" else ""
     if problem and previous:
         daemon.write(daemon.directory, previous, 0o644)
+        identity.give_back()
         state.give_back()
         daemon.apply("restart", version)
     if problem:
-        module.fail_json(
+        daemon.module.fail_json(
             msg=f"slurmctld did not take the new configuration ({action}): {problem}. "
             + ("The previous files are back in place." if previous else "")
         )
