@@ -6,7 +6,7 @@ from __future__ import annotations
 import platform
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -208,7 +208,7 @@ class Host:
         return operating_system.check_confined_logs(_text(_APPARMOR_PROFILES))
 
     def _slurm_release(self) -> Iterator[Mapping[str, str]]:
-        version = self.slurm_version()
+        version = self.slurm_version
         yield from check_needs(version, self._expected["slurm_needs"])
         if self._expected["has_slurmd"]:
             yield from check_control_groups(version, _ROOT)
@@ -228,6 +228,7 @@ class Host:
             "state": bool(state_location) and other_slurm.has_state(_ROOT, state_location),
         }
 
+    @cached_property
     def slurm_version(self) -> str:
         """The version of Slurm here; empty where none is wanted."""
         if not self._expected["cluster"]:
@@ -288,7 +289,7 @@ def main() -> None:
         deploy_answer={
             "findings": [finding for findings in found.values() for finding in findings],
             "serves": host.serves(),
-            "slurm_version": host.slurm_version(),
+            "slurm_version": host.slurm_version,
             "checked": [subject for subject, findings in found.items() if not findings],
         },
         clock={"began": began, "service": service, "ended": time.time()},
