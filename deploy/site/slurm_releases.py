@@ -13,7 +13,6 @@ from deploy.errors import Finding
 from deploy.site.inventory import LOGIN, MASTER, NODE, Host, Site
 from deploy.site.schema import default_of
 
-REFERENCE = "slurm-too-old"
 _VERSION = "slurm_packages_version"
 _TABLE = "__slurmctld_needs"
 _WORDS = ("setting", "since", "older", "instead")
@@ -46,7 +45,7 @@ def check_slurm_releases(site: Site) -> Iterator[Finding]:
             host, variable = asking
             yield Finding(
                 host.where(variable),
-                REFERENCE,
+                "slurm-too-old",
                 f"{need['setting']} takes Slurm {since} or later, and {_VERSION} is {version}: "
                 f"{need['older']}",
                 str(need["instead"]),
