@@ -31,6 +31,13 @@ from ansible.module_utils.slurm_parameters import (
 )
 from ansible.module_utils.slurm_standing import Standing, this_host
 from ansible.module_utils.slurm_state import ControllerState
+from ansible.module_utils.slurm_versions import (
+    ASK_FOR_VERSIONS,
+    Version,
+    is_before,
+    oldest,
+    parse_version,
+)
 
 DOCUMENTATION = r"""
 module: slurmctld_config
@@ -129,11 +136,6 @@ deploy_manages:
   returned: always
 """
 
-Version = tuple[int, ...]
-
-_ASK_FOR_VERSIONS = ["timeout", "15", "sinfo", "--noheader", "--all", "--format", "%v"]
-"""Without its controller sinfo would try for minutes."""
-
 _NEEDS_DATABASE = frozenset(
     {"accountingstoragetype", "accountingstoragehost", "accountingstorageenforce", "accountingstoragetres"}
 )
@@ -220,12 +222,6 @@ def _weights_without_database(conf: str, found: re.Match[str]) -> str:
     return f"{found[1]}{','.join(kept)}" if kept else " "
 
 
-def parse_version(text: str) -> Version:
-    """`slurm-wlm 24.11.5` -> (24, 11, 5)."""
-    found = re.search(r"(\d+)\.(\d+)\.(\d+)", text)
-    return tuple(int(part) for part in found.groups()) if found else ()
-
-
 class Slurmctld:
     """The daemon of this machine and its files."""
 
@@ -249,8 +245,7 @@ class Slurmctld:
 
     def oldest_version(self, own: Version) -> Version:
         """The oldest of the controller's version and those of the nodes that ever registered with it."""
-        told = self._run(_ASK_FOR_VERSIONS)[1].splitlines()
-        return min([own, *filter(None, map(parse_version, told))])
+        return oldest(own, self._run(ASK_FOR_VERSIONS)[1].splitlines())
 
     def running(self) -> bool:
         """Whether systemd says active."""
@@ -494,9 +489,9 @@ def _ownership(path: Path) -> tuple[int, int, int]:
     return found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)
 
 
-def without_unknown(files: dict[str, str], since: dict[str, str], oldest: Version) -> dict[str, str]:
+def without_unknown(files: dict[str, str], since: dict[str, str], version: Version) -> dict[str, str]:
     """The files without the lines that a Slurm of this version does not know."""
-    unknown = {line for line, version in since.items() if oldest < tuple(map(int, version.split(".")))}
+    unknown = {line for line, release in since.items() if is_before(version, release)}
     return {
         name: "".join(line for line in text.splitlines(keepends=True) if line.rstrip("\n") not in unknown)
         for name, text in files.items()
@@ -517,10 +512,10 @@ def without_new(
 
 
 def planned(
-    given: dict[str, str], current: dict[str, str], parameters: dict[str, Any], oldest: Version
+    given: dict[str, str], current: dict[str, str], parameters: dict[str, Any], version: Version
 ) -> tuple[dict[str, str], dict[str, str]]:
     """What Slurm of these versions knows of the files, and what of that is put in place now."""
-    wanted = without_unknown(given, parameters["known_since"], oldest)
+    wanted = without_unknown(given, parameters["known_since"], version)
     return wanted, without_new(wanted, current, parameters["not_added"])
 
 
@@ -585,8 +580,8 @@ def bring(module: AnsibleModule, daemon: Slurmctld) -> None:
     applied = daemon.read(daemon.record)
     version = daemon.version()
     running = bool(version) and daemon.running()
-    oldest = daemon.oldest_version(version) if running else version
-    wanted, daemon.files = planned(daemon.files, current, module.params, oldest)
+    known = daemon.oldest_version(version) if running else version
+    wanted, daemon.files = planned(daemon.files, current, module.params, known)
     # Of what the daemon runs with, not of what lies there: an interrupted run may have written it already.
     running_with = applied or current
     texts = [files.get("slurm.conf", "") for files in (running_with, daemon.files)]
