@@ -1,5 +1,6 @@
 """What the roles about access must know of the whole site: who connects, who may reach whom."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from deploy.site.addresses import is_ip
@@ -54,12 +55,17 @@ def _names(host: Host) -> list[str]:
     return sorted({name for name in names if name and "{{" not in name})
 
 
-def vouching(site: Site) -> list[str]:
-    """The addresses of the hosts whose word of a user compute nodes take: where users are.
+def trusted_addresses(hosts: Iterable[Host]) -> list[str]:
+    """The addresses by which others know hosts and give them rights.
 
     Those in the cluster: Ansible's may be of a NAT, which others share.
     """
-    return sorted(filter(is_ip, {host.cluster_address for host in (*site.logins, *site.nodes)}))
+    return sorted(filter(is_ip, {host.cluster_address for host in hosts}))
+
+
+def vouching(site: Site) -> list[str]:
+    """The addresses of the hosts whose word of a user compute nodes take: where users are."""
+    return trusted_addresses((*site.logins, *site.nodes))
 
 
 def ssh_port(host: Host) -> int:
@@ -69,9 +75,8 @@ def ssh_port(host: Host) -> int:
 
 
 def peers(site: Site) -> list[str]:
-    """The addresses of all hosts, those that Ansible takes and those in the cluster."""
-    texts = {text for host in site.cluster for text in (host.address, host.cluster_address)}
-    return sorted(filter(is_ip, texts))
+    """The addresses of all hosts."""
+    return trusted_addresses(site.cluster)
 
 
 def direct(site: Site, networks: list[str]) -> list[str]:

@@ -3,7 +3,7 @@
 from ipaddress import ip_address
 from typing import Any
 
-from deploy.site.addresses import is_ip
+from deploy.plan.access_vars import trusted_addresses
 from deploy.site.inventory import LOGS, Site
 
 Variables = dict[str, Any]
@@ -14,8 +14,7 @@ def senders_of_logs(site: Site) -> dict[str, str]:
     return {
         str(ip_address(text)): host.name
         for host in site.cluster
-        for text in (host.address, host.cluster_address)
-        if is_ip(text)
+        for text in trusted_addresses([host])
     }
 
 

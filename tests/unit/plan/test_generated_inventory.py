@@ -283,6 +283,35 @@ def test_the_firewall_is_where_somebody_is_named_who_comes_in(tmp_path: Path) ->
     assert (node["firewall_lets_users_in"], node["firewall_ssh_ports"]) == (False, [22])
 
 
+def test_what_comes_by_a_nat_has_no_rights_of_the_hosts_behind_it(tmp_path: Path) -> None:
+    """Ansible reaches two hosts by the address of a NAT, by which anything else can come, too."""
+    inventory = INVENTORY.replace(
+        "[slurm-cluster:children]",
+        "[slurm-log]\nctl1\n[slurm-metric]\nlogin1\n[slurm-cluster:children]",
+    )
+    behind = "ansible_host: 192.0.2.1\nansible_port: {}\nhosts_file_address: 10.0.0.{}\n"
+    files = {
+        "group_vars/all.yml": "firewall_admin_networks: [198.51.100.0/24]\n",
+        "host_vars/ctl1.yml": behind.format(2201, 1),
+        "host_vars/login1.yml": behind.format(2202, 2),
+    }
+    groups = wired(read_site(write_site(tmp_path, inventory, files)))
+    assert groups["phase_firewall"]["vars"]["firewall_peers"] == [
+        "10.0.0.1",
+        "10.0.0.11",
+        "10.0.0.12",
+        "10.0.0.2",
+    ]
+    guarded = [one for host in groups["phase_check"]["hosts"].values() for one in host["firewall_guarded"]]
+    assert {address for one in guarded for address in one["from"]} == {"10.0.0.2"}
+    assert groups["phase_log_server"]["vars"]["log_server_names"] == {
+        "10.0.0.1": "ctl1",
+        "10.0.0.2": "login1",
+        "10.0.0.11": "node1",
+        "10.0.0.12": "node2",
+    }
+
+
 def test_the_message_knows_the_partitions(tmp_path: Path) -> None:
     files = {
         "group_vars/all.yml": PARTITIONS,
