@@ -6,6 +6,7 @@ from typing import Any
 from deploy.site.addresses import is_ip
 from deploy.site.inventory import METRIC, NODE, PORTAL, REST, Host, Site
 from deploy.site.schema import options
+from deploy.site.slurm_parameters import told_node_name
 
 Variables = dict[str, Any]
 
@@ -19,6 +20,7 @@ def access_of(site: Site, host: Host) -> Variables:
         "firewall_user_pages": _user_pages(site, host),
         "job_ssh_is_login": host in site.logins,
         "job_ssh_has_jobs": NODE in host.groups,
+        "job_ssh_node_name": told_node_name(host) if NODE in host.groups else "",
         "ssh_server_has_jobs": NODE in host.groups,
         "ssh_server_names": _names(host),
         "motd_memory_limit": str(

@@ -11,11 +11,7 @@ Variables = dict[str, Any]
 
 def senders_of_logs(site: Site) -> dict[str, str]:
     """The names of all hosts by the addresses that their logs come from."""
-    return {
-        str(ip_address(text)): host.name
-        for host in site.cluster
-        for text in trusted_addresses([host])
-    }
+    return {str(ip_address(text)): host.name for host in site.cluster for text in trusted_addresses([host])}
 
 
 def keeper_of_logs(site: Site) -> Variables:

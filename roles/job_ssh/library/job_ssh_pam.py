@@ -35,6 +35,10 @@ options:
     type: str
     choices: [nobody, users_with_jobs, everyone]
     required: true
+  node_name:
+    description: What slurmd calls this node where it is told so; empty where that is the machine's name.
+    type: str
+    default: ""
   admin_groups:
     description: Groups whose members are let in always.
     type: list
@@ -87,7 +91,7 @@ def _wanted(module: AnsibleModule) -> dict[Path, str]:
     try:
         if admits == "nobody":
             return {sshd: admins_alone(text_of(sshd), *admins), session: ""}
-        text = restricted(text_of(sshd), *admins)
+        text = restricted(text_of(sshd), *admins, module.params["node_name"])
     except NotUnderstood as problem:
         module.fail_json(
             msg=f"{sshd}: {problem}. Nothing was changed; fix the file, or set job_ssh_admits: everyone"
@@ -133,6 +137,7 @@ def main() -> None:
     """Compare the files with what they should say; put the new ones to PAM; write."""
     arguments: dict[str, Any] = {
         "admits": {"type": "str", "choices": ["nobody", "users_with_jobs", "everyone"], "required": True},
+        "node_name": {"type": "str", "default": ""},
         "admin_groups": {"type": "list", "elements": "str", "default": []},
         "admin_users": {"type": "list", "elements": "str", "default": []},
     }

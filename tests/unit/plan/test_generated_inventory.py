@@ -210,6 +210,19 @@ def test_users_enter_login_nodes_and_nodes_with_their_jobs_and_what_the_site_ope
     assert has_jobs == {"ctl1": False, "login1": False, "node1": True, "node2": True}
 
 
+def test_logins_by_job_know_the_name_that_slurmd_is_told(tmp_path: Path) -> None:
+    """A template is known on the host only."""
+    files = {
+        "host_vars/node1.yml": 'slurmd_options: "-v -N {{ inventory_hostname }} -M"\n',
+        "host_vars/node2.yml": "slurmd_options: -Nnode2\n",
+        "host_vars/login1.yml": "slurmd_options: -N login1\n",
+    }
+    hosts = wired(read_site(write_site(tmp_path, files=files)))["phase_check"]["hosts"]
+    names = {name: host["job_ssh_node_name"] for name, host in hosts.items()}
+    told = {"node1": "{{ inventory_hostname }}", "node2": "node2"}
+    assert names == {"ctl1": "", "login1": "", **told}
+
+
 def test_where_no_host_is_a_login_node_users_enter_the_controller(tmp_path: Path) -> None:
     inventory = "[slurm-master]\nctl1\n[slurm-node]\nnode1\n"
     site = read_site(write_site(tmp_path, inventory))
