@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
+from deploy.site.access import is_entered_by_job
 from deploy.site.addresses import is_ip
 from deploy.site.inventory import METRIC, NODE, PORTAL, REST, Host, Site
 from deploy.site.schema import options
@@ -22,12 +23,23 @@ def access_of(site: Site, host: Host) -> Variables:
         "job_ssh_has_jobs": NODE in host.groups,
         "job_ssh_node_name": told_node_name(host) if NODE in host.groups else "",
         "ssh_server_has_jobs": NODE in host.groups,
+        "ssh_server_only_by_job": is_entered_by_job(site, host),
+        "ssh_server_admin_users": host.value("job_ssh_admin_users"),
+        "ssh_server_admin_groups": admin_groups(host),
         "ssh_server_names": _names(host),
         "motd_memory_limit": str(
             host.variables.get("login_limits_memory", options()["login_limits_memory"].spec["default"])
         ),
         "firewall_ssh_ports": sorted({_SSH_PORT, ssh_port(host)}),
     }
+
+
+def admin_groups(host: Host) -> list[str]:
+    """The groups whose members come in always: those that the site names, else those of a directory, too."""
+    named: list[str] = host.value("job_ssh_admin_groups")
+    if "job_ssh_admin_groups" in host.variables or not host.variables.get("sssd_servers"):
+        return named
+    return list(dict.fromkeys([*named, *(str(group["name"]) for group in host.value("sssd_sudo_groups"))]))
 
 
 def _user_pages(site: Site, host: Host) -> list[str]:
@@ -39,9 +51,9 @@ def _user_pages(site: Site, host: Host) -> list[str]:
 
 def _connecting_user(host: Host) -> Variables:
     """The account that Ansible connects with, which no role may shut out or hold back."""
-    names = dict.fromkeys(("job_ssh_connecting_user", "login_limits_connecting_user"), connecting_user(host))
+    user, roles = connecting_user(host), ("job_ssh", "login_limits", "ssh_server")
     # Without one, Ansible takes the name of whoever types the command; the roles look for it on the host.
-    return {name: user for name, user in names.items() if user}
+    return {f"{role}_connecting_user": user for role in roles} if user else {}
 
 
 def connecting_user(host: Host) -> str:

@@ -108,3 +108,18 @@ def test_where_no_jobs_run_only_admins_are_let_in(on: On, converge: Converge) ->
     finally:
         assert converge().returncode == 0
     assert let_in == {(machine, user): user in {"bob", "carol"} for machine, user in let_in}
+
+
+def test_it_is_refused_where_sessions_would_be_part_of_no_job(on: On, converge: Converge) -> None:
+    """By keyboard-interactive sshd has PAM's verdict from a process that ends."""
+    theirs = "/etc/ssh/sshd_config.d/00-a.conf"
+    for machine in MACHINES:
+        on(machine, "sh", "-c", f"echo KbdInteractiveAuthentication yes > {theirs}")
+    answer = converge()
+    for machine in MACHINES:
+        on(machine, "rm", theirs)
+    said = answer.stdout + answer.stderr
+    assert answer.returncode == 2, said
+    refused = re.findall(r"fatal: \[molecule-job-ssh-(\w+)\].*sshd takes keyboard-interactive", said)
+    assert sorted(set(refused)) == MACHINES
+    assert converge().returncode == 0

@@ -195,6 +195,7 @@ def test_the_account_that_ansible_connects_with_is_known_to_the_roles_that_could
     hosts = wired(read_site(write_site(tmp_path, files=files)))["phase_check"]["hosts"]
     assert hosts["node1"]["job_ssh_connecting_user"] == "ops"
     assert hosts["login1"]["login_limits_connecting_user"] == "ops"
+    assert hosts["node1"]["ssh_server_connecting_user"] == "ops"
     assert "job_ssh_connecting_user" not in hosts["node2"]
 
 
@@ -204,6 +205,8 @@ def test_users_enter_login_nodes_and_nodes_with_their_jobs_and_what_the_site_ope
     assert set(groups["phase_job_logins"]["hosts"]) == {"ctl1", "login1", "node1", "node2"}
     is_login = {name: host["job_ssh_is_login"] for name, host in groups["phase_check"]["hosts"].items()}
     assert is_login == {"ctl1": False, "login1": True, "node1": False, "node2": False}
+    by_job = {name: host["ssh_server_only_by_job"] for name, host in groups["phase_check"]["hosts"].items()}
+    assert by_job == {"ctl1": False, "login1": False, "node1": True, "node2": False}
     assert set(groups["phase_user_limits"]["hosts"]) == {"node2"}
     assert set(groups["phase_user_logins"]["hosts"]) == {"login1"}
     has_jobs = {name: host["job_ssh_has_jobs"] for name, host in groups["phase_check"]["hosts"].items()}
