@@ -1,6 +1,7 @@
 """A login on a compute node is part of a job: refused without one, ended with it."""
 
 import re
+import secrets
 import shlex
 import time
 from collections.abc import Callable, Iterator
@@ -103,7 +104,7 @@ def test_whoever_runs_it_is_never_shut_out(on: On, converge: Converge) -> None:
     assert changed == ["2\n"] * len(MACHINES)
 
 
-PASSWORD = "of this scenario alone"
+PASSWORD = secrets.token_hex(8)
 
 
 def in_a_job_of(on: On, machine: str, job: str, user: str, command: str) -> CompletedProcess[str]:
