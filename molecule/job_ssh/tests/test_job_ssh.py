@@ -142,9 +142,10 @@ def test_su_leaves_its_user_in_the_job_but_for_admins(on: On, machine: str, job:
     for name in ("alice", "bob"):
         on(machine, "sh", "-c", f"echo '{name}:{PASSWORD}' | chpasswd")
     answer = in_a_job_of(on, machine, job, "alice", by_su("cat /proc/self/cgroup", account))
-    assert "memory:" in answer.stdout, answer.stdout + answer.stderr
-    assert (f"/job_{job}/" in answer.stdout) == (account == "alice"), answer.stdout
-    assert ("/user.slice/" in answer.stdout) == (account == "bob"), answer.stdout
+    memory = re.search(r"^\d+:memory:(\S*)", answer.stdout, re.MULTILINE)
+    assert memory, answer.stdout + answer.stderr
+    assert (f"/job_{job}/" in memory[1]) == (account == "alice"), answer.stdout
+    assert ("/user.slice/" in memory[1]) == (account == "bob"), answer.stdout
 
 
 def test_systemd_starts_nothing_for_users_but_for_admins(on: On, machine: str) -> None:
