@@ -39,7 +39,7 @@ RETURN = r"""
 deploy_manages:
   description: The profile.
   type: dict
-  returned: always
+  returned: where it is in force
 """
 
 _PROFILES = Path("/usr/share/pam-configs")
@@ -92,7 +92,7 @@ def take_away(module: AnsibleModule, path: Path, before: str) -> None:
         _update(module, "--remove", path.name, *(["--enable", *again] if again else []))
         path.unlink()
     diff = {"before": before, "after": "", "before_header": str(path), "after_header": str(path)}
-    module.exit_json(changed=is_there, deploy_manages={"files": {str(path): {}}}, diff=diff)
+    module.exit_json(changed=is_there, diff=diff)
 
 
 def main() -> None:

@@ -30,7 +30,7 @@ author: [the maintainers of this project]
 
 RETURN = r"""
 deploy_manages:
-  description: The lists that were made here.
+  description: The lists.
   type: dict
   returned: always
 """
@@ -64,7 +64,8 @@ def main() -> None:
                 path.unlink()
     module.exit_json(
         changed=changed,
-        deploy_manages={"files": left(own) if is_wanted else {str(path): {} for path in own}},
+        # A list that the site made instead of ours is nothing left over.
+        deploy_manages={"files": left(_LISTS) if is_wanted else {}},
         diff=[
             {
                 "before": before[path],

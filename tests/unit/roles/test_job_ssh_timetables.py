@@ -49,7 +49,7 @@ def test_a_list_of_the_sites_stays_as_it_is(
     at.write_text("alice\n")
     assert run(monkeypatch, "present", check_mode=True)["changed"]
     assert not cron.exists()
-    assert [*run(monkeypatch, "present")["deploy_manages"]["files"]] == [str(cron)]
+    assert [*run(monkeypatch, "present")["deploy_manages"]["files"]] == [str(cron), str(at)]
     assert (cron.read_text(), at.read_text()) == (OWN, "alice\n")
     assert not run(monkeypatch, "present")["changed"]
     assert run(monkeypatch, "absent")["changed"]
