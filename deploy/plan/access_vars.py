@@ -1,10 +1,13 @@
 """What the roles about access must know of the whole site: who connects, who may reach whom."""
 
+from collections.abc import Iterable
 from typing import Any
 
+from deploy.site.access import is_entered_by_job
 from deploy.site.addresses import is_ip
 from deploy.site.inventory import METRIC, NODE, PORTAL, REST, Host, Site
 from deploy.site.schema import options
+from deploy.site.slurm_parameters import told_node_name
 
 Variables = dict[str, Any]
 
@@ -18,13 +21,25 @@ def access_of(site: Site, host: Host) -> Variables:
         "firewall_user_pages": _user_pages(site, host),
         "job_ssh_is_login": host in site.logins,
         "job_ssh_has_jobs": NODE in host.groups,
+        "job_ssh_node_name": told_node_name(host) if NODE in host.groups else "",
         "ssh_server_has_jobs": NODE in host.groups,
+        "ssh_server_only_by_job": is_entered_by_job(site, host),
+        "ssh_server_admin_users": host.value("job_ssh_admin_users"),
+        "ssh_server_admin_groups": admin_groups(host),
         "ssh_server_names": _names(host),
         "motd_memory_limit": str(
             host.variables.get("login_limits_memory", options()["login_limits_memory"].spec["default"])
         ),
         "firewall_ssh_ports": sorted({_SSH_PORT, ssh_port(host)}),
     }
+
+
+def admin_groups(host: Host) -> list[str]:
+    """The groups whose members come in always: those that the site names, else those of a directory, too."""
+    named: list[str] = host.value("job_ssh_admin_groups")
+    if "job_ssh_admin_groups" in host.variables or not host.variables.get("sssd_servers"):
+        return named
+    return list(dict.fromkeys([*named, *(str(group["name"]) for group in host.value("sssd_sudo_groups"))]))
 
 
 def _user_pages(site: Site, host: Host) -> list[str]:
@@ -36,9 +51,9 @@ def _user_pages(site: Site, host: Host) -> list[str]:
 
 def _connecting_user(host: Host) -> Variables:
     """The account that Ansible connects with, which no role may shut out or hold back."""
-    names = dict.fromkeys(("job_ssh_connecting_user", "login_limits_connecting_user"), connecting_user(host))
+    user, roles = connecting_user(host), ("job_ssh", "login_limits", "ssh_server")
     # Without one, Ansible takes the name of whoever types the command; the roles look for it on the host.
-    return {name: user for name, user in names.items() if user}
+    return {f"{role}_connecting_user": user for role in roles} if user else {}
 
 
 def connecting_user(host: Host) -> str:
@@ -54,12 +69,17 @@ def _names(host: Host) -> list[str]:
     return sorted({name for name in names if name and "{{" not in name})
 
 
-def vouching(site: Site) -> list[str]:
-    """The addresses of the hosts whose word of a user compute nodes take: where users are.
+def trusted_addresses(hosts: Iterable[Host]) -> list[str]:
+    """The addresses by which others know hosts and give them rights.
 
     Those in the cluster: Ansible's may be of a NAT, which others share.
     """
-    return sorted(filter(is_ip, {host.cluster_address for host in (*site.logins, *site.nodes)}))
+    return sorted(filter(is_ip, {host.cluster_address for host in hosts}))
+
+
+def vouching(site: Site) -> list[str]:
+    """The addresses of the hosts whose word of a user compute nodes take: where users are."""
+    return trusted_addresses((*site.logins, *site.nodes))
 
 
 def ssh_port(host: Host) -> int:
@@ -69,9 +89,8 @@ def ssh_port(host: Host) -> int:
 
 
 def peers(site: Site) -> list[str]:
-    """The addresses of all hosts, those that Ansible takes and those in the cluster."""
-    texts = {text for host in site.cluster for text in (host.address, host.cluster_address)}
-    return sorted(filter(is_ip, texts))
+    """The addresses of all hosts."""
+    return trusted_addresses(site.cluster)
 
 
 def direct(site: Site, networks: list[str]) -> list[str]:

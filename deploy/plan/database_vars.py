@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from deploy.site.addresses import is_ip
+from deploy.plan.access_vars import trusted_addresses
 from deploy.site.inventory import Host, Site
 from deploy.site.schema import options
 
@@ -66,8 +66,7 @@ def with_guarded(site: Site, host: Host, wired: Variables) -> Variables:
     """Variables of a host, with the ports of members for members alone where a firewall guards it."""
     if not site.database_arbiter or host not in site.database_members:
         return wired
-    texts = {text for member in site.database_members for text in (member.address, member.cluster_address)}
-    guarded = {"ports": list(_PORTS), "from": sorted(filter(is_ip, texts))}
+    guarded = {"ports": list(_PORTS), "from": trusted_addresses(site.database_members)}
     return {**wired, "firewall_guarded": [*wired.get("firewall_guarded", []), guarded]}
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from deploy.plan.access_vars import connecting_user
+from deploy.plan.access_vars import admin_groups, connecting_user
 from deploy.site.inventory import Host, Site
 from deploy.site.storage import has_shared_homes
 
@@ -20,10 +20,9 @@ def directory_of(site: Site, host: Host) -> Variables:
     """Variables of one host; none without a directory."""
     if not has_directory(host):
         return {}
-    admins = [str(group["name"]) for group in host.value("sssd_sudo_groups")]
     return {
         "sssd_create_home": bool(host.value("users_create_home")) and not has_shared_homes(site, host),
         "sssd_local_users": [*filter(None, [connecting_user(host)])],
         "ssh_server_keys_command": _KEYS if host.value("sssd_ssh_keys") else "",
-        "job_ssh_admin_groups": list(dict.fromkeys([*host.value("job_ssh_admin_groups"), *admins])),
+        "job_ssh_admin_groups": admin_groups(host),
     }

@@ -19,13 +19,12 @@ from deploy.plan.slurm_ports import slurm_ports
 from deploy.plan.slurm_source import is_built, packages_of
 from deploy.site.hardware import Hardware, hardware_of
 from deploy.site.inventory import LOGIN, LOGS, MASTER, NODE, Host, Site
-from deploy.site.slurm_parameters import slurm_parameter
+from deploy.site.slurm_parameters import slurm_parameter, told_node_name
 from deploy.site.slurm_releases import slurm_needs
 
 Variables = dict[str, Any]
 
 _CHRONY_MUST_NOT_SET = "-x"
-_NODE_NAME_OPTION = "-N"
 _KERNEL_NAME = 15
 _ALL_MAY_WRITE = (PurePosixPath("/tmp"), PurePosixPath("/var/tmp"))  # noqa: S108 - they are looked at
 
@@ -124,10 +123,9 @@ class _Duties:
     @property
     def hostname(self) -> str:
         """What the machine has to call itself so that Slurm's daemons find themselves in slurm.conf."""
-        is_told = _NODE_NAME_OPTION in str(self.host.value("slurmd_options")).split()
         if self.is_controller:
             return self.host.name
-        if not self.is_node or is_told:
+        if not self.is_node or told_node_name(self.host):
             return ""
         return str(self.host.value("slurmd_node_parameters").get("NodeHostname", self.host.name))
 

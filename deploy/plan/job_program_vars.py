@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from deploy.plan.access_vars import admin_groups
 from deploy.site.energy import energy_sources
 from deploy.site.inventory import Host, Site
 from deploy.site.job_programs import EPILOG, PROLOG, has_epilog, has_prolog, is_declared
@@ -45,7 +46,7 @@ def node_programs(node: Host) -> Variables:
     """The variables of one compute node."""
     users = [*node.value("job_ssh_admin_users"), node.variables.get("ansible_user")]
     wired: Variables = {
-        "job_programs_kept_groups": node.value("job_ssh_admin_groups"),
+        "job_programs_kept_groups": admin_groups(node),
         "job_programs_kept_users": [user for user in users if isinstance(user, str) and "{{" not in user],
     }
     if own := node.variables.get(_GPU_DIRECTORY):

@@ -3,7 +3,7 @@
 from ipaddress import ip_address
 from typing import Any
 
-from deploy.site.addresses import is_ip
+from deploy.plan.access_vars import trusted_addresses
 from deploy.site.inventory import LOGS, Site
 
 Variables = dict[str, Any]
@@ -11,12 +11,7 @@ Variables = dict[str, Any]
 
 def senders_of_logs(site: Site) -> dict[str, str]:
     """The names of all hosts by the addresses that their logs come from."""
-    return {
-        str(ip_address(text)): host.name
-        for host in site.cluster
-        for text in (host.address, host.cluster_address)
-        if is_ip(text)
-    }
+    return {str(ip_address(text)): host.name for host in site.cluster for text in trusted_addresses([host])}
 
 
 def keeper_of_logs(site: Site) -> Variables:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from deploy.plan.access_vars import ssh_port
+from deploy.plan.access_vars import ssh_port, trusted_addresses
 from deploy.plan.declarations import Listening, listening
 from deploy.plan.listening import Members, jobs
 from deploy.plan.slurm_ports import first_slurm_port
@@ -84,8 +84,7 @@ def _ports(host: Host, listening: Iterable[str]) -> list[str]:
 
 def _watching(site: Site) -> list[str]:
     """The addresses that Prometheus asks from."""
-    texts = {text for host in site.metrics for text in (host.address, host.cluster_address)}
-    return sorted(filter(is_ip, texts))
+    return trusted_addresses(site.metrics)
 
 
 def scrape_targets(site: Site, members: Members) -> Variables:

@@ -5,18 +5,21 @@ from datetime import UTC, datetime
 
 from deploy.errors import Finding, Severity
 from deploy.site.addresses import is_ip
-from deploy.site.inventory import LOGS, Site
+from deploy.site.inventory import LOGS, NODE, Host, Site
 from deploy.site.public_keys import is_public_key, restriction_faults
 from deploy.site.slurm_parameters import slurm_parameter
 
 _FIREWALL = "firewall_admin_networks"
 _NETWORKS = "firewall_cluster_networks"
+_SSHD = "ssh_server_parameters"
+_METHODS, _KEYBOARD = "AuthenticationMethods", "keyboard-interactive"
 _SHOWN = 5
 
 
 def check_access(site: Site) -> Iterator[Finding]:
     """All of it."""
     yield from _sessions_without_jobs(site)
+    yield from _asked_by_keyboard_alone(site)
     yield from _peers_without_addresses(site)
     yield from _firewall_that_is_off(site)
     yield from _proxies_with_passwords(site)
@@ -55,6 +58,30 @@ def _sessions_without_jobs(site: Site) -> Iterator[Finding]:
                 "PrologFlags is taken away: without Contain nobody could log in to a compute node by ssh",
                 "leave it out (what is written there is added to Contain), or set job_ssh_admits: everyone",
             )
+
+
+def is_entered_by_job(site: Site, host: Host) -> bool:
+    """Whether users come to a host only with a job of theirs there."""
+    is_open = host.variables.get("job_ssh_admits") == "everyone"
+    return NODE in host.groups and host not in site.logins and not is_open
+
+
+def _asked_by_keyboard_alone(site: Site) -> Iterator[Finding]:
+    """Where users come by their jobs, sshd takes no keyboard-interactive from them."""
+    for host in site.nodes:
+        said = host.value(_SSHD)
+        named = said.items() if isinstance(said, dict) and is_entered_by_job(site, host) else ()
+        lists = " ".join(str(value) for name, value in named if str(name).lower() == _METHODS.lower()).split()
+        if lists and all(_KEYBOARD in methods for methods in lists):
+            yield Finding(
+                host.where(_SSHD),
+                "keyboard-interactive",
+                f"{_METHODS} asks for {_KEYBOARD} in any case; on {host.name}, which users enter by their "
+                "jobs, sshd takes that from admins alone: a session that begins so is no part of a job",
+                "give users a list without it for compute nodes, such as hostbased or publickey, or set "
+                "job_ssh_admits: everyone there",
+            )
+            return
 
 
 def _peers_without_addresses(site: Site) -> Iterator[Finding]:

@@ -413,6 +413,7 @@ RULES: Mapping[str, Rule] = {
     ),
     "job_ssh_admin_groups[]": _USER_NAME,
     "job_ssh_admin_users[]": _USER_NAME,
+    "job_ssh_node_name": Form(r"|[A-Za-z0-9_][A-Za-z0-9_.-]*", "a node's name: letters, digits, _ . and -"),
     "motd_help": _ONE_LINE,
     "motd_text[]": _ONE_LINE,
     "ssh_server_allow_groups[]": _USER_NAME,

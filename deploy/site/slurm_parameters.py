@@ -1,5 +1,6 @@
 """What a site writes into slurm.conf by its own names: what deploy relies on itself must stay."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -27,6 +28,9 @@ _HAVE_A_PLACE: Mapping[str, tuple[str, str]] = {
 _PORTS: Mapping[str, Rule] = {"SlurmctldPort": PORT_RANGE, "SlurmdPort": PORT}
 """slurm.conf(5): slurmctld may listen on several ports, slurmd on one. Firewall and checks go by them."""
 
+_TOLD_NAME = re.compile(r"(?:^|\s)-N\s*(\{\{.*?\}\}|\S+)")
+"""slurmd(8); a template is known on the host only."""
+
 
 def slurm_parameter(host: Host, name: str) -> str | None:
     """What the inventory says of a parameter of slurm.conf, whatever its case; None when it says nothing."""
@@ -34,6 +38,12 @@ def slurm_parameter(host: Host, name: str) -> str | None:
     if not isinstance(declared, dict):
         return None
     return next((_text(value) for key, value in declared.items() if str(key).lower() == name.lower()), None)
+
+
+def told_node_name(host: Host) -> str:
+    """What slurmd is told to take for its node's name; empty where it goes by the machine's."""
+    told = _TOLD_NAME.search(str(host.value("slurmd_options")))
+    return told[1] if told else ""
 
 
 def check_slurm_parameters(site: Site) -> Iterator[Finding]:

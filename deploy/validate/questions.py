@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from deploy.plan.access_vars import access_of
+from deploy.plan.access_vars import access_of, admin_groups
 from deploy.plan.catalog import members
 from deploy.plan.gpu_vars import has_mig
 from deploy.plan.questions import services_by_host
@@ -265,7 +265,7 @@ def _by_host(site: Site, contract: Mapping[str, Hardware]) -> dict[str, dict[str
             asked["validation_admins"] = {
                 "connecting": access_of(site, host).get("job_ssh_connecting_user", ""),
                 "users": host.value("job_ssh_admin_users"),
-                "groups": host.value("job_ssh_admin_groups"),
+                "groups": admin_groups(host),
             }
         return asked
 

@@ -1,6 +1,7 @@
 """Who may be where: ssh to nodes needs a job there, login nodes give one user no more than a share."""
 
 import re
+import secrets
 
 import pytest
 import yaml
@@ -50,6 +51,33 @@ def test_ssh_to_a_node_needs_a_job_there_and_ends_with_it(cluster: Cluster) -> N
     cluster.as_user(f"scancel {job}")
     wait_until("the session ends", lambda: not is_in(), 60)
     assert "closed by remote host" in cluster.as_user("cat session")
+
+
+@pytest.mark.one_release
+def test_a_password_leads_into_a_job_and_past_none(cluster: Cluster) -> None:
+    """Asked by keyboard-interactive, sshd would have the wrong process join the job."""
+    variables = cluster.directory / "group_vars" / "all.yml"
+    before = variables.read_text()
+    variables.write_text(f"{before}\nssh_server_password_login: true\n")
+    cluster.deploy()
+    password = secrets.token_hex(8)
+    for host in ("login1", "node1"):
+        cluster.on(host, "sh", "-c", f"echo alice:{password} | chpasswd")
+    cluster.as_user(f"printf '#!/bin/sh\\necho {password}\\n' > answer; chmod 700 answer")
+    asked = "SSH_ASKPASS=$HOME/answer SSH_ASKPASS_REQUIRE=force ssh -o PreferredAuthentications"
+    job = submit(cluster, "-w node1", "sleep 300")
+    wait_for_job(cluster, job, "RUNNING")
+    # The same file of sshd's has it for whoever comes to a login node.
+    assert cluster.as_user(f"{asked}=keyboard-interactive login1 hostname") == "login1\n"
+    refused = cluster.as_user(f"{asked}=keyboard-interactive node1 cat /proc/self/cgroup", expect=255)
+    assert "Permission denied" in refused
+    assert f"/job_{job}/step_extern" in cluster.as_user(f"{asked}=password node1 cat /proc/self/cgroup")
+    end_job(cluster, job)
+    assert "you have no active jobs" in cluster.as_user(f"{asked}=password node1 true", expect=255)
+    variables.write_text(before)
+    cluster.deploy()
+    cluster.on("node1", "passwd", "--lock", "alice")
+    cluster.on("login1", "passwd", "--lock", "alice")
 
 
 def test_a_memory_hog_on_the_login_node_is_stopped(cluster: Cluster) -> None:

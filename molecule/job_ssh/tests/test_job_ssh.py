@@ -1,6 +1,8 @@
 """A login on a compute node is part of a job: refused without one, ended with it."""
 
 import re
+import secrets
+import shlex
 import time
 from collections.abc import Callable, Iterator
 from subprocess import CompletedProcess
@@ -9,6 +11,12 @@ import pytest
 
 from molecule.conftest import MACHINES, Converge, On
 
+OF_JOBS = (
+    "/usr/share/pam-configs/deploy-job-nodes",
+    "/etc/systemd/system/user@.service.d/deploy.conf",
+    "/etc/cron.allow",
+    "/etc/at.allow",
+)
 CONTROLLERS = ("memory", "devices", "freezer")
 
 
@@ -96,10 +104,92 @@ def test_whoever_runs_it_is_never_shut_out(on: On, converge: Converge) -> None:
     assert changed == ["2\n"] * len(MACHINES)
 
 
+PASSWORD = secrets.token_hex(8)
+
+
+def in_a_job_of(on: On, machine: str, job: str, user: str, command: str) -> CompletedProcess[str]:
+    """What somebody types in a job of his; a password is asked for at a terminal."""
+    who = ["setpriv", f"--reuid={user}", f"--regid={user}", "--init-groups", "env", "HOME=/", "LC_ALL=C"]
+    step = ["srun", "--quiet", f"--jobid={job}", "--overlap", "--chdir=/"]
+    return on(machine, "timeout", "60", *who, *step, "bash", "-c", command, check=False)
+
+
+def by_su(command: str, account: str) -> str:
+    """``su`` with the password of the account, at a terminal of its own."""
+    talk = f"import pty, os, sys, time\nwords = ['su', '-', '{account}', '-c', {command!r}]"
+    rest = f"""
+pid, terminal = pty.fork()
+if not pid:
+    os.execvp(words[0], words)
+said = b''
+while True:
+    try:
+        more = os.read(terminal, 4096)
+    except OSError:
+        break
+    if not more:
+        break
+    if b'assword' in more:
+        os.write(terminal, b'{PASSWORD}\\n')
+    said += more
+sys.stdout.write(said.decode())
+"""
+    return f"python3 -c {shlex.quote(talk + rest)}"
+
+
+@pytest.mark.parametrize("account", ["alice", "bob"])
+def test_su_leaves_its_user_in_the_job_but_for_admins(on: On, machine: str, job: str, account: str) -> None:
+    for name in ("alice", "bob"):
+        on(machine, "sh", "-c", f"echo '{name}:{PASSWORD}' | chpasswd")
+    answer = in_a_job_of(on, machine, job, "alice", by_su("cat /proc/self/cgroup", account))
+    memory = re.search(r"^\d+:memory:(\S*)", answer.stdout, re.MULTILINE)
+    assert memory, answer.stdout + answer.stderr
+    assert (f"/job_{job}/" in memory[1]) == (account == "alice"), answer.stdout
+    assert ("/user.slice/" in memory[1]) == (account == "bob"), answer.stdout
+
+
+def test_systemd_starts_nothing_for_users_but_for_admins(on: On, machine: str) -> None:
+    """As loginctl enable-linger has it do."""
+    state: dict[str, str] = {}
+    for user in ("alice", "bob", "carol"):
+        unit = f"user@{on(machine, 'id', '-u', user).stdout.strip()}.service"
+        on(machine, "loginctl", "enable-linger", user, check=False)
+        on(machine, "systemctl", "start", unit, check=False)
+        state[user] = on(machine, "systemctl", "is-active", unit, check=False).stdout.strip()
+        failed = on(machine, "systemctl", "is-failed", unit, check=False).stdout.strip()
+        on(machine, "loginctl", "disable-linger", user, check=False)
+        on(machine, "systemctl", "stop", unit, check=False)
+        assert failed != "failed", unit
+    assert state == {"alice": "inactive", "bob": "active", "carol": "active"}
+
+
+def test_cron_and_at_are_for_admins_and_as_the_site_says(on: On, converge: Converge, machine: str) -> None:
+    lists = ("/etc/cron.allow", "/etc/at.allow")
+    for path in lists:
+        assert on(machine, "cat", path).stdout.splitlines()[1:] == ["root", "carol"]
+    on(machine, "sh", "-c", f"echo alice > {lists[0]}")
+    try:
+        assert converge(only=machine).returncode == 0
+        assert on(machine, "cat", lists[0]).stdout == "alice\n"
+    finally:
+        on(machine, "rm", lists[0])
+        assert converge(only=machine).returncode == 0
+
+
+def test_packages_do_not_undo_what_pam_is_told(on: On, machine: str) -> None:
+    before = on(machine, "cat", "/etc/pam.d/common-session").stdout
+    assert before.count("pam_systemd.so") == 1
+    on(machine, "pam-auth-update", "--package")
+    on(machine, "dpkg-reconfigure", "--frontend=noninteractive", "libpam-systemd")
+    assert on(machine, "cat", "/etc/pam.d/common-session").stdout == before
+
+
 def test_where_no_jobs_run_only_admins_are_let_in(on: On, converge: Converge) -> None:
     try:
         answer = converge(has_jobs=False)
         assert answer.returncode == 0, answer.stdout + answer.stderr
+        opened = [on(name, "grep", "pam_s", "/etc/pam.d/common-session").stdout for name in MACHINES]
+        there = [on(name, "ls", *OF_JOBS, check=False).stdout for name in MACHINES]
         let_in = {
             (machine, user): ssh(on, machine, user, "true").returncode == 0
             for machine in MACHINES
@@ -107,4 +197,21 @@ def test_where_no_jobs_run_only_admins_are_let_in(on: On, converge: Converge) ->
         }
     finally:
         assert converge().returncode == 0
+    assert [" ".join(line.split()) for line in opened] == ["session optional pam_systemd.so"] * len(MACHINES)
+    assert there == [""] * len(MACHINES)
     assert let_in == {(machine, user): user in {"bob", "carol"} for machine, user in let_in}
+
+
+def test_it_is_refused_where_sessions_would_be_part_of_no_job(on: On, converge: Converge) -> None:
+    """By keyboard-interactive sshd has PAM's verdict from a process that ends."""
+    theirs = "/etc/ssh/sshd_config.d/00-a.conf"
+    for machine in MACHINES:
+        on(machine, "sh", "-c", f"echo KbdInteractiveAuthentication yes > {theirs}")
+    answer = converge()
+    for machine in MACHINES:
+        on(machine, "rm", theirs)
+    said = answer.stdout + answer.stderr
+    assert answer.returncode == 2, said
+    refused = re.findall(r"fatal: \[molecule-job-ssh-(\w+)\].*sshd takes keyboard-interactive", said)
+    assert sorted(set(refused)) == MACHINES
+    assert converge().returncode == 0

@@ -79,3 +79,41 @@ def test_what_others_make_of_the_settings_is_named(
     assert answer.returncode == 2, said
     assert f"PermitEmptyPasswords is yes for ordinary users instead of no: see {path}:" in said
     assert converge(only=machine).returncode == 0
+
+
+def keyboard(on: On, machine: str, user: str) -> str:
+    """What sshd says of keyboard-interactive for a user."""
+    who = f"user={user},host=192.0.2.1,addr=192.0.2.1,laddr=192.0.2.2,lport=22"
+    said = on(machine, "sshd", "-T", "-C", who).stdout.lower()
+    return next(line.split()[1] for line in said.splitlines() if line.startswith("kbdinteractive"))
+
+
+def test_where_users_come_by_their_jobs_admins_alone_have_keyboard_interactive(
+    on: On, converge: Converge
+) -> None:
+    """alice is an admin; others' files say that everybody has it, for all and in a block of their own."""
+    theirs, offered = "/etc/ssh/sshd_config.d/50-site.conf", {"KbdInteractiveAuthentication": "yes"}
+    for machine in MACHINES:
+        on(machine, "sh", "-c", f"printf 'Match all\nKbdInteractiveAuthentication yes\n' > {theirs}")
+    try:
+        answer = converge(by_job=True, more=offered)
+        assert answer.returncode == 0, answer.stdout + answer.stderr
+        said = {
+            (machine, user): keyboard(on, machine, user)
+            for machine in MACHINES
+            for user in ("root", "alice", "bob", "nobody")
+        }
+        assert "changed=0" in converge(by_job=True, more=offered).stdout
+        methods = {**offered, "AuthenticationMethods": "publickey,keyboard-interactive"}
+        refused = converge(by_job=True, more=methods)
+    finally:
+        for machine in MACHINES:
+            on(machine, "rm", theirs)
+        last = converge()
+    assert last.returncode == 0, last.stdout + last.stderr
+    assert said == {(machine, user): "yes" if user in {"root", "alice"} else "no" for machine, user in said}
+    assert refused.returncode == 2
+    assert (
+        "AuthenticationMethods asks ordinary users for what is turned off" in refused.stdout + refused.stderr
+    )
+    assert {keyboard(on, machine, user) for machine in MACHINES for user in ("root", "bob")} == {"no"}

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import sys
 import tempfile
@@ -22,6 +21,7 @@ from ansible.module_utils.job_ssh_stack import (
 )
 from ansible.module_utils.own_connection import connected_as
 from ansible.module_utils.root_file import keep, left, text_of
+from ansible.module_utils.sshd_login import ANYBODY, KEYBOARD, effective
 
 DOCUMENTATION = r"""
 module: job_ssh_pam
@@ -35,6 +35,10 @@ options:
     type: str
     choices: [nobody, users_with_jobs, everyone]
     required: true
+  node_name:
+    description: What slurmd calls this node where it is told so; empty where that is the machine's name.
+    type: str
+    default: ""
   admin_groups:
     description: Groups whose members are let in always.
     type: list
@@ -87,7 +91,7 @@ def _wanted(module: AnsibleModule) -> dict[Path, str]:
     try:
         if admits == "nobody":
             return {sshd: admins_alone(text_of(sshd), *admins), session: ""}
-        text = restricted(text_of(sshd), *admins)
+        text = restricted(text_of(sshd), *admins, module.params["node_name"])
     except NotUnderstood as problem:
         module.fail_json(
             msg=f"{sshd}: {problem}. Nothing was changed; fix the file, or set job_ssh_admits: everyone"
@@ -121,11 +125,19 @@ def _refuse_what_has_no_effect(module: AnsibleModule) -> None:
     needs_module = module.params["admits"] == "users_with_jobs" and not module.check_mode
     if needs_module and not any(list(Path("/").glob(f"{place}/{_MODULE}")) for place in _LIBRARIES):
         module.fail_json(msg=f"{_MODULE} is not there. Nothing was changed; see job_ssh_packages")
-    code, out, _ = module.run_command([module.get_bin_path("sshd", opt_dirs=["/usr/sbin"]) or "sshd", "-T"])
-    # OpenSSH 10.6 writes names as sshd_config(5) has them, older ones in small letters.
-    if code == 0 and re.search(r"^usepam no$", out, re.MULTILINE | re.IGNORECASE):
+    sshd = module.get_bin_path("sshd", opt_dirs=["/usr/sbin"]) or "sshd"
+    code, out, _ = module.run_command([sshd, "-T", "-C", ANYBODY])
+    settings = effective(out) if code == 0 else {}
+    if settings.get("usepam") == ["no"]:
         module.fail_json(
             msg="sshd does not ask PAM here (UsePAM no), so anybody could log in. Set UsePAM yes"
+        )
+    # The role ssh_server turns it off, which a preview has not seen yet.
+    if needs_module and settings.get(KEYBOARD.lower()) == ["yes"]:
+        module.fail_json(
+            msg=f"sshd takes keyboard-interactive from ordinary users here ({KEYBOARD} yes), and a session "
+            "that begins so is no part of a job. Nothing was changed. The role ssh_server turns it off for "
+            "all but admins: deploy cluster, without tags that leave it out"
         )
 
 
@@ -133,6 +145,7 @@ def main() -> None:
     """Compare the files with what they should say; put the new ones to PAM; write."""
     arguments: dict[str, Any] = {
         "admits": {"type": "str", "choices": ["nobody", "users_with_jobs", "everyone"], "required": True},
+        "node_name": {"type": "str", "default": ""},
         "admin_groups": {"type": "list", "elements": "str", "default": []},
         "admin_users": {"type": "list", "elements": "str", "default": []},
     }

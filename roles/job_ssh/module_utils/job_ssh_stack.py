@@ -53,8 +53,12 @@ def admins_alone(text: str, users: Sequence[str], groups: Sequence[str]) -> str:
     return _with_accounts(text, [*_admins(_conditions(users, groups)), "account required pam_deny.so"])
 
 
-def restricted(text: str, users: Sequence[str], groups: Sequence[str]) -> str:
-    """The file that lets in admins, as above, and owners of jobs."""
+def restricted(text: str, users: Sequence[str], groups: Sequence[str], node_name: str = "") -> str:
+    """The file that lets in admins, as above, and owners of jobs.
+
+    ``node_name`` is what slurmd was told to call the node: Slurm's module would look for jobs of the
+    machine's own name.
+    """
     text = unrestricted(text)
     admins = _conditions(users, groups)
     includes = list(_SESSION_INCLUDE.finditer(text))
@@ -63,7 +67,8 @@ def restricted(text: str, users: Sequence[str], groups: Sequence[str]) -> str:
         raise NotUnderstood(message)
     session = _lines(_SESSION_BEGIN, *_session(admins), _SESSION_END).rstrip("\n")
     text = text[: includes[0].start()] + session + text[includes[0].end() :]
-    return _with_accounts(text, [*_admins(admins), _OWNER_OF_A_JOB])
+    owner = f"{_OWNER_OF_A_JOB} nodename={node_name}" if node_name else _OWNER_OF_A_JOB
+    return _with_accounts(text, [*_admins(admins), owner])
 
 
 def _with_accounts(text: str, lines: Sequence[str]) -> str:

@@ -10,14 +10,14 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.own_connection import connected_as, connection
 from ansible.module_utils.root_file import keep, left, text_of
-from ansible.module_utils.sshd_login import Login, effective, refusal
+from ansible.module_utils.sshd_login import ANYBODY, Login, asks_what_there_is, effective, refusal
 from ansible.module_utils.user_files import Work, as_owners
 
 DOCUMENTATION = r"""
@@ -33,6 +33,22 @@ options:
     description: Values by their names in sshd_config(5).
     type: dict
     required: true
+  of_users:
+    description: >-
+      The same for all but admins, whatever others write. Admins keep what the account that this run is
+      connected with has without.
+    type: dict
+    default: {}
+  admin_users:
+    description: Who is an admin beside root.
+    type: list
+    elements: str
+    default: []
+  admin_groups:
+    description: The groups of admins.
+    type: list
+    elements: str
+    default: []
   also_read:
     description: Further files that sshd reads when it starts or is reloaded, as far as they are there.
     type: list
@@ -56,8 +72,6 @@ _MAIN = Path("/etc/ssh/sshd_config")
 _DROP_INS = Path("/etc/ssh/sshd_config.d")
 _FILE = _DROP_INS / "00-deploy.conf"
 _INCLUDE = re.compile(rf"^\s*Include\s+.*{re.escape(str(_DROP_INS))}/\*\.conf", re.MULTILINE | re.IGNORECASE)
-_ANYBODY = "user=nobody,host=192.0.2.1,addr=192.0.2.1,laddr=192.0.2.2,lport=22"
-"""Somebody whom no Match block is meant for, from an address for documentation (RFC 5737)."""
 _ADD_UP = frozenset(
     {"acceptenv", "denygroups", "denyusers", "hostcertificate", "hostkey", "listenaddress", "port", "setenv"}
 )
@@ -72,7 +86,26 @@ class Server:
         self._module = module
         self._sshd = module.get_bin_path("sshd", required=True, opt_dirs=["/usr/sbin"])
         self._settings = {name: str(value) for name, value in module.params["settings"].items()}
-        self.text = _HEAD + "".join(f"{name} {value}\n" for name, value in self._settings.items())
+        self._of_users = {name: str(value) for name, value in module.params["of_users"].items()}
+        self.text = _HEAD + _lines(self._settings)
+        self.text += self._blocks()
+
+    def _blocks(self) -> str:
+        """What holds for users; of several Match blocks the first one that names a setting wins."""
+        if not self._of_users:
+            return ""
+        with tempfile.TemporaryDirectory() as place:
+            without = self._tried(Path(place) / "a")
+        kept = {
+            name: " ".join(value)
+            for name, meant in self._of_users.items()
+            if (value := without.get(name.lower(), [])) and value != [meant]
+        }
+        users = ",".join(["root", *self._module.params["admin_users"]])
+        groups = ",".join(self._module.params["admin_groups"])
+        of_admins = [f"User {users}", *([f"Group {groups}"] if groups else [])] if kept else []
+        blocks = [*((who, kept) for who in of_admins), ("all", self._of_users)]
+        return "".join(f"Match {who}\n{_lines(settings)}" for who, settings in blocks)
 
     def judge(self) -> None:
         """Fails, with nothing changed, when sshd refuses the settings, reads them too late, or refuses us."""
@@ -94,8 +127,10 @@ class Server:
             place = Path(name)
             alone = place / "alone"
             alone.write_text(self.text, encoding="utf-8")
-            meant, given = self._effective(alone, _ANYBODY), self._tried(place / "a", who=_ANYBODY)
+            meant, given = self._effective(alone, ANYBODY), self._tried(place / "a", who=ANYBODY)
         for setting in self._settings:
+            if setting.lower() in {name.lower() for name in self._of_users}:
+                continue
             said, wanted = ({*found.get(setting.lower(), [])} for found in (given, meant))
             if not wanted <= said if setting.lower() in _ADD_UP else wanted != said:
                 self._fail(
@@ -103,6 +138,18 @@ class Server:
                     f"{' '.join(sorted(wanted))}: {_others_lines(setting)}. Remove it there, or "
                     "declare it in ssh_server_parameters"
                 )
+        for setting, value in self._of_users.items():
+            if (said := " ".join(given.get(setting.lower(), []))) != value:
+                self._fail(
+                    f"{setting} is {said or 'nothing'} for ordinary users instead of {value}, with which no "
+                    f"session of theirs is part of a job: {_others_lines(setting)}. Remove it there"
+                )
+        if self._of_users and not asks_what_there_is(given):
+            self._fail(
+                "AuthenticationMethods asks ordinary users for what is turned off for them here "
+                f"({', '.join(self._of_users)}): {_others_lines('AuthenticationMethods')}. Give them another "
+                "list"
+            )
 
     def _tried(self, place: Path, *, first: bool = False, who: str = "") -> dict[str, list[str]]:
         """What would hold for this run's account, by a copy; with ``first``, were nothing read before."""
@@ -153,6 +200,10 @@ class Server:
         self._module.run_command(["systemctl", verb, "ssh"], check_rc=True)
 
 
+def _lines(settings: Mapping[str, str]) -> str:
+    return "".join(f"{name} {value}\n" for name, value in settings.items())
+
+
 def _others_lines(setting: str) -> str:
     """Where files of others speak of a setting."""
     places = [
@@ -189,6 +240,9 @@ def main() -> None:
     module = AnsibleModule(
         argument_spec={
             "settings": {"type": "dict", "required": True},
+            "of_users": {"type": "dict", "default": {}},
+            "admin_users": {"type": "list", "elements": "str", "default": []},
+            "admin_groups": {"type": "list", "elements": "str", "default": []},
             "also_read": {"type": "list", "elements": "path", "default": []},
         },
         supports_check_mode=True,

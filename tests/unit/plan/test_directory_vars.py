@@ -34,10 +34,17 @@ def test_a_site_with_a_directory_joins_all_hosts(tmp_path: Path) -> None:
     assert host["sssd_local_users"] == ["ops"]
     assert host["ssh_server_keys_command"] == "/usr/bin/sss_ssh_authorizedkeys"
     assert host["job_ssh_admin_groups"] == ["sudo", "operators"]
+    assert host["ssh_server_admin_groups"] == host["job_programs_kept_groups"] == ["sudo", "operators"]
     assert host["sssd_create_home"] is True
     assert "sssd-ldap" in host["bootstrap_packages"]
     # Its profile has to be kept out of force first (roles/sssd/tasks/main.yml).
     assert "libpam-sss" not in host["bootstrap_packages"]
+
+
+def test_groups_that_the_site_names_as_admins_are_all_of_them(tmp_path: Path) -> None:
+    host = hosts_of(tmp_path, f"{DIRECTORY}job_ssh_admin_groups: [wheel]\n")["node1"]
+    assert "job_ssh_admin_groups" not in host
+    assert host["ssh_server_admin_groups"] == host["job_programs_kept_groups"] == ["wheel"]
 
 
 def test_a_site_without_one_has_nothing_of_it(tmp_path: Path) -> None:

@@ -195,6 +195,7 @@ def test_the_account_that_ansible_connects_with_is_known_to_the_roles_that_could
     hosts = wired(read_site(write_site(tmp_path, files=files)))["phase_check"]["hosts"]
     assert hosts["node1"]["job_ssh_connecting_user"] == "ops"
     assert hosts["login1"]["login_limits_connecting_user"] == "ops"
+    assert hosts["node1"]["ssh_server_connecting_user"] == "ops"
     assert "job_ssh_connecting_user" not in hosts["node2"]
 
 
@@ -204,10 +205,25 @@ def test_users_enter_login_nodes_and_nodes_with_their_jobs_and_what_the_site_ope
     assert set(groups["phase_job_logins"]["hosts"]) == {"ctl1", "login1", "node1", "node2"}
     is_login = {name: host["job_ssh_is_login"] for name, host in groups["phase_check"]["hosts"].items()}
     assert is_login == {"ctl1": False, "login1": True, "node1": False, "node2": False}
+    by_job = {name: host["ssh_server_only_by_job"] for name, host in groups["phase_check"]["hosts"].items()}
+    assert by_job == {"ctl1": False, "login1": False, "node1": True, "node2": False}
     assert set(groups["phase_user_limits"]["hosts"]) == {"node2"}
     assert set(groups["phase_user_logins"]["hosts"]) == {"login1"}
     has_jobs = {name: host["job_ssh_has_jobs"] for name, host in groups["phase_check"]["hosts"].items()}
     assert has_jobs == {"ctl1": False, "login1": False, "node1": True, "node2": True}
+
+
+def test_logins_by_job_know_the_name_that_slurmd_is_told(tmp_path: Path) -> None:
+    """A template is known on the host only."""
+    files = {
+        "host_vars/node1.yml": 'slurmd_options: "-v -N {{ inventory_hostname }} -M"\n',
+        "host_vars/node2.yml": "slurmd_options: -Nnode2\n",
+        "host_vars/login1.yml": "slurmd_options: -N login1\n",
+    }
+    hosts = wired(read_site(write_site(tmp_path, files=files)))["phase_check"]["hosts"]
+    names = {name: host["job_ssh_node_name"] for name, host in hosts.items()}
+    told = {"node1": "{{ inventory_hostname }}", "node2": "node2"}
+    assert names == {"ctl1": "", "login1": "", **told}
 
 
 def test_where_no_host_is_a_login_node_users_enter_the_controller(tmp_path: Path) -> None:
@@ -281,6 +297,35 @@ def test_the_firewall_is_where_somebody_is_named_who_comes_in(tmp_path: Path) ->
     login, node = (groups["phase_check"]["hosts"][name] for name in ("login1", "node1"))
     assert (login["firewall_lets_users_in"], login["firewall_ssh_ports"]) == (True, [22, 2222])
     assert (node["firewall_lets_users_in"], node["firewall_ssh_ports"]) == (False, [22])
+
+
+def test_what_comes_by_a_nat_has_no_rights_of_the_hosts_behind_it(tmp_path: Path) -> None:
+    """Ansible reaches two hosts by the address of a NAT, by which anything else can come, too."""
+    inventory = INVENTORY.replace(
+        "[slurm-cluster:children]",
+        "[slurm-log]\nctl1\n[slurm-metric]\nlogin1\n[slurm-cluster:children]",
+    )
+    behind = "ansible_host: 192.0.2.1\nansible_port: {}\nhosts_file_address: 10.0.0.{}\n"
+    files = {
+        "group_vars/all.yml": "firewall_admin_networks: [198.51.100.0/24]\n",
+        "host_vars/ctl1.yml": behind.format(2201, 1),
+        "host_vars/login1.yml": behind.format(2202, 2),
+    }
+    groups = wired(read_site(write_site(tmp_path, inventory, files)))
+    assert groups["phase_firewall"]["vars"]["firewall_peers"] == [
+        "10.0.0.1",
+        "10.0.0.11",
+        "10.0.0.12",
+        "10.0.0.2",
+    ]
+    guarded = [one for host in groups["phase_check"]["hosts"].values() for one in host["firewall_guarded"]]
+    assert {address for one in guarded for address in one["from"]} == {"10.0.0.2"}
+    assert groups["phase_log_server"]["vars"]["log_server_names"] == {
+        "10.0.0.1": "ctl1",
+        "10.0.0.2": "login1",
+        "10.0.0.11": "node1",
+        "10.0.0.12": "node2",
+    }
 
 
 def test_the_message_knows_the_partitions(tmp_path: Path) -> None:

@@ -38,6 +38,14 @@ def test_owners_of_jobs_are_asked_for_last_of_all_accounts() -> None:
     ]
 
 
+def test_jobs_are_looked_for_by_the_name_that_slurmd_was_told() -> None:
+    text = str(stack.restricted(SSHD, ["admin"], ["sudo"], "gpu7"))
+    (line,) = (line for line in text.splitlines() if "pam_slurm_adopt.so" in line)
+    assert line.endswith(" action_generic_failure=deny nodename=gpu7")
+    assert stack.restricted(text, ["admin"], ["sudo"], "gpu7") == text
+    assert stack.restricted(text, ["admin"], ["sudo"]) == restricted()
+
+
 def test_where_no_jobs_run_nobody_is_let_in_but_admins() -> None:
     text = str(stack.admins_alone(SSHD, ["admin"], ["sudo"]))
     lines = [line for line in text.splitlines() if re.match("(account|@include common-account)", line)]

@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.roles.loading import load_module
 
-profile = load_module("roles/sssd/library/pam_profile.py")
+profile = load_module("playbooks/library/pam_profile.py")
 TEXT = """\
 Name: x
 Conflicts: sss
@@ -34,6 +34,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "lib/account").write_text(
         "Module: unix\n[success=end]\tpam_unix.so\n\nModule: own\n[x]\ty\n\n"
     )
+    (tmp_path / "lib/session").write_text("Module: unix\nrequired\tpam_unix.so\n\nModule: own\n[x]\ty\n\n")
     (tmp_path / "pam.d/common-account").write_text(ACCOUNT)
     (tmp_path / "pam.d/common-session").write_text("session\toptional pam_sss.so\n")
     return tmp_path
@@ -49,6 +50,8 @@ def test_a_profile_with_its_lines_is_in_force(machine: Path) -> None:
     [
         ("lib/account", "Module: unix\n"),
         ("lib/account", "Module: own\n\nModule: sss\n"),
+        ("lib/session", "Module: unix\n"),
+        ("lib/session", "Module: own\n\nModule: sss\n"),
         ("pam.d/common-account", "account [default=bad success=ok] pam_sss.so\n"),
         ("pam.d/common-session", "session required pam_unix.so\n"),
     ],
@@ -56,3 +59,13 @@ def test_a_profile_with_its_lines_is_in_force(machine: Path) -> None:
 def test_what_is_missing_or_excluded_is_noticed(machine: Path, file: str, text: str) -> None:
     (machine / file).write_text(text)
     assert not profile.is_in_force("own", TEXT)
+
+
+def test_a_profile_of_sessions_alone_needs_no_other_lines(machine: Path) -> None:
+    text = "Name: x\nConflicts: systemd, other\nSession-Type: Additional\nSession:\n\toptional\tpam_sss.so\n"
+    (machine / "lib/account").write_text("Module: unix\n")
+    assert profile.is_in_force("own", text)
+    assert profile.excluded_by(text) == ["systemd", "other"]
+    for others in ("systemd", "other"):
+        (machine / "lib/session").write_text(f"Module: own\n\nModule: {others}\n")
+        assert not profile.is_in_force("own", text)

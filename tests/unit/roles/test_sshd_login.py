@@ -16,6 +16,9 @@ authorizedkeysfile .ssh/authorized_keys .ssh/authorized_keys2
 KEYS_ONLY = OPEN.replace("passwordauthentication yes", "passwordauthentication no")
 
 
+TURNED_OFF = "AuthenticationMethods asks for what is turned off"
+
+
 @pytest.mark.parametrize(
     ("text", "user", "has_key", "expected"),
     [
@@ -35,6 +38,9 @@ KEYS_ONLY = OPEN.replace("passwordauthentication yes", "passwordauthentication n
         (OPEN + "allowgroups wheel sudo\n", "ops", True, ""),
         (OPEN + "denygroups su*\n", "ops", True, "DenyUsers or DenyGroups names it"),
         (OPEN + "denyusers ops\n", "ops", True, "DenyUsers or DenyGroups names it"),
+        (OPEN + "authenticationmethods any\n", "ops", True, ""),
+        (OPEN + "authenticationmethods publickey,keyboard-interactive:pam\n", "ops", True, TURNED_OFF),
+        (OPEN + "authenticationmethods publickey,keyboard-interactive publickey,password\n", "ops", True, ""),
     ],
 )
 def test_who_could_log_in(*, text: str, user: str, has_key: bool, expected: str) -> None:

@@ -15,6 +15,16 @@ SITES = (
         ),
         file=MASTER,
     ),
+    variables(
+        "keyboard-interactive for whoever comes to a node",
+        "ssh_server_parameters: {authenticationmethods: 'publickey,keyboard-interactive:pam'}\n",
+        (
+            "group_vars/all.yml:1: AuthenticationMethods asks for keyboard-interactive in any case; on "
+            "node1, which users enter by their jobs, sshd takes that from admins alone: a session that "
+            "begins so is no part of a job [keyboard-interactive]"
+        ),
+        file=ALL,
+    ),
     BadSite(
         "a firewall that does not know all hosts",
         expected=(

@@ -6,6 +6,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+ANYBODY = "user=nobody,host=192.0.2.1,addr=192.0.2.1,laddr=192.0.2.2,lport=22"
+"""Somebody whom no Match block is meant for, from an address for documentation (RFC 5737)."""
+KEYBOARD = "KbdInteractiveAuthentication"
+"""Asked so, sshd has PAM's verdict from a process of its own, which is then what joins the job."""
+_METHODS = {
+    "gssapi-with-mic": "gssapiauthentication",
+    "hostbased": "hostbasedauthentication",
+    "keyboard-interactive": KEYBOARD.lower(),
+    "password": "passwordauthentication",
+    "publickey": "pubkeyauthentication",
+}
+"""sshd_config(5): what turns off each that AuthenticationMethods may ask for."""
 _LISTS = frozenset({"allowusers", "denyusers", "allowgroups", "denygroups"})
 _KEY_ONLY = frozenset({"without-password", "prohibit-password"})
 
@@ -37,8 +49,14 @@ def refusal(settings: Mapping[str, list[str]], login: Login) -> str:
     """Why an account could not log in; empty when it could."""
     if not login.has_key and not _passwords(settings):
         return "passwords are not accepted, and it has no key"
+    if not asks_what_there_is(settings):
+        return "AuthenticationMethods asks for what is turned off"
     if login.user == "root" and (reason := _refuses_root(settings, login)):
         return reason
+    return _refused_by_lists(settings, login)
+
+
+def _refused_by_lists(settings: Mapping[str, list[str]], login: Login) -> str:
     users, groups = (lambda name: _user(settings.get(name, []), login)), login.groups
     if users("denyusers") or _any(settings.get("denygroups", []), groups):
         return "DenyUsers or DenyGroups names it"
@@ -47,6 +65,15 @@ def refusal(settings: Mapping[str, list[str]], login: Login) -> str:
     if settings.get("allowgroups") and not _any(settings["allowgroups"], groups):
         return "AllowGroups names none of its groups"
     return ""
+
+
+def asks_what_there_is(settings: Mapping[str, list[str]]) -> bool:
+    """Whether AuthenticationMethods, where it is set, has a list of which nothing is turned off."""
+    lists = " ".join(settings.get("authenticationmethods", ["any"])).split()
+    return lists == ["any"] or any(
+        all(settings.get(_METHODS.get(way.partition(":")[0], "")) != ["no"] for way in ways.split(","))
+        for ways in lists
+    )
 
 
 def _passwords(settings: Mapping[str, list[str]]) -> bool:

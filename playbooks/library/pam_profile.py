@@ -24,7 +24,14 @@ options:
   text:
     description: Its text; see pam-auth-update(8).
     type: str
-    required: true
+    default: ""
+  state:
+    description: >-
+      Whether it is in force; with C(absent) its file goes, and the profiles that it excluded come into force
+      again.
+    type: str
+    choices: [present, absent]
+    default: present
 author: [the maintainers of this project]
 """
 
@@ -32,7 +39,7 @@ RETURN = r"""
 deploy_manages:
   description: The profile.
   type: dict
-  returned: always
+  returned: where it is in force
 """
 
 _PROFILES = Path("/usr/share/pam-configs")
@@ -44,15 +51,22 @@ _KINDS = ("account", "session")
 
 def is_in_force(name: str, text: str) -> bool:
     """Whether pam-auth-update has taken a profile, as it is now, and none that it excludes."""
-    taken = text_of(_ENABLED / "account")
-    excluded = " ".join(line.partition(":")[2] for line in text.splitlines() if line.startswith("Conflicts:"))
-    if f"Module: {name}\n" not in taken or any(f"Module: {one}\n" in taken for one in excluded.split()):
-        return False
-    return all(
-        set(lines_of(text, kind.capitalize()))
-        <= {_plain(line.removeprefix(kind)) for line in text_of(_IN_FORCE / f"common-{kind}").splitlines()}
-        for kind in _KINDS
-    )
+    for kind in _KINDS:
+        taken, lines = text_of(_ENABLED / kind), set(lines_of(text, kind.capitalize()))
+        there = {
+            _plain(line.removeprefix(kind)) for line in text_of(_IN_FORCE / f"common-{kind}").splitlines()
+        }
+        if any(f"Module: {one}\n" in taken for one in excluded_by(text)):
+            return False
+        if lines and not (f"Module: {name}\n" in taken and lines <= there):
+            return False
+    return True
+
+
+def excluded_by(text: str) -> list[str]:
+    """The profiles that must not be in force beside this one."""
+    said = (line.partition(":")[2] for line in text.splitlines() if line.startswith("Conflicts:"))
+    return " ".join(said).replace(",", " ").split()
 
 
 def lines_of(text: str, field: str) -> list[str]:
@@ -65,25 +79,44 @@ def _plain(line: str) -> str:
     return " ".join(line.split())
 
 
+def _update(module: AnsibleModule, *options: str) -> None:
+    command = ["pam-auth-update", "--package", *options]
+    module.run_command(command, environ_update={"DEBIAN_FRONTEND": "noninteractive"}, check_rc=True)
+
+
+def take_away(module: AnsibleModule, path: Path, before: str) -> None:
+    """Ends what the profile did; ends the module."""
+    is_there = path.exists()
+    if is_there and not module.check_mode:
+        again = [one for one in excluded_by(before) if (_PROFILES / one).exists()]
+        _update(module, "--remove", path.name, *(["--enable", *again] if again else []))
+        path.unlink()
+    diff = {"before": before, "after": "", "before_header": str(path), "after_header": str(path)}
+    module.exit_json(changed=is_there, diff=diff)
+
+
 def main() -> None:
     """Compare, write, have it put into force, and look whether it is."""
     arguments: dict[str, Any] = {
         "name": {"type": "str", "required": True},
-        "text": {"type": "str", "required": True},
+        "text": {"type": "str", "default": ""},
+        "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
     }
-    module = AnsibleModule(argument_spec=arguments, supports_check_mode=True)
+    module = AnsibleModule(
+        argument_spec=arguments,
+        supports_check_mode=True,
+        required_if=[("state", "present", ("text",))],
+    )
     name, text = module.params["name"], module.params["text"]
     path = _PROFILES / name
     before = text_of(path)
+    if module.params["state"] == "absent":
+        take_away(module, path, before)
     changed = keep(module, path, text)
     if before != text or not is_in_force(name, text):
         changed = True
         if not module.check_mode:
-            module.run_command(
-                ["pam-auth-update", "--package", "--enable", name],
-                environ_update={"DEBIAN_FRONTEND": "noninteractive"},
-                check_rc=True,
-            )
+            _update(module, "--enable", name)
             if not is_in_force(name, text):
                 module.fail_json(
                     msg=f"pam-auth-update did not put {path} into force: /etc/pam.d/common-* were edited by "
