@@ -64,8 +64,9 @@ GPU: Sequence[Recording] = (
     ),
     Recording(
         "gpu:nvlink:bytes_per_second",
-        # DCGM adds up megabytes; nvitop tells MiB a second, both ways apart.
-        f"max by ({_KEYS}) (rate(DCGM_FI_DEV_NVLINK_BANDWIDTH_TOTAL[5m])) * 1000000 or "
+        # DCGM tells megabytes a second, whatever dcgm-exporter's own list of counters says; nvitop MiB, both
+        # ways apart.
+        f"max by ({_KEYS}) (DCGM_FI_DEV_NVLINK_BANDWIDTH_TOTAL) * 1000000 or "
         f"max by ({_KEYS}) ({_nvitop('gpu_nvlink_total_tx_throughput_MiBps')}"
         f" + {_nvitop('gpu_nvlink_total_rx_throughput_MiBps')}) * {_MIB}",
         "Bps",
