@@ -72,6 +72,14 @@ GPU: Sequence[Recording] = (
         "Bps",
     ),
     Recording("gpu:last_xid:code", f"max by ({_KEYS}) (DCGM_FI_DEV_XID_ERRORS)", "none"),
+    Recording(
+        # What DCGM knows is the last one, whenever that was. Its exporter counts all of the last five
+        # minutes; one that was started with an earlier list of fields does not.
+        "gpu:xid:count",
+        f'max by ({_KEYS}, xid) (DCGM_EXP_XID_ERRORS_COUNT{{xid!~"0?"}}) or '
+        f'count_values by ({_KEYS}) ("xid", gpu:last_xid:code > 0 and changes(gpu:last_xid:code[5m]) > 0)',
+        "short",
+    ),
     Recording("gpu:ecc_uncorrected:total", f"max by ({_KEYS}) (DCGM_FI_DEV_ECC_DBE_VOL_TOTAL)", "short"),
     Recording("gpu:ecc_corrected:total", f"max by ({_KEYS}) (DCGM_FI_DEV_ECC_SBE_VOL_TOTAL)", "short"),
     Recording("gpu:row_remap_failure:bool", f"max by ({_KEYS}) (DCGM_FI_DEV_ROW_REMAP_FAILURE)", "bool"),
