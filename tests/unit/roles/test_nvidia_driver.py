@@ -81,6 +81,32 @@ def test_why_a_module_is_not_loaded() -> None:
     assert "dmesg" in state.why_not_loaded("modprobe: ERROR: could not insert 'nvidia': No such device")
 
 
+DKMS, SHIM, OWN = "/var/lib/dkms/mok.pub", "/var/lib/shim-signed/mok/MOK.der", "/root/site.der"
+
+
+@pytest.mark.parametrize(
+    ("there", "settings", "expected"),
+    [
+        ([DKMS], "", DKMS),
+        ([SHIM], "", SHIM),
+        # On Debian the other one is a key that somebody made for something else.
+        ([DKMS, SHIM], '# mok_certificate="/var/lib/example.der"\n', DKMS),
+        ([DKMS, SHIM, OWN], f'mok_signing_key="/root/site.priv"\nmok_certificate="{OWN}"\n', OWN),
+        ([DKMS, OWN], "mok_certificate=/lib/modules/${kernelver}/mok.der\n", DKMS),
+        ([], "", DKMS),
+    ],
+)
+def test_the_key_that_is_to_be_enrolled_is_the_one_that_signed(
+    tmp_path: Path, there: list[str], settings: str, expected: str
+) -> None:
+    for name in [*there, "/etc/dkms/framework.conf"]:
+        place = tmp_path / name[1:]
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(settings if name.endswith(".conf") else "")
+    said = "modprobe: ERROR: could not insert 'nvidia': Key was rejected by service"
+    assert f"mokutil --import {expected}, " in state.why_not_loaded(said, tmp_path)
+
+
 def test_why_no_module_was_built() -> None:
     assert "headers" in state.why_not_built("0.0-no-such-kernel")
 
