@@ -22,9 +22,16 @@ def gpu_variables(site: Site, host: Host) -> dict[str, Any]:
         wired["gpu_exporter_has_dcgm"] = _has_exporter_of_dcgm(host)
         # NVIDIA's package brings what it needs.
         wired |= {"gpu_exporter_packages": []} if _exporter(host) == _DCGM else {}
+    if has_dcgm(host):
+        wired["dcgm_driver"] = _driver(host)
     if has_managed_gpus(host) or has_mig(host) or (NODE in host.groups and has_cuda(host)):
         wired |= {"reboot_controller": site.controller.name, "reboot_node": host.name}
     return wired
+
+
+def _driver(host: Host) -> str:
+    version = host.value("nvidia_driver_version") or host.value("nvidia_driver_branch")
+    return f"{host.value('nvidia_driver_source')} {version}".strip()
 
 
 def _repositories(site: Site, host: Host) -> Iterator[str]:

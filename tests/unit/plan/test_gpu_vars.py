@@ -68,6 +68,24 @@ def test_what_comes_from_nvidia_brings_its_repository(
     assert hosts["node1"]["nvidia_repository_wanted"] == wanted
 
 
+@pytest.mark.parametrize(
+    ("text", "driver"),
+    [
+        ("", "auto"),
+        ("nvidia_driver_source: nvidia", "nvidia"),
+        ('{nvidia_driver_source: nvidia, nvidia_driver_branch: "580"}', "nvidia 580"),
+        ('{nvidia_driver_branch: "580", nvidia_driver_version: 580.95.05}', "auto 580.95.05"),
+    ],
+)
+def test_dcgm_is_looked_at_again_where_the_site_asks_for_another_driver(
+    tmp_path: Path, text: str, driver: str
+) -> None:
+    files = {"group_vars/all.yml": "dcgm_version: 4.4.2\n", "group_vars/slurm-node.yml": f"{text}\n"}
+    site = read_site(write_site(tmp_path, files=files))
+    hosts = generated_inventory(site, build_plan(site), {})["all"]["children"]["phase_check"]["hosts"]
+    assert hosts["node1"]["dcgm_driver"] == driver
+
+
 def test_cuda_of_the_distribution_needs_no_other_repository(tmp_path: Path) -> None:
     phases, hosts = wired(tmp_path, 'cuda_toolkit_versions: ["12.4"]\ncuda_toolkit_source: distribution\n')
     assert phases["cuda"] == ("ctl1", "login1", "node1", "node2")
