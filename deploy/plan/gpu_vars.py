@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet
+
 from deploy.site.inventory import NODE, Host, Site
 
 _FROM_NVIDIA = "nvidia"
@@ -86,13 +88,22 @@ def has_mig(host: Host) -> bool:
 
 def slurm_gpus(host: Host, gpus: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """What Slurm offers of a node's GPUs: those that are divided as so many of their instances' profiles."""
-    whole = [str(gpu["type"]) for gpu in gpus for _ in range(int(gpu["count"]))]
-    offered: dict[int, list[str]] = {index: [kind] for index, kind in enumerate(whole)}
+    offered: dict[int, list[str]] = {index: [kind] for index, kind in enumerate(_by_place(gpus))}
     for entry in host.value("mig_layout") or []:
         for index in entry.get("gpus") or list(offered):
             offered[index] = list(entry["devices"])
     counts = Counter(kind for kinds in offered.values() for kind in kinds)
     return [{"type": kind, "count": count} for kind, count in counts.items()]
+
+
+def _by_place(gpus: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The type of each GPU, by its device file where the contract says which those are."""
+    types = [str(gpu["type"]) for gpu in gpus for _ in range(int(gpu["count"]))]
+    files = [file for gpu in gpus for file in NodeSet(gpu.get("files"), resolver=RESOLVER_NOGROUP)]
+    if len(files) != len(types):
+        return types
+    numbers = [int("".join(filter(str.isdigit, file)) or 0) for file in files]
+    return [kind for _, kind in sorted(zip(numbers, types, strict=True))]
 
 
 def has_managed_gpus(host: Host) -> bool:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ansible.module_utils.host_checks.finding import error
+from ansible.module_utils.host_checks.finding import error, warning
 from ansible.module_utils.node_hardware import read_hardware, shortfalls
 from ansible.module_utils.nvidia_devices import read_devices
 
@@ -26,7 +26,8 @@ def check_hardware(
 
 
 def judge(contract: Mapping[str, Any], found: Mapping[str, Any]) -> Iterator[dict[str, str]]:
-    """What is less than the contract says."""
+    """What is less than the contract says, and GPUs that are taken for others."""
+    yield from _mixed_up(contract.get("gpus") or [], found.get("gpus") or [])
     accept = "repair the node, or accept the loss in slurmd_hardware or hardware.yml beside the inventory"
     for shortfall in shortfalls(dict(contract), dict(found)):
         if not shortfall.startswith("gpus"):
@@ -41,3 +42,26 @@ def judge(contract: Mapping[str, Any], found: Mapping[str, Any]) -> Iterator[dic
                 "install the NVIDIA driver on the node, or have deploy do it (nvidia_driver_source), "
                 "then see: nvidia-smi",
             )
+
+
+def _mixed_up(
+    contract: Sequence[Mapping[str, Any]], shown: Sequence[Mapping[str, Any]]
+) -> Iterator[dict[str, str]]:
+    """GPUs that Slurm takes for others, because the contract does not say which device files are whose.
+
+    An entry that was discovered by an earlier version of deploy counts GPUs alone.
+    """
+    says_files = any(gpu.get("files") for gpu in contract)
+    counts = [{gpu["type"]: int(gpu["count"]) for gpu in gpus} for gpus in (contract, shown)]
+    if says_files or counts[0] != counts[1] or not all(gpu.get("files") for gpu in shown) or not shown:
+        return
+    places = ", ".join(f"{gpu['type']} is {gpu['files']}" for gpu in shown)
+    entries = ", ".join(
+        f"{{type: {gpu['type']}, count: {gpu['count']}, files: '{gpu['files']}'}}" for gpu in shown
+    )
+    yield warning(
+        "gpu-types-mixed-up",
+        f"{places}, and Slurm takes them one after the other from /dev/nvidia0 on: jobs get other GPUs than "
+        "they ask for",
+        f"write in slurmd_hardware or hardware.yml beside the inventory: gpus: [{entries}]",
+    )

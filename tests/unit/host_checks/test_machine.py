@@ -91,6 +91,39 @@ def test_hardware_below_its_contract() -> None:
     assert "nvidia-smi -L" in found[1]["hint"]
 
 
+@pytest.mark.parametrize(
+    ("kinds", "is_wrong"),
+    [
+        ([{"type": "a100", "count": 2}, {"type": "l40s", "count": 1}], True),
+        (
+            [
+                {"type": "a100", "count": 2, "files": "/dev/nvidia[0,2]"},
+                {"type": "l40s", "count": 1, "files": "/dev/nvidia1"},
+            ],
+            False,
+        ),
+        # A site's own names, of which the driver knows nothing.
+        ([{"type": "big", "count": 2}, {"type": "small", "count": 1}], False),
+    ],
+)
+def test_types_that_are_taken_for_those_of_other_device_files(
+    kinds: list[dict[str, object]], *, is_wrong: bool
+) -> None:
+    shown = [
+        {"type": "a100", "count": 2, "files": "/dev/nvidia[0,2]"},
+        {"type": "l40s", "count": 1, "files": "/dev/nvidia1"},
+    ]
+    found = list(hardware.judge({"gpus": kinds}, {"gpus": shown}))
+    assert said(found) == [("warning", "gpu-types-mixed-up")] * is_wrong
+    if is_wrong:
+        assert "a100 is /dev/nvidia[0,2], l40s is /dev/nvidia1" in found[0]["message"]
+        entries = (
+            "{type: a100, count: 2, files: '/dev/nvidia[0,2]'}",
+            "{type: l40s, count: 1, files: '/dev/nvidia1'}",
+        )
+        assert f"gpus: [{', '.join(entries)}]" in found[0]["hint"]
+
+
 def test_gpus_without_a_driver() -> None:
     contract = {"gpus": [{"type": "a100", "count": 2}]}
     assert said(hardware.judge(contract, {"cpus": 4})) == [("error", "gpu-driver-missing")]

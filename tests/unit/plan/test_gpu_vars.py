@@ -106,6 +106,15 @@ def test_slurm_offers_the_instances_of_divided_gpus(tmp_path: Path) -> None:
     assert held_against["gpus"] == [{"type": "a100", "count": 2}]
 
 
+def test_a_layout_divides_the_gpu_at_its_place() -> None:
+    host = Host("n", {"mig_layout": [{"gpus": [0, 2], "devices": ["7g.80gb"]}]}, frozenset({"slurm-node"}))
+    gpus = [
+        {"type": "a100", "count": 2, "files": "/dev/nvidia[0,2]"},
+        {"type": "l40s", "count": 1, "files": "/dev/nvidia1"},
+    ]
+    assert slurm_gpus(host, gpus) == [{"type": "7g.80gb", "count": 2}, {"type": "l40s", "count": 1}]
+
+
 def test_a_layout_for_all_gpus() -> None:
     host = Host("n", {"mig_layout": [{"devices": ["7g.80gb"]}]}, frozenset({"slurm-node"}))
     assert slurm_gpus(host, [{"type": "a100", "count": 8}]) == [{"type": "7g.80gb", "count": 8}]
