@@ -10,6 +10,7 @@ from deploy.site.inventory import NODE, Host, Site
 
 _FROM_NVIDIA = "nvidia"
 _NOT_OURS = frozenset({"none", "preinstalled"})
+_FIND_GPUS = frozenset({"nvml", "nvidia"})
 _DCGM, _NVITOP = "dcgm", "nvitop"
 _BEFORE_EXPORTER = "3."
 """The series of DCGM for which NVIDIA's repository has no exporter."""
@@ -104,6 +105,21 @@ def _by_place(gpus: Sequence[Mapping[str, Any]]) -> list[str]:
         return types
     numbers = [int("".join(filter(str.isdigit, file)) or 0) for file in files]
     return [kind for _, kind in sorted(zip(numbers, types, strict=True))]
+
+
+def finds_gpus(site: Site, host: Host) -> bool:
+    """Whether Slurm finds a node's GPUs itself, and is not told their device files."""
+    return has_mig(host) or any(
+        master.value("slurmctld_gres_autodetect") in _FIND_GPUS for master in site.controllers
+    )
+
+
+def types_by_name(site: Site, host: Host, gpus: Sequence[Mapping[str, Any]]) -> list[str] | None:
+    """The types by which Slurm looks for whole GPUs of a node; None where it is told their device files."""
+    if NODE not in host.groups or not finds_gpus(site, host):
+        return None
+    offered = slurm_gpus(host, gpus) if has_mig(host) else gpus
+    return sorted({str(gpu["type"]) for gpu in gpus} & {str(gpu["type"]) for gpu in offered})
 
 
 def has_managed_gpus(host: Host) -> bool:

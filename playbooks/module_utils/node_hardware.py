@@ -16,11 +16,14 @@ _MEMORY_FOR_JOBS = 0.98
 """Part of the memory that is offered to jobs: MemTotal moves a little from kernel to kernel."""
 
 
-def read_hardware(run: Callable[[list[str]], str]) -> Hardware:
-    """What this machine has; without ``gpus`` where that is not known. ``run`` gives a command's output."""
+def read_hardware(run: Callable[[list[str]], str], *, by_name: bool = False) -> Hardware:
+    """What this machine has; without ``gpus`` where that is not known. ``run`` gives a command's output.
+
+    ``by_name``: Slurm finds GPUs itself, by types that are a part of their names.
+    """
     hardware = parse_topology(run(["lscpu", "--parse=CPU,CORE,SOCKET"]))
     hardware["memory_mb"] = parse_memory(Path("/proc/meminfo").read_text(encoding="utf-8"))
-    gpus = read_gpus(Path("/proc"), Path("/dev"), Path("/sys"))
+    gpus = read_gpus(Path("/proc"), Path("/dev"), Path("/sys"), by_name=by_name)
     return hardware if gpus is None else {**hardware, "gpus": gpus}
 
 
@@ -58,9 +61,21 @@ def gpu_type(model: str) -> str:
     return re.sub(r"[^a-z0-9]", "", first.split("-")[0].lower()) or "gpu"
 
 
-def discover_hardware(run: Callable[[list[str]], str]) -> Hardware:
+def name_in_slurm(model: str) -> str:
+    """What Slurm calls a GPU that it finds: the driver's name in small letters, with _ for blanks."""
+    return model.lower().replace(" ", "_")
+
+
+def type_by_name(model: str) -> str:
+    """The short type where it is a part of Slurm's name, else as much of that as says which GPU it is."""
+    name, short = name_in_slurm(model), gpu_type(model)
+    longer = re.search(r"[rg]tx_(pro_)?[a-z0-9]+", name) or re.match(r"[a-z0-9_.-]+", name)
+    return short if short in name or longer is None else longer.group()
+
+
+def discover_hardware(run: Callable[[list[str]], str], *, by_name: bool = False) -> Hardware:
     """What this machine has; GPUs that wait for their driver are named by their numbers on the PCI bus."""
-    hardware = read_hardware(run)
+    hardware = read_hardware(run, by_name=by_name)
     gpus = hardware.get("gpus") or undriven_gpus(Path("/sys"))
     return hardware if gpus is None else {**hardware, "gpus": gpus}
 
@@ -81,12 +96,13 @@ def undriven_gpus(sys: Path) -> list[dict[str, Any]] | None:
     return None if "" in types else _by_type(enumerate(types))
 
 
-def read_gpus(proc: Path, dev: Path, sys: Path) -> list[dict[str, Any]] | None:
+def read_gpus(proc: Path, dev: Path, sys: Path, *, by_name: bool = False) -> list[dict[str, Any]] | None:
     """GPUs by type as the driver lists them; device files without a driver's word count as type gpu.
 
     None when there are NVIDIA display controllers on the PCI bus but no driver yet: the answer is not known.
     """
-    gpus = [(number, gpu_type(model)) for number, model in driven_gpus(proc)]
+    called = type_by_name if by_name else gpu_type
+    gpus = [(number, called(model)) for number, model in driven_gpus(proc)]
     gpus = gpus or list(enumerate("gpu" for path in dev.glob("nvidia[0-9]*")))
     if not gpus and any(device.is_gpu for device in read_devices(sys)):
         return None

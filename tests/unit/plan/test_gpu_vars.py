@@ -106,6 +106,28 @@ def test_slurm_offers_the_instances_of_divided_gpus(tmp_path: Path) -> None:
     assert held_against["gpus"] == [{"type": "a100", "count": 2}]
 
 
+@pytest.mark.parametrize(
+    ("text", "layout", "types"),
+    [
+        ("", "", None),
+        ('slurmctld_gres_autodetect: "off"', "", None),
+        ("slurmctld_gres_autodetect: nvidia", "", ["a100"]),
+        ("slurmctld_gres_autodetect: nvml", "", ["a100"]),
+        ("", "[{gpus: [1], devices: [3g.40gb]}]", ["a100"]),
+        ("", "[{devices: [7g.80gb]}]", []),
+    ],
+)
+def test_types_that_slurm_looks_for_in_names(
+    tmp_path: Path, text: str, layout: str, types: list[str] | None
+) -> None:
+    files = {"group_vars/all.yml": text, "host_vars/node1.yml": f"mig_layout: {layout}" if layout else ""}
+    site = read_site(write_site(tmp_path, files={name: f"{value}\n" for name, value in files.items()}))
+    hosts = generated_inventory(site, build_plan(site), {})["all"]["children"]["phase_check"]["hosts"]
+    assert hosts["node1"]["host_check_host"]["gpu_types_by_name"] == types
+    assert hosts["node1"]["slurmd_gpus_by_name"] is (types is not None)
+    assert hosts["login1"]["host_check_host"]["gpu_types_by_name"] is None
+
+
 def test_a_layout_divides_the_gpu_at_its_place() -> None:
     host = Host("n", {"mig_layout": [{"gpus": [0, 2], "devices": ["7g.80gb"]}]}, frozenset({"slurm-node"}))
     gpus = [

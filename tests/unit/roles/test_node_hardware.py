@@ -48,6 +48,31 @@ def test_gpu_type(model: str, expected: str) -> None:
     assert hardware.gpu_type(model) == expected
 
 
+@pytest.mark.parametrize(
+    ("model", "expected"),
+    [
+        ("NVIDIA A100-SXM4-80GB", "a100"),
+        ("NVIDIA H200", "h200"),
+        ("Tesla V100-SXM2-32GB", "v100"),
+        ("NVIDIA RTX A6000", "a6000"),
+        ("NVIDIA GH200 480GB", "gh200"),
+        ("NVIDIA L40S", "l40s"),
+        ("NVIDIA TITAN V", "titan"),
+        ("NVIDIA GeForce RTX 3090", "rtx_3090"),
+        ("NVIDIA GeForce GTX 1080 Ti", "gtx_1080"),
+        ("Quadro RTX 6000", "rtx_6000"),
+        ("NVIDIA RTX 6000 Ada Generation", "rtx_6000"),
+        ("NVIDIA RTX PRO 6000 Blackwell Server Edition", "rtx_pro_6000"),
+        ("NVIDIA RTX PRO 4500 Blackwell", "rtx_pro_4500"),
+        ("NVIDIA Graphics Device", "nvidia_graphics_device"),
+    ],
+)
+def test_the_type_by_which_slurm_finds_a_gpu_is_a_part_of_its_name(model: str, expected: str) -> None:
+    """As Slurm compares them (gres_gpu.c): names in small letters with _ for blanks."""
+    assert hardware.type_by_name(model) == expected
+    assert expected in model.lower().replace(" ", "_")
+
+
 def gpu_in_proc(proc: Path, slot: str, model: str, minor: int | None = None) -> None:
     place = proc / "driver/nvidia/gpus" / slot
     place.mkdir(parents=True)
@@ -95,6 +120,13 @@ def test_types_are_those_of_their_device_files(
         {"type": kind, "count": count} | ({"files": files} if files else {})
         for kind, count, files in expected
     ]
+
+
+def test_gpus_that_slurm_finds_by_itself_have_types_by_which_it_does(tmp_path: Path) -> None:
+    a_bus(tmp_path, ("NVIDIA GeForce RTX 3090", 0))
+    places = (tmp_path / "proc", tmp_path / "dev", tmp_path / "sys")
+    assert hardware.read_gpus(*places) == [{"type": "rtx3090", "count": 1}]
+    assert hardware.read_gpus(*places, by_name=True) == [{"type": "rtx_3090", "count": 1}]
 
 
 def test_gpus_without_a_driver_are_unknown_rather_than_none(tmp_path: Path) -> None:
