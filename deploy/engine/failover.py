@@ -283,5 +283,6 @@ def _trouble(answer: Mapping[str, Any] | Unanswered) -> str:
 
 _HINTS = {
     "state": "mount there what the controllers share, then: deploy cluster {inventory} --limit {target}",
+    "configuration": "deploy cluster {inventory}",
     "database": "deploy status {inventory}; sacctmgr show cluster   (on {target})",
 }

@@ -18,8 +18,9 @@ from deploy.plan.requirements import Room
 from deploy.plan.slurm_ports import slurm_ports
 from deploy.plan.slurm_source import is_built, packages_of
 from deploy.site.hardware import Hardware, hardware_of
-from deploy.site.inventory import LOGIN, MASTER, NODE, Host, Site
+from deploy.site.inventory import LOGIN, LOGS, MASTER, NODE, Host, Site
 from deploy.site.slurm_parameters import slurm_parameter
+from deploy.site.slurm_releases import slurm_needs
 
 Variables = dict[str, Any]
 
@@ -63,7 +64,9 @@ def host_expectations(
         "slurm_is_built": is_built(host),
         "slurm_has_other_source": bool(host.value("slurm_packages_repository")),
         "slurm_wanted": str(host.value("slurm_packages_version")),
-        "auth_type": str(host.value("slurm_auth_type")) if duties.has_slurm else "",
+        "slurm_needs": slurm_needs(site.resolved, host),
+        "has_slurmd": duties.is_node,
+        "has_central_logs": bool(site.group(LOGS)),
         "cluster": duties.cluster if duties.has_slurm else "",
         "state_location": duties.state_location if duties.is_controller else "",
     }

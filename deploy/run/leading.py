@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 CONFIGURATION = Path("/etc/slurm/slurm.conf")
+OWN = Path("/var/lib/deploy/slurmctld/deploy_configuration")
+"""Which configuration this host has; in the state a file of that name says which ones may lead."""
 _CONTROLLER = re.compile(r"^\s*SlurmctldHost\s*=\s*([^\s(#]+)", re.IGNORECASE | re.MULTILINE)
 _SINCE = re.compile(r"^Data since\s.*\((\d+)\)", re.MULTILINE)
 _STATE = re.compile(r"^\s*StateSaveLocation\s*=\s*(\S+)", re.IGNORECASE | re.MULTILINE)
@@ -33,6 +35,8 @@ _POLL_SECONDS = 0.5
 """One that stands by logs every question."""
 _run = runner(12)
 _AGAIN_SECONDS = 90
+_AGAIN = "deploy-stands-by"
+"""The unit that starts a slurmctld which was stopped for a move, whatever becomes of the command."""
 _order = runner(45)
 """For what makes another controller lead: less than whoever sent this program waits."""
 
@@ -108,15 +112,28 @@ def stand() -> dict[str, dict[str, str]]:
 
 
 def ready(leader: str) -> dict[str, str]:
-    """What keeps this controller from leading after another one: nothing, or ``state`` and ``database``."""
+    """What keeps this controller from leading after another one, by subject; empty where nothing does."""
     text, names = _configuration()
-    return {"state": _state_trouble(text, names, leader), "database": _database_trouble()}
-
-
-def _state_trouble(text: str, names: list[str], leader: str) -> str:
-    """Why the state is not what the leader writes; empty where it is. Root may be nobody on its storage."""
     found = _STATE.search(text)
     directory = found.group(1) if found else "/var/spool"
+    return {
+        "state": _state_trouble(directory, text, names, leader),
+        "configuration": _configuration_trouble(directory),
+        "database": _database_trouble(),
+    }
+
+
+def _configuration_trouble(directory: str) -> str:
+    """Why it would lead with another configuration than the last; empty where it has that or none knows."""
+    said, succeeded = _as_slurm("cat", f"{directory}/{OWN.name}")
+    own = OWN.read_text(encoding="utf-8").strip() if OWN.exists() else ""
+    if not succeeded or not own or own in (said.split() or [own]):
+        return ""
+    return "the cluster was given another one while this host was away"
+
+
+def _state_trouble(directory: str, text: str, names: list[str], leader: str) -> str:
+    """Why the state is not what the leader writes; empty where it is. Root may be nobody on its storage."""
     said, succeeded = _as_slurm("test", "-w", directory)
     if not succeeded:
         return f"the user slurm cannot write in {directory} {said.strip()}".strip()
@@ -157,7 +174,8 @@ def halt() -> dict[str, Any]:
 
     It starts again by itself, to stand by: where nobody comes to lead meanwhile, it takes over.
     """
-    timer = ("systemd-run", "--quiet", "--collect", f"--on-active={_AGAIN_SECONDS}")
+    _run("systemctl", "stop", f"{_AGAIN}.timer")  # of a move just before
+    timer = ("systemd-run", "--quiet", "--collect", f"--unit={_AGAIN}", f"--on-active={_AGAIN_SECONDS}")
     if trouble := _complaint(*_run(*timer, "systemctl", "start", "slurmctld")):
         return {"at": 0.0, "trouble": trouble}
     at = time.time()
@@ -165,8 +183,14 @@ def halt() -> dict[str, Any]:
 
 
 def stand_by() -> dict[str, str]:
-    """Starts the slurmctld of a controller that is not the first: it stands by."""
-    return {"trouble": _complaint(*_order("systemctl", "start", "slurmctld"))}
+    """Starts the slurmctld of a controller that is not the first: it stands by.
+
+    Where that is done it is not started once more: somebody may stop it on purpose.
+    """
+    trouble = _complaint(*_order("systemctl", "start", "slurmctld"))
+    if not trouble:
+        _run("systemctl", "stop", f"{_AGAIN}.timer")
+    return {"trouble": trouble}
 
 
 def _complaint(said: str, succeeded: bool) -> str:  # noqa: FBT001 - what a runner returns

@@ -84,6 +84,8 @@ def leave(key: str | None) -> dict[str, list[str]]:
     running = steps() if before else []
     if running or not before:
         return {"jobs": running, "done": [], "holds": before}
+    # Of a failback that was cut off: it would start slurmctld again.
+    _run("systemctl", "stop", "deploy-stands-by.timer")
     for name in services:
         _run("systemctl", "disable", "--now", name)
     for path in SECRETS:

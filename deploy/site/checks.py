@@ -26,6 +26,7 @@ from deploy.site.reservations import check_reservations
 from deploy.site.rest import check_rest
 from deploy.site.secrets_check import check_secrets
 from deploy.site.slurm_parameters import check_slurm_parameters
+from deploy.site.slurm_releases import check_slurm_releases
 from deploy.site.slurm_source import check_slurm_source
 from deploy.site.software import check_software
 from deploy.site.storage import check_storage
@@ -50,6 +51,7 @@ _OF_VALUES: tuple[Callable[[Site], Iterable[Finding]], ...] = (
     check_reservations,
     check_slurm_parameters,
     check_slurm_source,
+    check_slurm_releases,
     check_power_saving,
     check_energy,
     check_containers,

@@ -1,6 +1,5 @@
 """Slurm by SchedMD's own packaging: whether the site says what to build, once for all of its hosts."""
 
-import re
 from collections.abc import Iterator
 
 from deploy.errors import Finding
@@ -8,7 +7,6 @@ from deploy.site.inventory import Host, Site
 
 _SOURCE, _TARBALL, _VERSION = "slurm_packages_source", "slurm_packages_tarball", "slurm_packages_version"
 _BUILT_WITH = "slurm_packages_built_with"
-_AUTH, _BY_SLURM, _FIRST_WITH_KEY_SETS = "slurm_auth_type", "auth/slurm", (24, 5)
 _BUILT, _NVML, _NVML_LIBRARY = "schedmd", "nvml", "libnvidia-ml-dev"
 
 
@@ -18,7 +16,6 @@ def check_slurm_source(site: Site) -> Iterator[Finding]:
         return
     master = site.controller
     yield from _differing(site, master)
-    yield from _without_key_sets(master)
     if master.value(_SOURCE) == _BUILT:
         yield from _not_said(master)
         yield from _without_nvml(site, master)
@@ -35,23 +32,6 @@ def _differing(site: Site, master: Host) -> Iterator[Finding]:
                 " get the packages that are built once",
                 f"set {name} once, in group_vars/all.yml",
             )
-
-
-def _without_key_sets(master: Host) -> Iterator[Finding]:
-    """Where the site says no release, hosts are asked which theirs is before anything changes."""
-    version = str(master.value(_VERSION))
-    release = re.match(r"(\d+)\.(\d+)", version)
-    if (
-        master.value(_AUTH) == _BY_SLURM
-        and release
-        and (int(release[1]), int(release[2])) < _FIRST_WITH_KEY_SETS
-    ):
-        yield Finding(
-            master.where(_AUTH),
-            "auth-slurm-too-old",
-            f"{_AUTH} is {_BY_SLURM}, which begins with Slurm 24.05 here, and {_VERSION} is {version}",
-            f"leave {_AUTH} out: munge does the same",
-        )
 
 
 def _not_said(master: Host) -> Iterator[Finding]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import platform
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,11 @@ from ansible.module_utils.host_checks import (
     ports,
 )
 from ansible.module_utils.host_checks.finding import warning
-from ansible.module_utils.host_checks.slurm_version import check_auth, slurm_version
+from ansible.module_utils.host_checks.slurm_version import (
+    check_control_groups,
+    check_needs,
+    slurm_version,
+)
 from ansible.module_utils.user_files import Work, as_owners
 
 DOCUMENTATION = r"""
@@ -71,6 +75,7 @@ clock:
 
 Findings = Iterable[Mapping[str, str]]
 _ROOT = Path("/")
+_APPARMOR_PROFILES = "/sys/kernel/security/apparmor/profiles"
 
 
 class Host:
@@ -98,10 +103,12 @@ class Host:
             "memory": self._memory,
             "no other Slurm": self._other_slurm,
         }
-        if self._expected["auth_type"] == "auth/slurm":
-            found[str(self._expected["auth_type"])] = self._auth
+        if self._expected["slurm_needs"] or self._expected["has_slurmd"]:
+            found["release of Slurm"] = self._slurm_release
         if self._secrets:
             found["secrets"] = self._known_secrets
+        if self._expected["has_central_logs"]:
+            found["rsyslogd unconfined"] = self._logs
         if own_ports:
             found[f"port{'s' * (len(own_ports) > 1)} {numbers}"] = self._ports
         if self.missing:
@@ -198,8 +205,14 @@ class Host:
         """Where slurmctld keeps its state; empty where that does not answer, which is an error by itself."""
         return "" if self._state_location in self._silent else self._state_location
 
-    def _auth(self) -> Findings:
-        return check_auth(self.slurm_version(), str(self._expected["auth_type"]))
+    def _logs(self) -> Findings:
+        return operating_system.check_confined_logs(_text(_APPARMOR_PROFILES))
+
+    def _slurm_release(self) -> Iterator[Mapping[str, str]]:
+        version = self.slurm_version
+        yield from check_needs(version, self._expected["slurm_needs"])
+        if self._expected["has_slurmd"]:
+            yield from check_control_groups(version, _ROOT)
 
     def _known_secrets(self) -> Findings:
         return known_secrets.check_secrets(_ROOT, self._secrets, self._runs_one_of)
@@ -216,6 +229,7 @@ class Host:
             "state": bool(state_location) and other_slurm.has_state(_ROOT, state_location),
         }
 
+    @cached_property
     def slurm_version(self) -> str:
         """The version of Slurm here; empty where none is wanted."""
         if not self._expected["cluster"]:
@@ -276,7 +290,7 @@ def main() -> None:
         deploy_answer={
             "findings": [finding for findings in found.values() for finding in findings],
             "serves": host.serves(),
-            "slurm_version": host.slurm_version(),
+            "slurm_version": host.slurm_version,
             "checked": [subject for subject, findings in found.items() if not findings],
         },
         clock={"began": began, "service": service, "ended": time.time()},

@@ -13,3 +13,9 @@ def upstream(version: str) -> str:
 def is_of(version: str, wanted: str) -> bool:
     """Whether a package's version is of a release, 26.05, or of one version of it, 26.05.5."""
     return re.match(re.escape(wanted) + r"(?![0-9])", version.rpartition(":")[2]) is not None
+
+
+def is_before(version: str, release: str) -> bool:
+    """Whether a version, a package's or Slurm's own, is older than a release; not where it says none."""
+    found = re.match(r"(?:\d+:)?(\d+)\.(\d+)", version)
+    return bool(found) and tuple(map(int, found.groups())) < tuple(map(int, release.split(".")))

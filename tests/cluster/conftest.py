@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections import Counter
 from collections.abc import Collection, Generator, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -36,6 +37,8 @@ LIFE = (
 A dead node is minutes of waiting, best while other clusters have work. With its last test, which had better
 be short, a life's worker gets the next tests.
 """
+FIRST = ("real_kernels", "real_power")
+"""What begins before all others: nothing else has what users have, kernels of their own."""
 PORTAL = ("portal_browser", "portal_break_in", "portal")
 """Those that share the cluster with the portal, in this order: the last changes how people log in."""
 _MOST_FLAKY = 3
@@ -104,8 +107,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Brings the life of each cluster into order; what has machines of its own comes and goes before."""
-    items.sort(key=_place_in_life)
+    """Brings the life of each cluster into order, and the clusters by what is worth most."""
+    turns = _turns(items)
+    items.sort(key=lambda item: (turns[_cluster_of(item.nodeid)], _place_in_life(item)))
     if not config.getoption("--every-release"):
         spared = [item for item in items if _is_on_another(item)]
         config.hook.pytest_deselected(items=spared)
@@ -114,6 +118,30 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         chosen = again(items, failed_before(config))
         config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
         items[:] = chosen
+
+
+def _turns(items: Collection[pytest.Item]) -> dict[str, int]:
+    """By cluster when it begins: the long lives early, and what there may be no time for in turn.
+
+    The hour of BEGIN_UNTIL decides who is first of those: it is the same in all of xdist's processes.
+    """
+    sizes = Counter(_cluster_of(item.nodeid) for item in items)
+    lives = {_cluster_of(item.nodeid) for item in items if not item.get_closest_marker("more")}
+    added = sorted(sizes.keys() - lives, key=lambda name: (-sizes[name], name))
+    if added and (until := os.environ.get("BEGIN_UNTIL")):
+        turn = int(float(until) / 3600) % len(added)
+        added = added[turn:] + added[:turn]
+    order = [*sorted(lives, key=lambda name: (-sizes[name], name)), *added]
+    order.sort(key=lambda name: Path(name).stem.removeprefix("test_") not in FIRST)
+    return {name: turn for turn, name in enumerate(order)}
+
+
+def _cluster_of(nodeid: str) -> str:
+    """What tests have a cluster in common: a release, the portal, or their file."""
+    file, _, test = nodeid.partition("::")
+    if Path(file).stem.removeprefix("test_") in PORTAL:
+        return "portal"
+    return next((release for release in RELEASES if release in test), file)
 
 
 def _is_on_another(item: pytest.Item) -> bool:
@@ -163,14 +191,12 @@ class _ByCluster(LoadScopeScheduling):  # type: ignore[misc]
     """Tests that share a cluster run one after the other; others at the same time."""
 
     def _split_scope(self, nodeid: str) -> str:
-        file, _, test = nodeid.partition("::")
-        if Path(file).stem.removeprefix("test_") in PORTAL:
-            return "portal"
-        return next((release for release in RELEASES if release in test), file)
+        return _cluster_of(nodeid)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> _ByCluster:  # noqa: ANN401 - xdist's own
-    """How `--numprocesses` hands out the tests."""
+    """How `--numprocesses` hands out the tests: in our order, where its own would be by their number."""
+    config.option.loadscopereorder = False
     return _ByCluster(config, log)
 
 

@@ -218,19 +218,42 @@ def test_the_second_leads_when_the_first_loses_its_power(controlled: Cluster, jo
     wait_until("ctl2 takes jobs", lambda: _takes_jobs(controlled), seconds=180)
     assert _leader(controlled) == "ctl2"
     _are_there(controlled, jobs)
-    # What is changed meanwhile is changed on the one that leads.
-    _edit(controlled, "group_vars/slurm-master.yml", ("slurmctld_timeout: 10", "slurmctld_timeout: 11"))
+    # What is changed meanwhile is changed on the one that leads, and the other one would end jobs on it.
+    partitions = "slurmctld_partitions: [{name: batch, default: true}, {name: late, nodes: [node2]}]\n"
+    _edit(
+        controlled,
+        "group_vars/slurm-master.yml",
+        ("slurmctld_timeout: 10", f"{partitions}slurmctld_timeout: 11"),
+    )
     controlled.deploy(expect=4)
     assert "SlurmctldTimeout        = 11 sec" in controlled.on("ctl2", "scontrol", "show", "config")
+    _node(controlled, "resume", "node2")
+    late = submit(controlled, "-p late --no-requeue", "until test -e late; do sleep 1; done")
+    wait_for_job(controlled, late, "RUNNING", host="login1")
     run(*DEPLOY, "lab", "start", "ctl1", "--name", controlled.name)
-    wait_until("ctl1 leads again", lambda: _leader(controlled) == "ctl1", seconds=180)
+    _is_refused(controlled, "ctl1")
+    assert _leader(controlled) == "ctl2"
+    said = _move(controlled, "failback", "--yes", expect=1).stderr
+    assert "could not lead by its configuration: the cluster was given another one" in said
+    assert _leader(controlled) == "ctl2"
     controlled.deploy()
     assert _up(controlled) == {"ctl1", "ctl2"}
-    controlled.as_user("touch stop")
-    for job in (*jobs, added):
+    assert _leader(controlled) == "ctl1"
+    shown = controlled.on("login1", "scontrol", "show", "job", late)
+    assert "JobState=RUNNING" in shown
+    controlled.as_user("touch stop late")
+    for job in (*jobs, added, late):
         wait_for_job(controlled, job, "COMPLETED", seconds=180)
         states = controlled.on("login1", "sacct", "-X", "-n", "-P", "--format=state,restarts", "-j", job)
         assert states == "COMPLETED|0\n"
+    _node(controlled, "drain", "node2", "--reason", "fan")
+
+
+def _is_refused(cluster: Cluster, name: str) -> None:
+    """Its slurmctld is not started, again and again, because the configuration is another one by now."""
+    said = ("journalctl", "--boot", "--unit", "slurmctld", "--output", "cat")
+    why = "the cluster was given another configuration while this host was away"
+    wait_until(f"{name} is refused", lambda: cluster.on(name, *said, expect=None).count(why) > 1, seconds=180)
 
 
 def test_nodes_are_drained_and_resumed_while_the_first_is_away(controlled: Cluster, key: Key) -> None:
@@ -292,6 +315,28 @@ def _is_restored(cluster: Cluster, held: str, waiting: str) -> None:
     assert "JobState=PENDING" in cluster.on("login1", "scontrol", "show", "job", waiting)
 
 
+def test_a_first_one_that_left_while_it_was_off_does_not_lead(controlled: Cluster) -> None:
+    """The one that stays is alone, and writes no heartbeat; the other one is the first by what it knows."""
+    line = _line(controlled, "ctl1")
+    run(*DEPLOY, "lab", "stop", "ctl1", "--name", controlled.name)
+    wait_until("ctl2 takes jobs", lambda: _takes_jobs(controlled), seconds=180)
+    _edit(controlled, "inventory.ini", (line, ""), ("ctl1\nctl2\n", "ctl2\n"))
+    controlled.deploy()
+    run(*DEPLOY, "lab", "start", "ctl1", "--name", controlled.name)
+    _is_refused(controlled, "ctl1")
+    assert _up(controlled) == {"ctl2"}
+    _node(controlled, "remove", "ctl1")
+    _edit(
+        controlled,
+        "inventory.ini",
+        (_line(controlled), line + _line(controlled)),
+        ("ctl2\n\n", "ctl1\nctl2\n\n"),
+    )
+    controlled.deploy()
+    assert _up(controlled) == {"ctl1", "ctl2"}
+    assert _leader(controlled) == "ctl1"
+
+
 def test_the_second_leaves(controlled: Cluster) -> None:
     _edit(controlled, "inventory.ini", (_line(controlled), ""), ("ctl1\nctl2\n", "ctl1\n"))
     said = controlled.deploy(expect=1).stdout
@@ -300,16 +345,20 @@ def test_the_second_leaves(controlled: Cluster) -> None:
     assert controlled.on("ctl2", "systemctl", "is-active", "slurmctld", expect=None) == "inactive\n"
     controlled.deploy()
     assert _up(controlled) == {"ctl1"}
+    # As at boot, where nobody took it out of service there.
+    controlled.on("ctl2", "systemctl", "start", "--no-block", "slurmctld")
+    _is_refused(controlled, "ctl2")
+    controlled.on("ctl2", "systemctl", "stop", "slurmctld")
     assert _drains(controlled) == {"node1": ["disk"], "node2": ["cable"]}
     controlled.on("ctl1", "test", "-e", "/var/lib/deploy/drains.json")
     _node(controlled, "resume", "node[1-2]")
     assert "node1" in controlled.as_user("srun -w node1 hostname")
 
 
-def _line(cluster: Cluster) -> str:
-    """The line of the second controller, whether it stands in the inventory or not."""
-    address = cluster.on("ctl2", "hostname", "--all-ip-addresses").strip()
-    return f"ctl2 ansible_host={address}\n"
+def _line(cluster: Cluster, name: str = "ctl2") -> str:
+    """The line of a controller, whether it stands in the inventory or not."""
+    address = cluster.on(name, "hostname", "--all-ip-addresses").strip()
+    return f"{name} ansible_host={address}\n"
 
 
 def _edit(cluster: Cluster, file: str, *changes: tuple[str, str]) -> None:

@@ -48,8 +48,6 @@ DISTRIB_RELEASE={self.version}
 DISTRIB_CODENAME={self.codename}
 """,
             "etc/apt/apt.conf.d/20auto-upgrades": 'APT::Periodic::Unattended-Upgrade "1";\n',
-            # No release of Ubuntu that is taken has a package of it.
-            "etc/apt/preferences.d/no-sackd": "Package: sackd\nPin: release *\nPin-Priority: -1\n",
             "etc/cloud/cloud.cfg.d/05_logging.cfg": "# cloud-init is here\n",
             "Containerfile": f"""\
 FROM {base}
@@ -101,6 +99,8 @@ def test_what_is_otherwise_there(cluster: Cluster, ubuntu: Ubuntu) -> None:
     assert '"slurm";' in said
     kept = cluster.on("node1", "cat", "/etc/cloud/cloud.cfg.d/99-hosts-file.cfg")
     assert "manage_etc_hosts: false" in kept
+    sackd = cluster.on("login1", "systemctl", "is-active", "sackd", expect=None).strip()
+    assert sackd == {"noble": "active", "jammy": "inactive"}[ubuntu.codename]
 
 
 def test_a_job_runs_on_a_node_that_came_later(cluster: Cluster) -> None:

@@ -67,20 +67,27 @@ def control_groups(context: Context) -> Iterator[Result]:
     if plugin == "disabled":
         yield not_applicable("slurmctld_cgroup_parameters has CgroupPlugin: disabled")
         return
-    expected = 1 if plugin == "cgroup/v1" else 2
     limits_memory = str(parameters.get("ConstrainRAMSpace", "yes")).lower() in {"yes", "true"}
     for name in (name for name in context.nodes if name in context.system):
         told = context.system[name]["control_groups"]
         line = f", by its kernel line: {' '.join(told['words'])}" if told["words"] else ""
+        only = told["known"] == [1]
+        expected = 1 if only or plugin == "cgroup/v1" else 2
         if told["version"] != expected:
-            why = f"control groups are of version {told['version']} instead of {expected}{line}"
+            alone = ", the only one that its Slurm knows" if only else ""
+            why = f"control groups are of version {told['version']} instead of {expected}{alone}{line}"
         elif expected > 1 and limits_memory and "memory" not in told["controllers"]:
             why = f"control groups have no controller of memory{line}"
         else:
             yield passed(f"version {expected}", name)
             continue
-        words = "take those words from the kernel line (/etc/default/grub; update-grub)" if line else ""
-        first = words or "cat /proc/cmdline; findmnt /sys/fs/cgroup"
+        grub = "the kernel line (/etc/default/grub; update-grub)"
+        if expected == 1:
+            first = f"add systemd.unified_cgroup_hierarchy=0 to {grub}"
+        elif line:
+            first = f"take those words from {grub}"
+        else:
+            first = "cat /proc/cmdline; findmnt /sys/fs/cgroup"
         hint = f"{first}   (on {name}); then: deploy node reboot {context.inventory} {name} --reason cgroups"
         yield failed(why, name, hint=hint)
 

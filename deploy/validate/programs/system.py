@@ -23,6 +23,7 @@ _SECONDS_TO_END = 0.5
 _MOUNTS = "/proc/self/mounts"
 _CONTROL_GROUPS = "/sys/fs/cgroup"
 _KERNEL_LINE = "/proc/cmdline"
+_PLUGINS = "/usr/lib/*/slurm*/cgroup_v[0-9].so"
 _OF_CONTROL_GROUPS = re.compile(r"\S*cgroup\S*", re.IGNORECASE)
 _KERNELS = "/boot/vmlinuz-*"
 _OS_RELEASE = "/etc/os-release"
@@ -74,7 +75,7 @@ def kernel() -> dict[str, Any]:
 
 
 def control_groups() -> dict[str, Any]:
-    """Their version, the controllers of the second one, and what the kernel line says of them."""
+    """Their version, the controllers of the second, what the kernel line says, which versions Slurm knows."""
     with open(_MOUNTS, encoding="utf-8", errors="replace") as file:
         kinds = [line.split()[2] for line in file if line.split()[1] == _CONTROL_GROUPS]
     controllers: list[str] = []
@@ -82,7 +83,12 @@ def control_groups() -> dict[str, Any]:
         controllers = file.read().split()
     with open(_KERNEL_LINE, encoding="utf-8", errors="replace") as file:
         words = _OF_CONTROL_GROUPS.findall(file.read())
-    return {"version": 2 if kinds[-1:] == ["cgroup2"] else 1, "controllers": controllers, "words": words}
+    return {
+        "version": 2 if kinds[-1:] == ["cgroup2"] else 1,
+        "controllers": controllers,
+        "words": words,
+        "known": sorted({int(path[-len("1.so")]) for path in glob.glob(_PLUGINS)}),
+    }
 
 
 def quotas(path: str) -> dict[str, str]:

@@ -69,6 +69,12 @@ def comes(on: On, machine: str, condition: str) -> bool:
     return True
 
 
+def test_the_keeper_is_root_where_ubuntu_has_it_be_another(on: On) -> None:
+    conf = on("trixie", "cat", "/etc/rsyslog.conf").stdout
+    assert conf.startswith("$PrivDropToUser syslog\n$PrivDropToGroup syslog\n")
+    assert on("trixie", "ps", "-C", "rsyslogd", "-o", "euser=,egroup=").stdout.split() == ["root", "root"]
+
+
 def test_each_host_has_its_own_file(on: On, machine: str) -> None:
     for host in ("node7", "node8"):
         send(on, machine, host, f"from {host}")

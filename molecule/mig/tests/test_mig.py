@@ -4,6 +4,7 @@ import json
 
 from molecule.conftest import Converge, On
 
+_OTHERS = "find /etc/apt/sources.list.d -type f ! -name 'deploy-*' -exec cat {} +"
 STATE = "/var/lib/stand-in-gpus.json"
 
 
@@ -33,3 +34,13 @@ def test_another_layout_takes_the_place_of_the_first_and_too_much_is_refused(
     answer = converge(only=machine, layout=[{"gpus": [1], "devices": ["4g.40gb", "4g.40gb"]}])
     assert answer.returncode == 2
     assert "Insufficient Resources" in answer.stderr
+
+
+def test_the_plugin_comes_from_a_component_that_the_machine_did_not_offer(on: On) -> None:
+    offered = on("trixie", "cat", "/etc/apt/sources.list.d/deploy-components.sources").stdout
+    assert "Components: contrib\n" in offered
+    own = on("trixie", "sh", "-c", f"cat /etc/apt/sources.list; {_OTHERS}", check=False)
+    assert "main" in own.stdout
+    assert "contrib" not in own.stdout
+    shown = on("trixie", "dpkg-query", "--listfiles", "slurm-wlm-nvml-plugin").stdout
+    assert "/gpu_nvml.so" in shown

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -51,4 +52,20 @@ def check_system(
             "no-systemd",
             f"services are run by {facts['service_mgr']}, not by systemd",
             "boot the machine with systemd as its process 1",
+        )
+
+
+_CONFINED = re.compile(r"^(/usr/sbin/)?rsyslogd \(enforce\)$", re.MULTILINE)
+_PROFILE = "/etc/apparmor.d/usr.sbin.rsyslogd"
+
+
+def check_confined_logs(profiles: str) -> Iterator[dict[str, str]]:
+    """An rsyslogd that AppArmor keeps from its work for the roles; ``profiles`` as the kernel lists them."""
+    if _CONFINED.search(profiles):
+        yield error(
+            "rsyslog-confined",
+            "AppArmor confines rsyslogd there, as Ubuntu 24.04 has it: it could not read what central "
+            "logs need",
+            "leave [slurm-log] out, or have rsyslogd unconfined there, as on other releases: "
+            f"ln -s {_PROFILE} /etc/apparmor.d/disable/; apparmor_parser --remove {_PROFILE}",
         )

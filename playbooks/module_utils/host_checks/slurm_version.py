@@ -1,30 +1,45 @@
-"""The version of Slurm that a machine has, or would get."""
+"""The version of Slurm that a machine has, or would get, and what that does not know."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
 
 from ansible.module_utils.host_checks.finding import error
+from ansible.module_utils.slurm_release import is_before
 
 _PACKAGE = "slurm-client"
 _PACKAGES = (_PACKAGE, "slurm-smd-client")
 """Of the distribution, and by SchedMD's packaging."""
 
-_BY_SLURM, _FIRST_WITH_KEY_SETS = "auth/slurm", (24, 5)
-"""From here on auth/slurm takes several keys at once, of which a new one is made."""
+FIRST_WITH_CGROUP_V2 = "22.05"
+_UNIFIED = Path("sys/fs/cgroup/cgroup.controllers")
+"""There where all control groups are of version 2."""
 
 
-def check_auth(version: str, auth_type: str) -> Iterator[dict[str, str]]:
-    """A Slurm that cannot do without munge, though the site says so."""
-    release = re.match(r"(?:\d+:)?(\d+)\.(\d+)", version)
-    if auth_type != _BY_SLURM or not release or tuple(map(int, release.groups())) >= _FIRST_WITH_KEY_SETS:
-        return
-    yield error(
-        "auth-slurm-too-old",
-        f"its Slurm {version} has no {_BY_SLURM} with several keys, which begins with 24.05",
-        "leave slurm_auth_type out: munge does the same",
-    )
+def check_needs(version: str, needs: Iterable[Mapping[str, str]]) -> Iterator[dict[str, str]]:
+    """What the site asks for and this Slurm does not know."""
+    for need in needs:
+        if is_before(version, need["since"]):
+            yield error(
+                "slurm-too-old",
+                f"{need['setting']} takes Slurm {need['since']} or later, and this host has {version}: "
+                f"{need['older']}",
+                need["instead"],
+            )
+
+
+def check_control_groups(version: str, root: Path) -> Iterator[dict[str, str]]:
+    """A slurmd that would not start, because it knows the control groups of former kernels alone."""
+    if is_before(version, FIRST_WITH_CGROUP_V2) and (root / _UNIFIED).is_file():
+        yield error(
+            "slurm-needs-cgroup-v1",
+            f"its control groups are of version 2, and slurmd of its Slurm {version} starts with version 1 "
+            f"alone; {FIRST_WITH_CGROUP_V2} and later know both",
+            "add systemd.unified_cgroup_hierarchy=0 to GRUB_CMDLINE_LINUX in /etc/default/grub, then: "
+            "update-grub; reboot. Or have a later release of the system there",
+        )
 
 
 def slurm_version(run: Callable[..., str], built: str = "", *, has_other_source: bool = False) -> str:

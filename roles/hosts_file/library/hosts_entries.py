@@ -17,6 +17,8 @@ short_description: The names of a cluster's hosts in /etc/hosts
 description:
   - Keeps one marked block in /etc/hosts, removes the installer's loopback line for a name of that block, and
     stops cloud-init from writing the file anew at the next boot.
+  - What the machine's user-data or its vendor says to cloud-init wins over every file on its disk. Where that
+    manages the file, nothing here keeps it, which is said.
 options:
   entries:
     description: Addresses and their names.
@@ -48,9 +50,23 @@ options:
 author: [the maintainers of this project]
 """
 
+RETURN = r"""
+deploy_pending:
+  description: What takes the names away at the next boot.
+  type: list
+  returned: always
+"""
+
 _HOSTS = Path("/etc/hosts")
 _CLOUD_INIT = Path("/etc/cloud/cloud.cfg.d")
 _CLOUD_INIT_TEXT = "# Kept by deploy: /etc/hosts names the hosts of the cluster.\nmanage_etc_hosts: false\n"
+_CLOUD_INIT_IS_OFF = Path("/etc/cloud/cloud-init.disabled")
+_INSTANCE = Path("/var/lib/cloud/instance")
+_STRONGER = ("cloud-config.txt", "vendor-cloud-config.txt", "vendor2-cloud-config.txt")
+"""What user-data and the vendor say, as cloud-init keeps it (cloudinit/helpers.py, ConfigMerger)."""
+_MANAGES = re.compile(
+    r"^manage_etc_hosts:[ \t]*['\"]?(?!(?:false|no|off|null)\b|['\"~#\n])(\w+)", re.IGNORECASE | re.MULTILINE
+)
 _NAME = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?")
 
 
@@ -100,6 +116,18 @@ def _loopback_line(line: str, names: set[str]) -> bool:
     return bool(words) and words[0] == INSTALLER_LOOPBACK and not names.isdisjoint(words[1:])
 
 
+def rewritten_at_boot(instance: Path) -> list[str]:
+    """What has cloud-init write the file anew at the next boot, whatever its configuration says."""
+    said = [(path, _MANAGES.search(text_of(path))) for path in (instance / name for name in _STRONGER)]
+    return [
+        f"{_HOSTS}: cloud-init writes it anew at the next boot, because the machine's user-data or "
+        f"vendor says manage_etc_hosts: {manages[1]} ({path}), which wins. Take it out there, or "
+        f"switch cloud-init off where it has done its work: touch {_CLOUD_INIT_IS_OFF}"
+        for path, manages in said
+        if manages
+    ]
+
+
 def main() -> None:
     """Compare both files with what they should say, and write those that differ."""
     arguments: dict[str, Any] = {
@@ -124,10 +152,12 @@ def main() -> None:
     after = {
         _HOSTS: updated(before[_HOSTS], entries, remove_loopback_name=module.params["remove_loopback_name"])
     }
+    pending: list[str] = []
     if entries and module.params["stop_cloud_init"] and _CLOUD_INIT.is_dir():
         config = _CLOUD_INIT / "99-hosts-file.cfg"
         before[config] = text_of(config)
         after[config] = _CLOUD_INIT_TEXT
+        pending = [] if _CLOUD_INIT_IS_OFF.exists() else rewritten_at_boot(_INSTANCE)
     differing = [path for path in after if after[path] != before[path]]
     changed = False
     for path, text in after.items():
@@ -135,6 +165,7 @@ def main() -> None:
     module.exit_json(
         changed=changed,
         deploy_manages={"files": left(after)},
+        deploy_pending=pending,
         diff=[
             {
                 "before": before[path],

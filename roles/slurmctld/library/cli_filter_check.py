@@ -42,8 +42,6 @@ tried:
 _SECONDS = "20"
 _TIMED_OUT = 124
 _NAME = "cli_filter.lua"
-# Seen: 24.11 does, 22.05 does not. What is between them was not tried.
-_SHIPPED_SINCE = (24, 11)
 _COMMANDS = ("sbatch", "srun", "salloc")
 # Of the network for documentation (RFC 5737): the commands end before they would ask it.
 _CONF = """
@@ -156,23 +154,6 @@ def _said(module: AnsibleModule, place: Path, example: Mapping[str, Any]) -> str
     return str(err)
 
 
-def is_shipped_by(said: str) -> bool:
-    """Whether Slurm of the version that ``slurmctld -V`` says ships the script to all hosts."""
-    found = re.search(r"(\d+)\.(\d+)", said)
-    return bool(found) and tuple(map(int, found.groups())) >= _SHIPPED_SINCE
-
-
-def _refuse_older(module: AnsibleModule) -> None:
-    # The commands would want a slurm.conf for it, which a fresh host has not.
-    said = module.run_command(["slurmctld", "-V"])[1].strip()
-    if not is_shipped_by(said):
-        module.fail_json(
-            msg=f"nothing was changed: {said or 'Slurm'} does not ship {_NAME} to login nodes, where every "
-            f"sbatch, srun and salloc would fail. It takes {'.'.join(map(str, _SHIPPED_SINCE))} or later; "
-            "until then leave slurmctld_cli_filter_lua empty"
-        )
-
-
 def main() -> None:
     """Load, try, compare."""
     arguments: dict[str, Any] = {
@@ -190,7 +171,6 @@ def main() -> None:
         module.fail_json(
             msg=f"{_NAME} was not tried, so nothing was changed: there is no {', no '.join(missing)}"
         )
-    _refuse_older(module)
     bare = [{"command": name} for name in _COMMANDS]
     with tempfile.TemporaryDirectory(prefix="cli-filter-check-") as name:
         place = Path(name)

@@ -2,7 +2,6 @@
 """Ansible module: the programs by which slurmctld switches nodes off and on."""
 
 import grp
-import re
 import shutil
 import stat
 from collections.abc import Iterator
@@ -17,8 +16,7 @@ module: power_programs
 short_description: Keep the programs by which slurmctld switches nodes off and on
 description:
   - Writes those that are given as texts, for all to run and for root alone to change.
-  - Fails where one that is named by its path could be changed by others, or not be run by the user slurm, and
-    where this Slurm would switch nodes off on which a run of deploy works.
+  - Fails where one that is named by its path could be changed by others, or not be run by the user slurm.
 options:
   directory:
     description: Where those that are given as texts lie, and nothing else does.
@@ -43,8 +41,6 @@ deploy_manages:
 """
 
 _MODE = 0o755
-_TAKES_EXCEPTIONS = (23, 2)
-"""From this release on slurmctld can be told which nodes to leave on (scontrol update SuspendExcNodes)."""
 
 
 def why_not_trusted(path: Path) -> str:
@@ -85,8 +81,6 @@ def main() -> None:
     texts = {name: str(said["text"]) for name, said in programs.items() if said.get("text") is not None}
     if module.params["removes"]:
         module.exit_json(changed=_remove(module, directory, texts), deploy_manages={})
-    if programs:
-        _refuse_too_old(module)
     for name, said in programs.items():
         if name not in texts:
             _refuse_unfit(module, name, Path(said["path"]))
@@ -99,17 +93,6 @@ def main() -> None:
         changed |= keep(module, directory / name, text, _MODE)
     files = left([directory, *(directory / name for name in texts)]) if texts else {}
     module.exit_json(changed=changed, deploy_manages={"files": files})
-
-
-def _refuse_too_old(module: AnsibleModule) -> None:
-    slurmctld = module.get_bin_path("slurmctld")
-    version = re.search(r"(\d+)\.(\d+)\.", module.run_command([slurmctld, "-V"])[1]) if slurmctld else None
-    if version and (int(version[1]), int(version[2])) < _TAKES_EXCEPTIONS:
-        module.fail_json(
-            msg="nothing was changed: slurmd_power_saving is set for nodes, and the installed Slurm "
-            f"{version[0]}x cannot be told to leave them on while deploy works there; Slurm 23.02 and later "
-            "can. Leave slurmd_power_saving empty, or have a later release: slurm_packages_version"
-        )
 
 
 def _refuse_unfit(module: AnsibleModule, name: str, path: Path) -> None:

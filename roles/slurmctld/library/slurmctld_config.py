@@ -23,6 +23,7 @@ from ansible.module_utils.slurm_conf import (
     parse_conf,
     squeue_arguments,
 )
+from ansible.module_utils.slurm_last_deployed import Identity, LastDeployed
 from ansible.module_utils.slurm_parameters import (
     LISTENING_AND_AUTHENTICATION,
     RECONFIGURABLE_BEFORE,
@@ -30,6 +31,13 @@ from ansible.module_utils.slurm_parameters import (
 )
 from ansible.module_utils.slurm_standing import Standing, this_host
 from ansible.module_utils.slurm_state import ControllerState
+from ansible.module_utils.slurm_versions import (
+    ASK_FOR_VERSIONS,
+    Version,
+    is_before,
+    oldest,
+    parse_version,
+)
 
 DOCUMENTATION = r"""
 module: slurmctld_config
@@ -40,6 +48,7 @@ description:
   - What the daemon last took is recorded, so that an interrupted run is completed by the next one.
   - Where StateSaveLocation is another, the state is copied there while the daemon is stopped.
   - One of several controllers that stands by takes the files that the leading one took, and no others.
+  - Of several controllers the state says with which configuration one may lead, and each knows which it has.
   - When the daemon does not take the new files, the old ones are put back.
 options:
   files:
@@ -127,11 +136,6 @@ deploy_manages:
   returned: always
 """
 
-Version = tuple[int, ...]
-
-_ASK_FOR_VERSIONS = ["timeout", "15", "sinfo", "--noheader", "--all", "--format", "%v"]
-"""Without its controller sinfo would try for minutes."""
-
 _NEEDS_DATABASE = frozenset(
     {"accountingstoragetype", "accountingstoragehost", "accountingstorageenforce", "accountingstoragetres"}
 )
@@ -218,12 +222,6 @@ def _weights_without_database(conf: str, found: re.Match[str]) -> str:
     return f"{found[1]}{','.join(kept)}" if kept else " "
 
 
-def parse_version(text: str) -> Version:
-    """`slurm-wlm 24.11.5` -> (24, 11, 5)."""
-    found = re.search(r"(\d+)\.(\d+)\.(\d+)", text)
-    return tuple(int(part) for part in found.groups()) if found else ()
-
-
 class Slurmctld:
     """The daemon of this machine and its files."""
 
@@ -247,8 +245,7 @@ class Slurmctld:
 
     def oldest_version(self, own: Version) -> Version:
         """The oldest of the controller's version and those of the nodes that ever registered with it."""
-        told = self._run(_ASK_FOR_VERSIONS)[1].splitlines()
-        return min([own, *filter(None, map(parse_version, told))])
+        return oldest(own, self._run(ASK_FOR_VERSIONS)[1].splitlines())
 
     def running(self) -> bool:
         """Whether systemd says active."""
@@ -492,9 +489,9 @@ def _ownership(path: Path) -> tuple[int, int, int]:
     return found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)
 
 
-def without_unknown(files: dict[str, str], since: dict[str, str], oldest: Version) -> dict[str, str]:
+def without_unknown(files: dict[str, str], since: dict[str, str], version: Version) -> dict[str, str]:
     """The files without the lines that a Slurm of this version does not know."""
-    unknown = {line for line, version in since.items() if oldest < tuple(map(int, version.split(".")))}
+    unknown = {line for line, release in since.items() if is_before(version, release)}
     return {
         name: "".join(line for line in text.splitlines(keepends=True) if line.rstrip("\n") not in unknown)
         for name, text in files.items()
@@ -515,10 +512,10 @@ def without_new(
 
 
 def planned(
-    given: dict[str, str], current: dict[str, str], parameters: dict[str, Any], oldest: Version
+    given: dict[str, str], current: dict[str, str], parameters: dict[str, Any], version: Version
 ) -> tuple[dict[str, str], dict[str, str]]:
     """What Slurm of these versions knows of the files, and what of that is put in place now."""
-    wanted = without_unknown(given, parameters["known_since"], oldest)
+    wanted = without_unknown(given, parameters["known_since"], version)
     return wanted, without_new(wanted, current, parameters["not_added"])
 
 
@@ -583,8 +580,8 @@ def bring(module: AnsibleModule, daemon: Slurmctld) -> None:
     applied = daemon.read(daemon.record)
     version = daemon.version()
     running = bool(version) and daemon.running()
-    oldest = daemon.oldest_version(version) if running else version
-    wanted, daemon.files = planned(daemon.files, current, module.params, oldest)
+    known = daemon.oldest_version(version) if running else version
+    wanted, daemon.files = planned(daemon.files, current, module.params, known)
     # Of what the daemon runs with, not of what lies there: an interrupted run may have written it already.
     running_with = applied or current
     texts = [files.get("slurm.conf", "") for files in (running_with, daemon.files)]
@@ -599,11 +596,22 @@ def bring(module: AnsibleModule, daemon: Slurmctld) -> None:
         for change in guarded(running_with, daemon.files)
         if not (standing.stands_by or state.takes(change))
     ]
+    identity = Identity(
+        LastDeployed(state.after, daemon.record),
+        module.params["files"],
+        is_one_of_several=daemon.is_one_of_several(),
+        standing=standing,
+    )
     opened = daemon.opened_files()
     enabled = bool(version) and daemon.enabled()
     to_write = current != daemon.files
     result = {
-        "changed": opened or to_write or action != "none" or not enabled or daemon.lacks_directories(),
+        "changed": opened
+        or to_write
+        or action != "none"
+        or not enabled
+        or daemon.lacks_directories()
+        or identity.differs,
         "action": action,
         "reasons": reasons,
         "diff": _diff(current, daemon.files, daemon.directory),
@@ -626,7 +634,14 @@ def bring(module: AnsibleModule, daemon: Slurmctld) -> None:
         state.move(module)
     if not enabled:
         daemon.enable()
-    take(module, daemon, action, version, state)
+    try:
+        identity.allow()
+    except (OSError, KeyError) as problem:
+        state.give_back()
+        if running:
+            daemon.apply("start", version)
+        module.fail_json(msg=f"nothing was changed: the user slurm cannot write {state.after}: {problem}")
+    take(daemon, action, version, state, identity)
     daemon.write(daemon.record, daemon.files, 0o600)
     result["deploy_manages"] = daemon.managed()
     module.exit_json(**result)
@@ -658,7 +673,8 @@ def refuse(
     if standing.waits:
         module.fail_json(
             msg=f"{standing.name} stands by, and the leading controller did not take this configuration in "
-            "this run, so nothing was changed here. The next run that reaches both changes it"
+            "this run, so nothing was changed here. The next run that reaches both changes it; where the "
+            "other one is lost for good, the next one without its line in [slurm-master]"
         )
     if not standing.runs or standing.stands_by:
         return
@@ -683,18 +699,20 @@ def database_hosts(conf: str) -> list[str]:
 
 
 def take(
-    module: AnsibleModule, daemon: Slurmctld, action: str, version: Version, state: ControllerState
+    daemon: Slurmctld, action: str, version: Version, state: ControllerState, identity: Identity
 ) -> None:
     """Writes the files and has the daemon take them; fails the module, with the previous ones back, else."""
     previous = daemon.read(daemon.directory)
     daemon.write(daemon.directory, daemon.files, 0o644)
+    identity.have()
     problem = daemon.apply(action, version) if action != "none" else ""
     if problem and previous:
         daemon.write(daemon.directory, previous, 0o644)
+        identity.give_back()
         state.give_back()
         daemon.apply("restart", version)
     if problem:
-        module.fail_json(
+        daemon.module.fail_json(
             msg=f"slurmctld did not take the new configuration ({action}): {problem}. "
             + ("The previous files are back in place." if previous else "")
         )

@@ -94,7 +94,8 @@ def refuse(module: AnsibleModule, directory: Path) -> None:
     """Fails the module."""
     module.fail_json(
         msg=f"{directory} is another directory than on the first controller: it has to be on storage that "
-        "all controllers mount (slurmctld_state_save_location)"
+        "all controllers mount (slurmctld_state_save_location). Where the first one is lost for good, and "
+        "the state was copied here: the same without its line in [slurm-master]"
     )
 
 

@@ -29,7 +29,7 @@ class Controllers:
 
     def __init__(self) -> None:
         self.stands = {"ctl1": LEADS, "ctl2": STANDS_BY, "ctl3": STANDS_BY}
-        self.unready = {"state": "", "database": ""}
+        self.unready = {"state": "", "configuration": "", "database": ""}
         self.jobs: Jobs = {"7": ["RUNNING", 0], "8": ["PENDING", 0]}
         self.after: Jobs = dict(self.jobs)
         self.rows: dict[str, list[str]] = {}
@@ -212,7 +212,7 @@ def test_what_is_not_clear_changes_nothing(
     assert not controllers.done
 
 
-@pytest.mark.parametrize("what", ["state", "database"])
+@pytest.mark.parametrize("what", ["state", "configuration", "database"])
 def test_a_controller_that_could_not_lead_is_not_told_to(
     controllers: Controllers, tmp_path: Path, what: str
 ) -> None:

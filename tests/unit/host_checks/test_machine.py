@@ -310,3 +310,17 @@ def test_a_driver_is_left_to_its_role_where_that_will_bring_it(
         (tmp_path / name).parent.mkdir(parents=True)
         (tmp_path / name).touch()
     assert driver.is_managed(tmp_path, is_wanted=is_wanted) is expected
+
+
+@pytest.mark.parametrize(
+    ("profiles", "is_refused"),
+    [
+        ("lsb_release (enforce)\nrsyslogd (enforce)\n", True),
+        ("/usr/sbin/rsyslogd (enforce)\n", True),
+        ("rsyslogd (complain)\nnot-rsyslogd (enforce)\nrsyslogd//child (enforce)\n", False),
+        ("", False),
+    ],
+)
+def test_central_logs_need_an_rsyslogd_that_is_not_confined(profiles: str, *, is_refused: bool) -> None:
+    found = [*system.check_confined_logs(profiles)]
+    assert [finding["reference"] for finding in found] == ["rsyslog-confined"] * is_refused

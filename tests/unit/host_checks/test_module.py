@@ -55,7 +55,9 @@ EXPECTED: dict[str, object] = {
     "slurm_is_built": False,
     "slurm_has_other_source": False,
     "slurm_wanted": "",
-    "auth_type": "auth/slurm",
+    "slurm_needs": [],
+    "has_slurmd": False,
+    "has_central_logs": False,
     "cluster": "ours",
     "state_location": "",
 }

@@ -281,10 +281,13 @@ def test_what_deploy_has_in_the_state_stays_as_it_is(
     ledger.parent.mkdir()
     ledger.write_text("[1]")
     (state / "deploy_shared").write_text("17")
-    monkeypatch.setattr(host.sys, "stdin", _Input(packed(job_state=job_state(9), deploy_shared=b"4")))
+    (state / "deploy_configuration").write_text("now")
+    came = packed(job_state=job_state(9), deploy_shared=b"4", deploy_configuration=b"then")
+    monkeypatch.setattr(host.sys, "stdin", _Input(came))
     host.put_state(str(state), 12, {}, "now")
     assert ledger.read_text() == "[1]"
     assert (state / "deploy_shared").read_text() == "17"
+    assert (state / "deploy_configuration").read_text() == "now"
 
 
 def test_what_is_deploys_in_the_state_is_not_given_away(

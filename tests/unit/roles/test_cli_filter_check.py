@@ -18,11 +18,6 @@ def test_lines_keep_their_numbers() -> None:
     assert "first" in module.trial_of("first\nsecond").splitlines()[0]
 
 
-def test_older_slurm_does_not_ship_it() -> None:
-    shown = ("slurm-wlm 22.05.8", "slurm 23.11.4", "slurm-wlm 24.11.5", "slurm 26.05.5", "")
-    assert [module.is_shipped_by(said) for said in shown] == [False, False, True, True, False]
-
-
 def test_each_command_has_something_to_run() -> None:
     assert module.words_of({"options": "--comment='a b' -N2"}) == [
         "sbatch",

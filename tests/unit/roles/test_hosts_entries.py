@@ -1,3 +1,4 @@
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -85,3 +86,32 @@ def test_entries_that_would_break_the_file_are_refused(wrong: Entry, said: str) 
 
 def test_good_entries_are_not_refused() -> None:
     assert module.invalid(NODES) is None
+
+
+@pytest.mark.parametrize(
+    ("said", "manages"),
+    [
+        ("manage_etc_hosts: true\n", "true"),
+        ("manage_etc_hosts: 'True'\n", "True"),
+        ("manage_etc_hosts: localhost\n", "localhost"),
+        ("manage_etc_hosts: template # all of it\n", "template"),
+        ("manage_etc_hosts: false\n", ""),
+        ('manage_etc_hosts: "no"\n', ""),
+        ("manage_etc_hosts: null\n", ""),
+        ("manage_etc_hosts:\nhostname: true\n", ""),
+        ("# manage_etc_hosts: true\nother:\n  manage_etc_hosts: true\n", ""),
+        ("hostname: node1\n", ""),
+    ],
+)
+@pytest.mark.parametrize("name", ["cloud-config.txt", "vendor-cloud-config.txt", "vendor2-cloud-config.txt"])
+def test_what_wins_over_the_configuration_of_cloud_init_is_said(
+    tmp_path: Path, name: str, said: str, manages: str
+) -> None:
+    (tmp_path / name).write_text(f"#cloud-config\n\n# from 1 files\n# part-001\n\n---\n{said}...\n")
+    found = module.rewritten_at_boot(tmp_path)
+    assert len(found) == bool(manages)
+    assert all(f"says manage_etc_hosts: {manages} ({tmp_path / name}), which wins" in line for line in found)
+
+
+def test_a_machine_without_cloud_init_says_nothing(tmp_path: Path) -> None:
+    assert module.rewritten_at_boot(tmp_path / "instance") == []

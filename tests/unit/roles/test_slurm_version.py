@@ -1,3 +1,7 @@
+from pathlib import Path
+
+import pytest
+
 from tests.unit.roles.loading import load_module
 
 module = load_module("playbooks/module_utils/host_checks/slurm_version.py")
@@ -35,15 +39,37 @@ def test_nothing_to_be_had() -> None:
     assert module.slurm_version(answers()) == ""
 
 
-def test_a_slurm_that_cannot_do_without_munge_is_refused() -> None:
-    (finding,) = module.check_auth("22.05.8-4+deb12u3", "auth/slurm")
-    assert (finding["severity"], finding["reference"]) == ("error", "auth-slurm-too-old")
-    assert "its Slurm 22.05.8-4+deb12u3 has no auth/slurm with several keys" in finding["message"]
-    for version, auth_type in (
-        ("22.05.8", "auth/munge"),
-        ("24.05.0", "auth/slurm"),
-        ("26.05", "auth/slurm"),
-        ("", ""),
-    ):
-        assert not [*module.check_auth(version, auth_type)]
-    assert [*module.check_auth("23.11.4", "auth/slurm")]
+NEED = {"since": "24.05", "setting": "x: y", "older": "it falls", "instead": "leave x out"}
+
+
+def test_what_a_release_does_not_know_is_refused() -> None:
+    (finding,) = module.check_needs("22.05.8-4+deb12u3", [NEED])
+    assert (finding["severity"], finding["reference"]) == ("error", "slurm-too-old")
+    assert finding["message"] == (
+        "x: y takes Slurm 24.05 or later, and this host has 22.05.8-4+deb12u3: it falls"
+    )
+    assert finding["hint"] == "leave x out"
+    assert [*module.check_needs("1:23.11.4-1.2ubuntu5", [NEED])]
+    for version in ("24.05.0", "24.11.5-4", "26.05", ""):
+        assert not [*module.check_needs(version, [NEED])]
+
+
+@pytest.mark.parametrize(
+    ("version", "is_unified", "is_refused"),
+    [
+        ("21.08.5-2ubuntu1", True, True),
+        ("21.08.5-2ubuntu1", False, False),
+        ("22.05.8-4+deb12u3", True, False),
+        ("", True, False),
+    ],
+)
+def test_a_slurmd_of_former_control_groups_alone(
+    tmp_path: Path, version: str, *, is_unified: bool, is_refused: bool
+) -> None:
+    place = tmp_path / "sys/fs/cgroup"
+    place.mkdir(parents=True)
+    if is_unified:
+        (place / "cgroup.controllers").write_text("cpuset cpu io memory pids\n")
+    found = [*module.check_control_groups(version, tmp_path)]
+    assert [finding["reference"] for finding in found] == ["slurm-needs-cgroup-v1"] * is_refused
+    assert all("systemd.unified_cgroup_hierarchy=0" in finding["hint"] for finding in found)

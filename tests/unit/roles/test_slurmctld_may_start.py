@@ -1,5 +1,6 @@
 """When the slurmctld of one of several controllers may start."""
 
+import pwd
 import socket
 import struct
 from collections.abc import Callable
@@ -91,6 +92,87 @@ def test_a_host_on_which_nothing_listens_is_reached() -> None:
     assert not module.is_reached("no-such-host.invalid", port)
 
 
-def test_it_says_why_and_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_configuration_that_was_not_given_last_does_not_lead(tmp_path: Path) -> None:
+    assert module.configuration_trouble(tmp_path, "old") == "", "nobody said which one"
+    (tmp_path / "deploy_configuration").write_text("new\n")
+    said = module.configuration_trouble(tmp_path, "old")
+    assert said.startswith("the cluster was given another configuration while this host was away")
+    assert "deploy cluster INVENTORY" in said
+    assert module.configuration_trouble(tmp_path, "new") == ""
+    assert module.configuration_trouble(tmp_path, "") == "", "deploy of before did not say"
+    # While a run gives it, and after one that was cut off.
+    (tmp_path / "deploy_configuration").write_text("new\nold\n")
+    assert module.configuration_trouble(tmp_path, "old") == ""
+    (tmp_path / "deploy_configuration").write_text("")
+    assert module.configuration_trouble(tmp_path, "old") == ""
+
+
+def test_a_state_that_was_moved_does_not_lead(tmp_path: Path) -> None:
+    (tmp_path / "deploy_moved").write_text("/srv/state\n")
+    said = module.configuration_trouble(tmp_path, "")
+    assert f"the state was moved from {tmp_path} to /srv/state" in said
+
+
+def test_the_state_is_that_of_the_configuration_in_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that moves the state says the new one before slurmctld has it, and the old one may come back."""
+    old, new = tmp_path / "old", tmp_path / "new"
+    for place in (old, new):
+        place.mkdir()
+    (new / "deploy_shared").touch()
+    (new / "deploy_moved").write_text(f"{old}\n")
+    (tmp_path / "slurm.conf").write_text(f"{CONF}StateSaveLocation={old}\n")
+    monkeypatch.setattr(module, "CONFIGURATION", tmp_path / "slurm.conf")
+    monkeypatch.setattr(module, "OWN", tmp_path / "own")
+    monkeypatch.setattr(module, "become_slurm", lambda: "")
+    number = (new / "deploy_shared").stat().st_ino
+    assert module.trouble(new, number) == ""
+    (tmp_path / "slurm.conf").write_text(f"{CONF}StateSaveLocation={new}\n")
+    assert "was moved" in module.trouble(new, number)
+    (new / "deploy_moved").unlink()
+    (new / "deploy_configuration").write_text("new\n")
+    (tmp_path / "own").write_text("old\n")
+    assert "another configuration" in module.trouble(new, number)
+
+
+def test_a_heartbeat_that_cannot_be_read_is_not_nobodys(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Root is nobody on the storage of a file server."""
+    write_beat(tmp_path, 1000, 1)
+    (tmp_path / "deploy_shared").touch()
+
+    def refused(_: Path) -> bytes:
+        raise PermissionError(13, "Permission denied")
+
+    (tmp_path / "slurm.conf").write_text(CONF)
+    monkeypatch.setattr(module, "CONFIGURATION", tmp_path / "slurm.conf")
+    monkeypatch.setattr(module, "become_slurm", lambda: "")
+    monkeypatch.setattr(module.socket, "gethostname", lambda: "ctl1")
+    monkeypatch.setattr(Path, "read_bytes", refused)
+    number = (tmp_path / "deploy_shared").stat().st_ino
+    assert module.trouble(tmp_path, number) == f"{tmp_path} cannot be read: Permission denied"
+
+
+def test_what_root_starts_goes_on_as_slurm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The units of Slurm before 23.11 start slurmctld as root."""
+    became: list[object] = []
+    user = pwd.struct_passwd(("slurm", "x", 64030, 64031, "", "/", "/bin/false"))
+    monkeypatch.setattr(module.pwd, "getpwnam", lambda _: user)
+    monkeypatch.setattr(module.os, "geteuid", lambda: 0)
+    for name in ("initgroups", "setgid", "setuid"):
+        monkeypatch.setattr(module.os, name, lambda *what, name=name: became.append((name, *what)))
+    assert module.become_slurm() == ""
+    assert became == [("initgroups", "slurm", 64031), ("setgid", 64031), ("setuid", 64030)]
+    monkeypatch.setattr(module.os, "geteuid", lambda: 64030)
+    assert module.become_slurm() == ""
+    assert len(became) == 3
+
+
+def test_it_says_why_and_fails(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "become_slurm", lambda: "")
     assert module.main(str(tmp_path), "1") == 1
     assert capsys.readouterr().err.startswith("slurmctld does not start: ")

@@ -32,10 +32,15 @@ class Host:
         self.answers: dict[str, list[Answer]] = {}
         self.main = SLURMCTLD
         self.told: list[str] = []
+        self.asked: set[str] = set()
         self.noted: list[str] = []
         self.meanwhile: Callable[[], None] = lambda: None
 
     def run(self, *command: str) -> Answer:
+        if command[0] == "env":
+            named = Path(command[1].removeprefix("SLURM_CONF=")).read_text()
+            self.asked |= {line for line in named.splitlines() if "SlurmctldHost" in line}
+            command = command[2:]
         program = command[0]
         if program == "systemctl":
             return 0, str(self.main)
@@ -92,9 +97,26 @@ def test_the_process_that_reads_the_configuration_anew_is_not_asked_again(
     assert module.took_over(SLURMCTLD, "ctl2")
 
 
+def test_no_other_controller_is_asked(module: ModuleType, host: Host) -> None:
+    """The first one may hang: it takes the connection, and says nothing."""
+    module.speak(SLURMCTLD, "ctl2")
+    assert host.told == ["sdiag", "scontrol reconfigure"]
+    assert host.asked == {"SlurmctldHost=ctl2(10.0.0.2)"}
+
+
+def test_one_that_never_answers_is_named(
+    module: ModuleType, host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_PATIENCE_SECONDS", -1)
+    host.answers["sdiag"] = [(1, "Socket timed out")]
+    module.speak(SLURMCTLD, "ctl2")
+    assert "accounts for nothing, because it does not answer: Socket timed out" in host.noted[0]
+    assert host.told == ["sdiag"]
+
+
 def test_it_is_asked_once_it_answers(module: ModuleType, host: Host) -> None:
     host.answers["sdiag"] = [(1, "no answer"), (1, "no answer"), (0, "")]
-    module.speak(SLURMCTLD)
+    module.speak(SLURMCTLD, "ctl2")
     assert host.told == ["sdiag", "sdiag", "sdiag", "scontrol reconfigure"]
     assert "so that it accounts" in host.noted[0]
     assert module.took_over(SLURMCTLD, "ctl2")
@@ -103,14 +125,14 @@ def test_it_is_asked_once_it_answers(module: ModuleType, host: Host) -> None:
 def test_one_that_ended_meanwhile_is_not_waited_for(module: ModuleType, host: Host) -> None:
     host.answers["sdiag"] = [(1, "no answer")]
     host.main = 0
-    module.speak(SLURMCTLD)
+    module.speak(SLURMCTLD, "ctl2")
     assert host.told == ["sdiag"]
     assert host.noted == []
 
 
 def test_one_that_does_not_take_its_configuration_is_asked_once(module: ModuleType, host: Host) -> None:
     host.answers["scontrol"] = [(1, "slurm_reconfigure error: Parse error")]
-    module.speak(SLURMCTLD)
+    module.speak(SLURMCTLD, "ctl2")
     (said,) = host.noted
     assert "does not read its configuration anew: slurm_reconfigure error: Parse error." in said
     assert not module.took_over(SLURMCTLD, "ctl2")
@@ -125,6 +147,6 @@ def test_an_answer_that_is_lost_is_no_refusal(module: ModuleType, host: Host) ->
         host.main = SLURMCTLD + 1 if "scontrol reconfigure" in host.told else SLURMCTLD
 
     host.meanwhile = begins
-    module.speak(SLURMCTLD)
+    module.speak(SLURMCTLD, "ctl2")
     assert host.noted == []
     assert module.took_over(SLURMCTLD, "ctl2")

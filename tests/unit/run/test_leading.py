@@ -31,6 +31,7 @@ class Slurm:
         self.refuses = ""
         self.ran: list[tuple[str, ...]] = []
         self.heartbeat = " 1000 0\n"
+        self.allowed = ""
         self.has_queue = self.has_database = self.may_write = True
         self.jobs = "7 RUNNING 0\n8_1 PENDING 2\n"
 
@@ -40,14 +41,20 @@ class Slurm:
                 return self._sdiag(self._named(configuration))
             case ("env", configuration, "squeue", *_):
                 return (self.jobs, True) if self._named(configuration) == self.leader else (STANDS_BY, False)
-            case ("runuser", "--user=slurm", "--", "test", *what):
-                can = {"/shared/state": self.may_write, "/shared/state/job_state": self.has_queue}
-                return "", can[what[-1]]
-            case ("runuser", "--user=slurm", "--", "od", *_):
-                return self.heartbeat, bool(self.heartbeat)
+            case ("runuser", "--user=slurm", "--", *what):
+                return self._as_slurm(what)
             case ("sacctmgr", *_):
                 return ("cluster\n", True) if self.has_database else ("sacctmgr: error: refused\n", False)
         return self._does(command)
+
+    def _as_slurm(self, command: list[str]) -> tuple[str, bool]:
+        match command:
+            case ["od", *_]:
+                return self.heartbeat, bool(self.heartbeat)
+            case ["cat", "/shared/state/deploy_configuration"]:
+                return self.allowed or "cat: no such file\n", bool(self.allowed)
+        can = {"/shared/state": self.may_write, "/shared/state/job_state": self.has_queue}
+        return "", can[command[-1]]
 
     def _does(self, command: tuple[str, ...]) -> tuple[str, bool]:
         self.ran.append(command)
@@ -74,6 +81,7 @@ def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Slurm:
     made = Slurm(tmp_path / "slurm.conf")
     made.configuration.write_text(CONFIGURATION)
     monkeypatch.setattr(leading, "CONFIGURATION", made.configuration)
+    monkeypatch.setattr(leading, "OWN", tmp_path / "deploy_configuration")
     monkeypatch.setattr(leading, "_run", made.run)
     monkeypatch.setattr(leading, "_order", made.run)
     monkeypatch.setattr(leading, "_POLL_SECONDS", 0.01)
@@ -94,7 +102,7 @@ def test_each_controller_is_asked_alone(slurm: Slurm) -> None:
 
 
 def test_it_can_lead_with_the_state_of_the_one_that_does(slurm: Slurm) -> None:
-    assert leading.ready("ctl1") == {"state": "", "database": ""}
+    assert leading.ready("ctl1") == {"state": "", "configuration": "", "database": ""}
     slurm.has_database = False
     assert leading.ready("ctl1")["database"] == "sacctmgr: error: refused"
 
@@ -126,6 +134,26 @@ def test_a_directory_in_which_slurm_may_not_write_is_no_state(slurm: Slurm) -> N
     assert leading.ready("ctl1")["state"] == "the user slurm cannot write in /shared/state"
 
 
+@pytest.mark.parametrize(
+    ("own", "allowed", "is_ready"),
+    [
+        ("old\n", "new\n", False),
+        ("new\n", "new\n", True),
+        ("old\n", "new\nold\n", True),
+        ("", "new\n", True),
+        ("old\n", "", True),
+        ("old\n", "\n", True),
+    ],
+)
+def test_who_was_away_when_the_configuration_changed_is_not_to_lead(
+    slurm: Slurm, own: str, allowed: str, *, is_ready: bool
+) -> None:
+    if own:
+        leading.OWN.write_text(own)
+    slurm.allowed = allowed
+    assert (leading.ready("ctl1")["configuration"] == "") is is_ready
+
+
 def test_another_controller_is_told_to_take_over(slurm: Slurm) -> None:
     said = leading.take("ctl2", "ctl1", 5)
     assert slurm.ran == [("scontrol", "takeover", "1")]
@@ -146,14 +174,28 @@ def test_what_is_refused_is_not_waited_for(slurm: Slurm) -> None:
 
 def test_what_is_stopped_starts_again_by_itself(slurm: Slurm) -> None:
     assert leading.halt() == {"at": 1010.0, "trouble": ""}
-    timer, stop = slurm.ran
+    former, timer, stop = slurm.ran
+    assert former == ("systemctl", "stop", "deploy-stands-by.timer")
     assert timer[0] == "systemd-run"
+    assert "--unit=deploy-stands-by" in timer
     assert timer[-3:] == ("systemctl", "start", "slurmctld")
     assert stop == ("systemctl", "stop", "slurmctld")
     slurm.ran.clear()
     slurm.refuses = "Failed to start transient timer unit"
     assert leading.halt()["trouble"] == "Failed to start transient timer unit"
-    assert [command[0] for command in slurm.ran] == ["systemd-run"]
+    assert [command[0] for command in slurm.ran] == ["systemctl", "systemd-run"]
+
+
+def test_what_was_started_is_not_started_once_more(slurm: Slurm) -> None:
+    """Somebody may stop it on purpose just after."""
+    assert leading.stand_by() == {"trouble": ""}
+    start, timer = slurm.ran
+    assert start == ("systemctl", "start", "slurmctld")
+    assert timer == ("systemctl", "stop", "deploy-stands-by.timer")
+    slurm.ran.clear()
+    slurm.refuses = "Job for slurmctld.service failed"
+    assert leading.stand_by()["trouble"] == "Job for slurmctld.service failed"
+    assert slurm.ran == [start]
 
 
 @pytest.mark.usefixtures("slurm")

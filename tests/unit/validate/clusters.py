@@ -199,6 +199,7 @@ def system() -> dict[str, dict[str, Any]]:
         "installed": ["6.12.48+deb13-amd64", "6.12.57+deb13-amd64"],
     }
     groups = {"version": 2, "controllers": ["cpuset", "cpu", "io", "memory", "pids"], "words": []}
+    groups["known"] = [1, 2]
     answer = {
         "kernel": kernel,
         "control_groups": groups,

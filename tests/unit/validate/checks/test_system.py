@@ -44,12 +44,20 @@ def _ninth_is_older_than_tenth(cluster: Cluster) -> None:
 
 def _without_control_groups(cluster: Cluster) -> None:
     words = ["systemd.unified_cgroup_hierarchy=0", "SYSTEMD_CGROUP_ENABLE_LEGACY_FORCE=1"]
-    cluster.system["node2"]["control_groups"] = {"version": 1, "controllers": [], "words": words}
+    cluster.system["node2"]["control_groups"] |= {"version": 1, "controllers": [], "words": words}
 
 
 def _memory_disabled(cluster: Cluster) -> None:
     words = ["cgroup_disable=memory"]
     cluster.system["node1"]["control_groups"] |= {"controllers": ["cpu", "pids"], "words": words}
+
+
+def _slurm_of_former_control_groups(cluster: Cluster) -> None:
+    """As on Ubuntu 22.04, whose Slurm is 21.08; the other node has the kernel line that it needs."""
+    for node in NODES:
+        cluster.system[node]["control_groups"]["known"] = [1]
+    words = ["systemd.unified_cgroup_hierarchy=0"]
+    cluster.system["node2"]["control_groups"] |= {"version": 1, "controllers": [], "words": words}
 
 
 def _other_version_than_declared(cluster: Cluster) -> None:
@@ -100,7 +108,13 @@ def _other_version_than_declared(cluster: Cluster) -> None:
             "control-groups",
             _other_version_than_declared,
             {"node2": "control groups are of version 2 instead of 1"},
-            "cat /proc/cmdline",
+            "add systemd.unified_cgroup_hierarchy=0 to the kernel line (/etc/default/grub; update-grub)",
+        ),
+        (
+            "control-groups",
+            _slurm_of_former_control_groups,
+            {"node1": "control groups are of version 2 instead of 1, the only one that its Slurm knows"},
+            "add systemd.unified_cgroup_hierarchy=0 to the kernel line (/etc/default/grub; update-grub)",
         ),
     ],
 )

@@ -45,10 +45,15 @@ def test_control_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mounts:
     monkeypatch.setattr(system, "_CONTROL_GROUPS", str(tmp_path))
     monkeypatch.setattr(system, "_MOUNTS", str(tmp_path / "mounts"))
     monkeypatch.setattr(system, "_KERNEL_LINE", str(tmp_path / "line"))
+    monkeypatch.setattr(system, "_PLUGINS", f"{tmp_path}/*/slurm*/cgroup_v[0-9].so")
+    for name in ("slurm-wlm/cgroup_v1.so", "slurm-wlm/cgroup_v2.so", "slurm/cgroup_v1.so", "slurm/cgroup.so"):
+        (tmp_path / "triplet" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "triplet" / name).touch()
     assert system.control_groups() == {
         "version": version,
         "controllers": ["cpu", "memory"],
         "words": ["cgroup_disable=memory", "SYSTEMD_CGROUP_ENABLE_LEGACY_FORCE=1", "systemd.x_cgroup_y=0"],
+        "known": [1, 2],
     }
 
 

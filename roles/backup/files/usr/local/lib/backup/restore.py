@@ -47,8 +47,9 @@ if TYPE_CHECKING:
 _HEADER = struct.Struct(">I17sHQI")
 _VERSION = b"PROTOCOL_VERSION\0"
 _DAEMONS = ("slurmctld", "slurmdbd")
-# By its number deploy knows that controllers share the directory; a copy of it has another one.
-_MARK = "deploy_shared"
+# By the number of the first deploy knows that controllers share the directory: a copy has another one. The
+# second says with which configuration they may lead.
+_MARKS = ("deploy_shared", "deploy_configuration")
 _FRESH, _ASIDE = ".restoring", ".before-restore-{}"
 _SECONDS_TO_ANSWER = 120
 _SYNCED = "SHOW GLOBAL STATUS LIKE 'wsrep_local_state_comment'"
@@ -108,7 +109,7 @@ def put_state(directory: str, least: int, records: Mapping[str, str], when: str)
     fresh.mkdir(mode=0o700)
     with tarfile.open(fileobj=sys.stdin.buffer, mode="r|gz") as tar:
         for entry in tar:
-            if entry.name != _MARK:
+            if entry.name not in _MARKS:
                 _unpack(tar, entry, fresh)
     _raise_next_job_id(fresh / "job_state", least)
     own(str(fresh))
@@ -116,8 +117,8 @@ def put_state(directory: str, least: int, records: Mapping[str, str], when: str)
     given = list(_next_job_ids(root))
     _raise_next_job_id(fresh / "job_state", max((0, *given)))
     os.sync()
-    # What deploy has there, the ledger of drains and its mark, is none of slurmctld's.
-    before = [path for path in root.iterdir() if not path.name.startswith((".", LEDGER, _MARK))]
+    # What deploy has there, the ledger of drains and its marks, is none of slurmctld's.
+    before = [path for path in root.iterdir() if not path.name.startswith((".", LEDGER, *_MARKS))]
     if before:
         aside.mkdir(mode=0o700)
         for path in before:

@@ -2,15 +2,19 @@
 """Whether the slurmctld of one of several controllers may start now; systemd asks before each start.
 
 Slurm itself does not ask. A first controller takes the lead whenever it starts: with an empty queue where the
-storage of the state is not mounted yet, and beside another one that leads and does not hear it. So this fails
-then, with why, and systemd tries again until it is otherwise.
+storage of the state is not mounted yet; with the configuration of before it was away, by which jobs end that
+are on nodes which came since; and beside another one that leads and does not hear it. So this fails then,
+with why, and systemd tries again until it is otherwise.
 
 Called with StateSaveLocation and the number (inode) of the file in it by which controllers know that they
-share it; runs as the user slurm, with the standard library of Python 3.9 alone.
+share it. Started as root it reads what is root's, and is the user slurm from then on: on the storage of the
+state root may be nobody. Written with the standard library of Python 3.9 alone.
 """
 
 from __future__ import annotations
 
+import os
+import pwd
 import re
 import socket
 import struct
@@ -23,11 +27,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 CONFIGURATION = Path("/etc/slurm/slurm.conf")
+OWN = Path("/var/lib/deploy/slurmctld/deploy_configuration")
+"""Which configuration this host has."""
+LAST = "deploy_configuration"
+"""In the state: with which ones a slurmctld may lead."""
+LEFT = "deploy_moved"
+"""In a directory that was the state: where that is since."""
 MARK = "deploy_shared"
 _HEARTBEAT = struct.Struct(">QQ")
 """When the slurmctld that leads wrote it, and its place in slurm.conf."""
 _HOST = re.compile(r"^\s*SlurmctldHost\s*=\s*([^\s(#]+)(?:\(([^)]+)\))?", re.IGNORECASE | re.MULTILINE)
 _NUMBER = r"^\s*{}\s*=\s*(\d+)"
+_STATE = re.compile(r"^\s*StateSaveLocation\s*=\s*(\S+)", re.IGNORECASE | re.MULTILINE)
 _CONNECT_SECONDS = 5
 _SLACK_SECONDS = 3
 
@@ -48,6 +59,29 @@ def state_trouble(state: Path, mark: int) -> str:
     return ""
 
 
+def configuration_trouble(state: Path, own: str) -> str:
+    """Why the configuration is not the one that the cluster was given last; empty where nobody knows."""
+    try:
+        if (state / LEFT).exists():
+            now = (state / LEFT).read_text(encoding="utf-8", errors="replace").strip()
+            return (
+                f"the state was moved from {state} to {now} while this host was away: deploy cluster "
+                f"INVENTORY. If {state} shall be it again: rm {state / LEFT}"
+            )
+        last = (state / LAST).read_text(encoding="utf-8", errors="replace").split()
+    except FileNotFoundError:
+        return ""
+    except OSError as problem:
+        return f"{state} cannot be read: {problem.strerror}"
+    if not own or not last or own in last:
+        return ""
+    return (
+        "the cluster was given another configuration while this host was away, and jobs would end that are "
+        "on what it does not know. Where it is a controller: deploy cluster INVENTORY, without those in "
+        "[slurm-master] that are lost for good. Where it is none any more: systemctl disable --now slurmctld"
+    )
+
+
 def controllers(configuration: str) -> list[tuple[str, str]]:
     """Name and address of each, the first one first."""
     return [(name, address or name) for name, address in _HOST.findall(configuration)]
@@ -60,14 +94,21 @@ def number(configuration: str, parameter: str, default: int) -> int:
 
 
 def beat(state: Path) -> tuple[int, int] | None:
-    """When somebody led last, and whose place that is; None where nobody did."""
+    """When somebody led last, and whose place that is; None where nobody did. Raises OSError."""
+    unread: OSError | None = None
     for _ in range(3):  # a new one takes the place of the old one just now
+        unread = None
         try:
             when, place = _HEARTBEAT.unpack((state / "heartbeat").read_bytes()[: _HEARTBEAT.size])
-        except (OSError, struct.error):
+        except (FileNotFoundError, struct.error):
+            time.sleep(0.1)
+        except OSError as problem:
+            unread = problem
             time.sleep(0.1)
         else:
             return int(when), int(place)
+    if unread:
+        raise unread
     return None
 
 
@@ -108,16 +149,50 @@ def lead_trouble(
     )
 
 
+def text_of(path: Path) -> str:
+    """What a file says; nothing where it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return ""
+
+
+def become_slurm() -> str:
+    """Leaves what root may do; why it cannot."""
+    if os.geteuid():
+        return ""
+    try:
+        user = pwd.getpwnam("slurm")
+    except KeyError:
+        return "there is no user slurm"
+    os.initgroups(user.pw_name, user.pw_gid)
+    os.setgid(user.pw_gid)
+    os.setuid(user.pw_uid)
+    return ""
+
+
+def trouble(state: Path, mark: int) -> str:
+    """Why it may not start; empty where it may."""
+    configuration, own = text_of(CONFIGURATION), text_of(OWN)
+    found = _STATE.search(configuration)
+    name = socket.gethostname().partition(".")[0]
+    try:
+        return (
+            become_slurm()
+            or state_trouble(state, mark)
+            or configuration_trouble(Path(found.group(1)) if found else state, own)
+            or lead_trouble(state, configuration, name)
+        )
+    except OSError as problem:
+        return f"{state} cannot be read: {problem.strerror}"
+
+
 def main(state: str, mark: str) -> int:
     """Exit code 1 where it may not, with why."""
-    directory = Path(state)
-    why = state_trouble(directory, int(mark))
-    if not why:
-        text = CONFIGURATION.read_text(encoding="utf-8", errors="replace")
-        why = lead_trouble(directory, text, socket.gethostname().partition(".")[0])
-    if why:
+    if why := trouble(Path(state), int(mark)):
         sys.stderr.write(f"slurmctld does not start: {why}\n")
-    return int(bool(why))
+        return 1
+    return 0
 
 
 if __name__ == "__main__":

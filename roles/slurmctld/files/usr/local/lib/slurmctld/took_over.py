@@ -18,11 +18,16 @@ import socket
 import subprocess
 import sys
 import syslog
+import tempfile
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from may_start import CONFIGURATION, controllers
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 IN_VAIN = Path("/run/slurmctld/took_over_in_vain")
 """The slurmctld that did not take its configuration: asked once more it would again stand by in between."""
@@ -75,14 +80,47 @@ def took_over(slurmctld: int, name: str) -> bool:
     return not (IN_VAIN.exists() and IN_VAIN.read_text(encoding="utf-8") == str(slurmctld))
 
 
-def speak(slurmctld: int) -> None:
+@contextmanager
+def alone(name: str) -> Iterator[str]:
+    """A slurm.conf that names no other controller.
+
+    By the common one Slurm's commands ask the first one first. One that hangs takes the connection, and says
+    nothing.
+    """
+    kept = []
+    for line in CONFIGURATION.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True):
+        named = controllers(line)
+        if not named or named[0][0] == name:
+            kept.append(line)
+    with tempfile.TemporaryDirectory(prefix="slurmctld-took-over-") as directory:
+        place = Path(directory) / "slurm.conf"
+        place.write_text("".join(kept), encoding="utf-8")
+        yield str(place)
+
+
+def speak(slurmctld: int, name: str) -> None:
     """Has it read its configuration anew, once it answers."""
+    with alone(name) as place:
+        _speak(slurmctld, ("env", f"SLURM_CONF={place}"))
+
+
+def _speak(slurmctld: int, alone_here: tuple[str, str]) -> None:
     deadline = time.monotonic() + _PATIENCE_SECONDS
-    while run("sdiag")[0] != 0:
-        if main_process() != slurmctld or time.monotonic() > deadline:
+    while True:
+        code, said = run(*alone_here, "sdiag")
+        if code == 0:
+            break
+        if main_process() != slurmctld:
+            return
+        if time.monotonic() > deadline:
+            syslog.syslog(
+                syslog.LOG_ERR,
+                "this controller took over, and accounts for nothing, because it does not answer: "
+                f"{said}. When it does: scontrol reconfigure",
+            )
             return
         time.sleep(_PAUSE_SECONDS)
-    code, said = run("scontrol", "reconfigure")
+    code, said = run(*alone_here, "scontrol", "reconfigure")
     if code == 0:
         syslog.syslog("this controller took over, and has read its configuration anew, so that it accounts")
     elif main_process() == slurmctld:  # else it did, and the answer was lost
@@ -106,7 +144,7 @@ def main() -> int:
         return 0
     os.setsid()
     syslog.openlog("slurmctld-took-over")
-    speak(slurmctld)
+    speak(slurmctld, name)
     return 0
 
 
