@@ -64,13 +64,22 @@ GPU: Sequence[Recording] = (
     ),
     Recording(
         "gpu:nvlink:bytes_per_second",
-        # DCGM adds up megabytes; nvitop tells MiB a second, both ways apart.
-        f"max by ({_KEYS}) (rate(DCGM_FI_DEV_NVLINK_BANDWIDTH_TOTAL[5m])) * 1000000 or "
+        # DCGM tells megabytes a second, whatever dcgm-exporter's own list of counters says; nvitop MiB, both
+        # ways apart.
+        f"max by ({_KEYS}) (DCGM_FI_DEV_NVLINK_BANDWIDTH_TOTAL) * 1000000 or "
         f"max by ({_KEYS}) ({_nvitop('gpu_nvlink_total_tx_throughput_MiBps')}"
         f" + {_nvitop('gpu_nvlink_total_rx_throughput_MiBps')}) * {_MIB}",
         "Bps",
     ),
     Recording("gpu:last_xid:code", f"max by ({_KEYS}) (DCGM_FI_DEV_XID_ERRORS)", "none"),
+    Recording(
+        # What DCGM knows is the last one, whenever that was. Its exporter counts all of the last five
+        # minutes; one that was started with an earlier list of fields does not.
+        "gpu:xid:count",
+        f'max by ({_KEYS}, xid) (DCGM_EXP_XID_ERRORS_COUNT{{xid!~"0?"}}) or '
+        f'count_values by ({_KEYS}) ("xid", gpu:last_xid:code > 0 and changes(gpu:last_xid:code[5m]) > 0)',
+        "short",
+    ),
     Recording("gpu:ecc_uncorrected:total", f"max by ({_KEYS}) (DCGM_FI_DEV_ECC_DBE_VOL_TOTAL)", "short"),
     Recording("gpu:ecc_corrected:total", f"max by ({_KEYS}) (DCGM_FI_DEV_ECC_SBE_VOL_TOTAL)", "short"),
     Recording("gpu:row_remap_failure:bool", f"max by ({_KEYS}) (DCGM_FI_DEV_ROW_REMAP_FAILURE)", "bool"),

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from deploy.plan import requirements
 from deploy.plan.declarations import listening
-from deploy.plan.gpu_vars import has_managed_gpus
+from deploy.plan.gpu_vars import has_managed_gpus, types_by_name
 from deploy.plan.requirements import Room
 from deploy.plan.slurm_ports import slurm_ports
 from deploy.plan.slurm_source import is_built, packages_of
@@ -56,6 +56,7 @@ def host_expectations(
         "ports": [*host_ports(site, host, listeners)],
         "packages": list(duties.packages()),
         "hardware": hardware_of(host, contract) if duties.is_node else {},
+        "gpu_types_by_name": types_by_name(site, host, hardware_of(host, contract).get("gpus") or []),
         "archive": host.value("bootstrap_archive"),
         "apt_options": _apt_options(host),
         "installs_gpu_driver": has_managed_gpus(host),

@@ -22,7 +22,7 @@ from deploy.plan.container_vars import exchange, plugin_lines, task_prolog
 from deploy.plan.database_vars import arbiter_variables, database_backup, member_variables, with_guarded
 from deploy.plan.directory_vars import directory_of
 from deploy.plan.expectations import host_expectations, site_expectations
-from deploy.plan.gpu_vars import gpu_variables, has_mig, slurm_gpus
+from deploy.plan.gpu_vars import finds_gpus, gpu_variables, has_mig, slurm_gpus
 from deploy.plan.job_program_vars import node_programs, not_brought, slurm_programs
 from deploy.plan.listening import listeners, members_of_phases
 from deploy.plan.logs_vars import keeper_of_logs, senders_of_logs
@@ -254,6 +254,7 @@ def _by_host(site: Site, contract: Mapping[str, Hardware], *, is_limited: bool) 
         if host in site.nodes:
             # Known before the node's contract is, which it becomes a part of.
             wired["slurmd_scratch_directory"] = host.value("scratch_directory")
+            wired["slurmd_gpus_by_name"] = finds_gpus(site, host)
             wired |= node_programs(host)
         if host.name in members["energy"]:
             wired["slurm_energy_sources"] = [*energy_sources(site)]

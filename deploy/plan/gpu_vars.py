@@ -4,10 +4,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet
+
 from deploy.site.inventory import NODE, Host, Site
 
 _FROM_NVIDIA = "nvidia"
 _NOT_OURS = frozenset({"none", "preinstalled"})
+_FIND_GPUS = frozenset({"nvml", "nvidia"})
 _DCGM, _NVITOP = "dcgm", "nvitop"
 _BEFORE_EXPORTER = "3."
 """The series of DCGM for which NVIDIA's repository has no exporter."""
@@ -22,9 +25,16 @@ def gpu_variables(site: Site, host: Host) -> dict[str, Any]:
         wired["gpu_exporter_has_dcgm"] = _has_exporter_of_dcgm(host)
         # NVIDIA's package brings what it needs.
         wired |= {"gpu_exporter_packages": []} if _exporter(host) == _DCGM else {}
+    if has_dcgm(host):
+        wired["dcgm_driver"] = _driver(host)
     if has_managed_gpus(host) or has_mig(host) or (NODE in host.groups and has_cuda(host)):
         wired |= {"reboot_controller": site.controller.name, "reboot_node": host.name}
     return wired
+
+
+def _driver(host: Host) -> str:
+    version = host.value("nvidia_driver_version") or host.value("nvidia_driver_branch")
+    return f"{host.value('nvidia_driver_source')} {version}".strip()
 
 
 def _repositories(site: Site, host: Host) -> Iterator[str]:
@@ -79,13 +89,37 @@ def has_mig(host: Host) -> bool:
 
 def slurm_gpus(host: Host, gpus: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """What Slurm offers of a node's GPUs: those that are divided as so many of their instances' profiles."""
-    whole = [str(gpu["type"]) for gpu in gpus for _ in range(int(gpu["count"]))]
-    offered: dict[int, list[str]] = {index: [kind] for index, kind in enumerate(whole)}
+    offered: dict[int, list[str]] = {index: [kind] for index, kind in enumerate(_by_place(gpus))}
     for entry in host.value("mig_layout") or []:
         for index in entry.get("gpus") or list(offered):
             offered[index] = list(entry["devices"])
     counts = Counter(kind for kinds in offered.values() for kind in kinds)
     return [{"type": kind, "count": count} for kind, count in counts.items()]
+
+
+def _by_place(gpus: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The type of each GPU, by its device file where the contract says which those are."""
+    types = [str(gpu["type"]) for gpu in gpus for _ in range(int(gpu["count"]))]
+    files = [file for gpu in gpus for file in NodeSet(gpu.get("files"), resolver=RESOLVER_NOGROUP)]
+    if len(files) != len(types):
+        return types
+    numbers = [int("".join(filter(str.isdigit, file)) or 0) for file in files]
+    return [kind for _, kind in sorted(zip(numbers, types, strict=True))]
+
+
+def finds_gpus(site: Site, host: Host) -> bool:
+    """Whether Slurm finds a node's GPUs itself, and is not told their device files."""
+    return has_mig(host) or any(
+        master.value("slurmctld_gres_autodetect") in _FIND_GPUS for master in site.controllers
+    )
+
+
+def types_by_name(site: Site, host: Host, gpus: Sequence[Mapping[str, Any]]) -> list[str] | None:
+    """The types by which Slurm looks for whole GPUs of a node; None where it is told their device files."""
+    if NODE not in host.groups or not finds_gpus(site, host):
+        return None
+    offered = slurm_gpus(host, gpus) if has_mig(host) else gpus
+    return sorted({str(gpu["type"]) for gpu in gpus} & {str(gpu["type"]) for gpu in offered})
 
 
 def has_managed_gpus(host: Host) -> bool:

@@ -461,6 +461,7 @@ RULES: Mapping[str, Rule] = {
     "container_toolkit_version": Form(r"|\d+(\.\d+)+-\d+", "the version of the packages, as in 1.18.1-1"),
     "cuda_toolkit_versions[]": Form(r"\d+\.\d+", 'a version of CUDA in quotes, as in "12.4"', quoted=True),
     "dcgm_version": Form(r"|\d+\.\d+\.\d+", "a version of DCGM, as in 4.4.2"),
+    "dcgm_cuda": Form(r"|\d{2}", 'a series of CUDA in quotes, as in "13"'),
     "job_programs_clean_directories[]": _DIRECTORY,
     "job_programs_epilog[].name": _PROGRAM_NAME,
     "job_programs_epilog[].seconds": _COUNT,

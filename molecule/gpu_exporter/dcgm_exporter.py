@@ -20,7 +20,7 @@ rows = [
     if row
 ]
 for name, kind, _meaning in rows:
-    if not re.fullmatch(r"DCGM_FI_\w+", name) or kind not in {"gauge", "counter", "label"}:
+    if not re.fullmatch(r"DCGM_(FI|EXP)_\w+", name) or kind not in {"gauge", "counter", "label"}:
         raise SystemExit(name)
 
 

@@ -176,6 +176,7 @@ class Host:
             self._expected["hardware"],
             lambda command: self._run(*command),
             installs_driver=self.installs_driver,
+            by_name=self._expected["gpu_types_by_name"],
         )
 
     def _driver(self) -> Findings:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +16,14 @@ _MEMORY_FOR_JOBS = 0.98
 """Part of the memory that is offered to jobs: MemTotal moves a little from kernel to kernel."""
 
 
-def read_hardware(run: Callable[[list[str]], str]) -> Hardware:
-    """What this machine has; without ``gpus`` where that is not known. ``run`` gives a command's output."""
+def read_hardware(run: Callable[[list[str]], str], *, by_name: bool = False) -> Hardware:
+    """What this machine has; without ``gpus`` where that is not known. ``run`` gives a command's output.
+
+    ``by_name``: Slurm finds GPUs itself, by types that are a part of their names.
+    """
     hardware = parse_topology(run(["lscpu", "--parse=CPU,CORE,SOCKET"]))
     hardware["memory_mb"] = parse_memory(Path("/proc/meminfo").read_text(encoding="utf-8"))
-    gpus = read_gpus(Path("/proc"), Path("/dev"), Path("/sys"))
+    gpus = read_gpus(Path("/proc"), Path("/dev"), Path("/sys"), by_name=by_name)
     return hardware if gpus is None else {**hardware, "gpus": gpus}
 
 
@@ -59,9 +61,21 @@ def gpu_type(model: str) -> str:
     return re.sub(r"[^a-z0-9]", "", first.split("-")[0].lower()) or "gpu"
 
 
-def discover_hardware(run: Callable[[list[str]], str]) -> Hardware:
+def name_in_slurm(model: str) -> str:
+    """What Slurm calls a GPU that it finds: the driver's name in small letters, with _ for blanks."""
+    return model.lower().replace(" ", "_")
+
+
+def type_by_name(model: str) -> str:
+    """The short type where it is a part of Slurm's name, else as much of that as says which GPU it is."""
+    name, short = name_in_slurm(model), gpu_type(model)
+    longer = re.search(r"[rg]tx_(pro_)?[a-z0-9]+", name) or re.match(r"[a-z0-9_.-]+", name)
+    return short if short in name or longer is None else longer.group()
+
+
+def discover_hardware(run: Callable[[list[str]], str], *, by_name: bool = False) -> Hardware:
     """What this machine has; GPUs that wait for their driver are named by their numbers on the PCI bus."""
-    hardware = read_hardware(run)
+    hardware = read_hardware(run, by_name=by_name)
     gpus = hardware.get("gpus") or undriven_gpus(Path("/sys"))
     return hardware if gpus is None else {**hardware, "gpus": gpus}
 
@@ -79,27 +93,54 @@ def disk_mb(directory: Path, statvfs: Callable[[Path], os.statvfs_result] = os.s
 def undriven_gpus(sys: Path) -> list[dict[str, Any]] | None:
     """GPUs by type as the PCI bus shows them; None when one of them is not known by its number."""
     types = list(gpu_types(read_devices(sys)))
-    return None if "" in types else _counted(types)
+    return None if "" in types else _by_type(enumerate(types))
 
 
-def read_gpus(proc: Path, dev: Path, sys: Path) -> list[dict[str, Any]] | None:
+def read_gpus(proc: Path, dev: Path, sys: Path, *, by_name: bool = False) -> list[dict[str, Any]] | None:
     """GPUs by type as the driver lists them; device files without a driver's word count as type gpu.
 
     None when there are NVIDIA display controllers on the PCI bus but no driver yet: the answer is not known.
     """
-    models = [
-        gpu_type(found.group(1).strip())
-        for path in sorted(proc.glob("driver/nvidia/gpus/*/information"))
-        if (found := re.search(r"^Model:(.*)$", path.read_text(encoding="utf-8"), re.MULTILINE))
-    ]
-    models = models or ["gpu" for path in dev.glob("nvidia[0-9]*")]
-    if not models and any(device.is_gpu for device in read_devices(sys)):
+    called = type_by_name if by_name else gpu_type
+    gpus = [(number, called(model)) for number, model in driven_gpus(proc)]
+    gpus = gpus or list(enumerate("gpu" for path in dev.glob("nvidia[0-9]*")))
+    if not gpus and any(device.is_gpu for device in read_devices(sys)):
         return None
-    return _counted(models)
+    return _by_type(gpus)
 
 
-def _counted(types: list[str]) -> list[dict[str, Any]]:
-    return [{"type": name, "count": count} for name, count in Counter(types).items()]
+def driven_gpus(proc: Path) -> Iterator[tuple[int, str]]:
+    """The number of its device file and the model of each GPU, as the driver lists them."""
+    for place, path in enumerate(sorted(proc.glob("driver/nvidia/gpus/*/information"))):
+        said = dict(
+            re.findall(r"^(Model|Device Minor):\s*(.*?)\s*$", path.read_text(encoding="utf-8"), re.MULTILINE)
+        )
+        if "Model" in said:
+            yield int(said.get("Device Minor", place)), said["Model"]
+
+
+def _by_type(gpus: Iterable[tuple[int, str]]) -> list[dict[str, Any]]:
+    """GPUs by type; with their device files where those are not one type's after the other's from 0 on."""
+    numbers: dict[str, list[int]] = {}
+    for number, name in sorted(gpus):
+        numbers.setdefault(name, []).append(number)
+    as_usual = [number for of_type in numbers.values() for number in of_type] == list(
+        range(sum(map(len, numbers.values())))
+    )
+    return [
+        {"type": name, "count": len(own)} | ({} if as_usual else {"files": _files(own)})
+        for name, own in numbers.items()
+    ]
+
+
+def _files(numbers: list[int]) -> str:
+    """Device files as Slurm writes them, of numbers in order: /dev/nvidia[0-2,4]."""
+    if len(numbers) == 1:
+        return f"/dev/nvidia{numbers[0]}"
+    starts = [number for number in numbers if number - 1 not in numbers]
+    ends = [number for number in numbers if number + 1 not in numbers]
+    ranges = [f"{start}-{end}" if end > start else f"{start}" for start, end in zip(starts, ends)]  # noqa: B905
+    return f"/dev/nvidia[{','.join(ranges)}]"
 
 
 def shortfalls(expected: Hardware, found: Hardware) -> list[str]:
@@ -109,7 +150,11 @@ def shortfalls(expected: Hardware, found: Hardware) -> list[str]:
         for key in ("cpus", "memory_mb")
         if key in expected and int(found.get(key, 0)) < int(expected[key])
     ]
-    wanted = sum(int(gpu["count"]) for gpu in expected.get("gpus") or [] if not gpu.get("files"))
+    wanted = sum(
+        int(gpu["count"])
+        for gpu in expected.get("gpus") or []
+        if re.match(r"/dev/nvidia[\d\[]", gpu.get("files") or "/dev/nvidia0")
+    )
     shown = sum(int(gpu["count"]) for gpu in found.get("gpus") or [])
     if shown < wanted:
         less.append(f"gpus: the contract says {wanted}, the machine shows {shown}")

@@ -140,7 +140,7 @@ def test_both_exporters_of_gpus_are_told_under_the_same_names_and_units(promethe
     assert by_instance("gpu:power_limit:watts") == {"node1": 700, "node2": 400, "node3": 700}
     assert by_instance("gpu:temperature:celsius") == {"node1": 52, "node2": 61, "node3": 57}
     assert by_instance("gpu:sm_clock:hertz") == {"node1": 1.98e9, "node2": 1.41e9, "node3": 1.47e9}
-    assert by_instance("gpu:nvlink:bytes_per_second") == {"node1": 0, "node2": 300 << 20}
+    assert by_instance("gpu:nvlink:bytes_per_second") == {"node1": 4e11, "node2": 300 << 20}
     assert {one["metric"]["gpu"] for one in answers("gpu:utilization:ratio")} == {"0"}
 
 

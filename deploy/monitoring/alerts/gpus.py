@@ -8,8 +8,14 @@ _LABELS = {"instance": "node1", "gpu": "0"}
 _WHOLE = 'slurm_node_gpus{type!~".*[0-9]g[.].*"}'
 _WHOLE_GPUS = f'sum by (instance) (label_replace({_WHOLE}, "instance", "$1", "node", "(.+)"))'
 _DCGM = "DCGM_FI_DEV_"
-_CHANGED = "and on (instance, gpu) changes(gpu:last_xid:code[1h]) > 0"
-_OF_THE_GPU = " or ".join(f"gpu:last_xid:code == {code}" for code in (48, 63, 64, 74, 79, 92, 94, 95, 119))
+# For which NVIDIA's catalog of Xid errors says to reset the GPU or the node, and those of its memory.
+_OF_THE_GPU = "46|48|62|63|64|74|79|92|94|95|109|110|119|120|136|140|143|155|156|158|160"
+
+
+def _reported(which: str) -> str:
+    """Xid errors of the last hour; none after a boot, when DCGM knows of none any more."""
+    return f"max_over_time(gpu:xid:count{{xid{which}}}[1h]) > 0 and on (instance, gpu) gpu:last_xid:code > 0"
+
 
 GPUS = Chapter(
     "gpus",
@@ -46,28 +52,36 @@ GPUS = Chapter(
         Alert(
             "GpuXid",
             "warning",
-            "GPU {{ $labels.gpu }} of {{ $labels.instance }} reported Xid {{ $value }}",
-            f"(gpu:last_xid:code > 0 {_CHANGED}) unless on (instance, gpu) ({_OF_THE_GPU})",
+            "GPU {{ $labels.gpu }} of {{ $labels.instance }} reported Xid {{ $labels.xid }}",
+            _reported(f'!~"{_OF_THE_GPU}"'),
             0,
             (
-                "The driver reported an error within the last hour that is usually a job's own mistake, as "
-                "Xid 13, 31, 43 and 45."
+                "The driver reported an error within the last hour that by itself asks for no reset: Xid 13, "
+                "31, 43 and 45 are usually a job's own mistake; of others (144 to 150: NVLink of Blackwell) "
+                "NVIDIA's catalog says more."
             ),
             "What NVIDIA's list of Xid errors says of the number, and whose job it was.",
             ("ssh HOST dmesg | grep -i xid", "ssh HOST nvidia-smi --query", "dcgmi diag -r 2"),
-            {f"{_DCGM}XID_ERRORS{{{_GPU}}}": "0x20 43x60"},
-            {f"{_DCGM}XID_ERRORS{{{_GPU}}}": "0x20 79x60"},
-            _LABELS,
+            {
+                f"{_DCGM}XID_ERRORS{{{_GPU}}}": "0x20 43x60",
+                f'DCGM_EXP_XID_ERRORS_COUNT{{{_GPU},xid="43"}}': "_x21 1x5",
+            },
+            {
+                f"{_DCGM}XID_ERRORS{{{_GPU}}}": "0x20 79x60",
+                f'DCGM_EXP_XID_ERRORS_COUNT{{{_GPU},xid="79"}}': "_x21 1x5",
+            },
+            {**_LABELS, "xid": "43"},
         ),
         Alert(
             "GpuXidOfItsOwn",
             "critical",
-            "GPU {{ $labels.gpu }} of {{ $labels.instance }} reported Xid {{ $value }}: its own fault",
-            f"({_OF_THE_GPU}) {_CHANGED}",
+            "GPU {{ $labels.gpu }} of {{ $labels.instance }} reported Xid {{ $labels.xid }}: its own fault",
+            _reported(f'=~"{_OF_THE_GPU}"'),
             0,
             (
                 "The driver reported an error of the GPU itself within the last hour: of its memory (Xid 48, "
-                "63, 64, 92, 94, 95), of NVLink (74), of its firmware (119), or it is gone (79)."
+                "63, 64, 92, 94, 95, 140), of NVLink (74), of its firmware (119, 120), it is gone (79), or "
+                "another one for which NVIDIA says to reset the GPU or the node."
             ),
             "What NVIDIA's list of Xid errors says of the number. A reset of the GPU is what mostly helps.",
             (
@@ -75,9 +89,13 @@ GPUS = Chapter(
                 "deploy node repair INVENTORY HOST",
                 "dcgmi diag -r 2",
             ),
+            # By the last one alone, too, as an exporter tells it that was not started since.
             {f"{_DCGM}XID_ERRORS{{{_GPU}}}": "0x20 79x60"},
-            {f"{_DCGM}XID_ERRORS{{{_GPU}}}": "0x20 31x60"},
-            _LABELS,
+            {
+                f"{_DCGM}XID_ERRORS{{{_GPU}}}": "0x20 31x60",
+                f'DCGM_EXP_XID_ERRORS_COUNT{{{_GPU},xid="31"}}': "_x21 1x5",
+            },
+            {**_LABELS, "xid": "79"},
             repair="gpu",
         ),
         Alert(

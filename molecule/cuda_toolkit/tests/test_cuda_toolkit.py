@@ -31,6 +31,29 @@ def test_a_library_is_of_its_version_though_there_is_a_later_one(on: On, machine
         assert shown == "2.21.5-1+cuda12.4"
 
 
+def version_of(on: On, machine: str, package: str) -> str:
+    shown = on(machine, "dpkg-query", "--show", "--showformat=${Version}", package, check=False)
+    return shown.stdout if shown.returncode == 0 else ""
+
+
+def test_packages_that_are_named_are_of_the_version_too(on: On, machine: str) -> None:
+    assert version_of(on, machine, "libcudnn9-cuda-13") == "9.5.0.50-1"
+    assert version_of(on, machine, "libcudnn9-dev-cuda-13") == "9.5.1.17-1", "it says its own"
+
+
+@pytest.mark.parametrize(("versions", "series"), [(["13.0", "12.4"], "12"), (["13.0"], "13")])
+def test_cudnn_is_for_a_cuda_that_is_listed(
+    on: On, converge: Converge, versions: list[str], series: str
+) -> None:
+    machine, both = "bookworm", [f"libcudnn9{dev}-cuda-{series}" for dev in ("", "-dev")]
+    on(machine, "apt-get", "purge", "--yes", "libcudnn9*")
+    answer = converge(only=machine, versions=versions, further=[{"name": "cudnn", "version": "9.5.0"}])
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    assert [version_of(on, machine, package) for package in both] == ["9.5.0.50-1"] * 2
+    other = {"12": "13", "13": "12"}[series]
+    assert not version_of(on, machine, f"libcudnn9-cuda-{other}")
+
+
 # What Slurm's commands say of a node, as far as the role asks.
 SLURM = {
     "scontrol": """by='[root@2026-11-25T03:00:00]'

@@ -77,6 +77,11 @@ def test_open_modules_are_chosen_for_these_gpus(on: On) -> None:
     assert "nvidia-kernel-dkms" not in installed
 
 
+def test_headers_come_with_every_kernel_that_the_machine_is_upgraded_to(on: On) -> None:
+    installed = on("vendor", "dpkg-query", "--show", "--showformat=${Package}\n").stdout.split()
+    assert [name for name in installed if name.startswith("linux-headers-")] == ["linux-headers-cloud-amd64"]
+
+
 @pytest.mark.parametrize("service", ["nvidia-persistenced", "nvidia-fabricmanager"])
 def test_daemons_run_and_start_with_the_machine(on: On, service: str) -> None:
     assert on("vendor", "systemctl", "is-active", service).stdout == "active\n"

@@ -70,3 +70,12 @@ def test_a_forged_repository_is_refused(
     answer = converge(place=f"{forged}/{place}")
     assert refusals(answer, reason) == MACHINES, answer.stderr
     assert [state(on, machine) for machine in MACHINES] == before
+
+
+def test_a_processor_for_which_there_is_none_is_refused_before_anything_is_fetched(
+    on: On, converge: Converge
+) -> None:
+    before = [state(on, machine) for machine in MACHINES]
+    answer = converge(uri="", processor="aarch64")
+    assert refusals(answer, "on aarch64 that is known here") == MACHINES, answer.stderr
+    assert [state(on, machine) for machine in MACHINES] == before

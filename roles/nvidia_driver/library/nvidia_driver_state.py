@@ -69,6 +69,8 @@ deploy_impact:
 _ROOT = Path("/")
 _REASON = Path("/run/deploy/reboot/nvidia_driver")
 _MODULES = ("nvidia", "nvidia_uvm")
+# What DKMS signs with: a key of its own, and on Ubuntu that of shim-signed.
+_CERTIFICATES = ("/var/lib/dkms/mok.pub", "/var/lib/shim-signed/mok/MOK.der")
 _LOG_LINES = 6
 _KEPT_LOG = Path("/var/log/deploy-nvidia-dkms.log")
 _HALF_CONFIGURED = re.compile(r"^i[FUHW]\S*\s+(nvidia-\S*dkms\S*)$", re.MULTILINE)
@@ -85,12 +87,21 @@ def decide(running: str, on_disk: str, *, has_nouveau: bool) -> tuple[str, str]:
     return "none", ""
 
 
-def why_not_loaded(said: str) -> str:
+def certificate(root: Path) -> str:
+    """The certificate of the key that DKMS signs with, which a site may have named in its settings."""
+    settings = (root / "etc/dkms/framework.conf", *sorted(root.glob("etc/dkms/framework.conf.d/*.conf")))
+    texts = [path.read_text(encoding="utf-8") for path in settings if path.is_file()]
+    named = re.findall(r"^\s*mok_certificate=[\"']?(/[^\"'\s$]+)[\"']?$", "\n".join(texts), re.MULTILINE)
+    candidates = [*named[-1:], *_CERTIFICATES]
+    return next((path for path in candidates if (root / path[1:]).exists()), _CERTIFICATES[0])
+
+
+def why_not_loaded(said: str, root: Path = _ROOT) -> str:
     """What a failed modprobe means."""
     if "Key was rejected" in said or "Required key not available" in said:
         return (
             "Secure Boot refuses kernel modules that were built here: enrol the machine's key on its console "
-            "(mokutil --import /var/lib/dkms/mok.pub, then reboot), or turn Secure Boot off"
+            f"(mokutil --import {certificate(root)}, then reboot), or turn Secure Boot off"
         )
     if "No such device" in said:
         return "the driver finds no GPU that it drives; see: dmesg | grep NVRM"

@@ -44,6 +44,10 @@ options:
     description: Whether the packages have no reason against open kernel modules, by source.
     type: dict
     required: true
+  usual_headers:
+    description: The package that brings headers with every kernel, where nothing says which those are.
+    type: str
+    required: true
   own_file:
     description: A file that is there when deploy installed the driver.
     type: path
@@ -81,7 +85,9 @@ waits_for_reboot:
   type: bool
   returned: where a driver is to be installed
 headers:
-  description: The packages that bring its headers, where they are missing.
+  description: >-
+    The packages that bring its headers, where they are missing, and where no kernel was named those that
+    bring them with every later one.
   type: list
   returned: where a driver is to be installed
 """
@@ -98,6 +104,7 @@ def main() -> None:
         "kernel": {"type": "str", "default": ""},
         "branches": {"type": "dict", "required": True},
         "prefers_open": {"type": "dict", "required": True},
+        "usual_headers": {"type": "str", "required": True},
         "own_file": {"type": "path", "required": True},
     }
     module = AnsibleModule(argument_spec=arguments, supports_check_mode=True)
@@ -146,6 +153,8 @@ def main() -> None:
             msg=f"no package source has {headers[0]}, so the driver cannot be built for that kernel: "
             + _without_headers(is_named=bool(params["kernel"]))
         )
+    if modules != "none" and not params["kernel"]:
+        headers = [*_following(module, kernel, str(params["usual_headers"])), *headers]
     running, has_nouveau = running_version(_ROOT), (_ROOT / "sys/module/nouveau").exists()
     module.exit_json(
         changed=False,
@@ -162,6 +171,28 @@ def main() -> None:
 def _headers(kernel: str) -> list[str]:
     """The package with a kernel's headers; none where they are, as those of a site's own kernel."""
     return [] if Path(f"/lib/modules/{kernel}/build").exists() else [f"linux-headers-{kernel}"]
+
+
+def flavour(kernel: str) -> str:
+    """The flavour of a kernel that a distribution built: `6.1.0-56-cloud-amd64` -> cloud-amd64."""
+    return re.sub(r"^\d[^-]*(-\d+)*-", "", kernel)
+
+
+def followers(shown: str) -> list[str]:
+    """The packages with the headers of kernels that are upgraded, of `dpkg-query`'s state and name a line.
+
+    A package of one kernel has its version in the name.
+    """
+    installed = re.findall(r"^installed linux-image-(?!unsigned-)([a-z]\S*)$", shown, re.MULTILINE)
+    return [f"linux-headers-{name}" for name in installed if not name.endswith("-dbg")]
+
+
+def _following(module: AnsibleModule, kernel: str, usual: str) -> list[str]:
+    """What brings headers with the kernels to come: DKMS builds for none that has no headers."""
+    shown = ["dpkg-query", "--show", "--showformat=${db:Status-Status} ${Package}\n", "linux-image-*"]
+    upgraded = [name for name in followers(str(module.run_command(shown)[1])) if _is_offered(module, name)]
+    alike = f"linux-headers-{flavour(kernel)}"
+    return upgraded or [alike if _is_offered(module, alike) else usual]
 
 
 def _without_headers(*, is_named: bool) -> str:

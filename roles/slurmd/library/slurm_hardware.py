@@ -17,6 +17,10 @@ options:
     description: The hardware contract; keys that are left out are not compared with the machine.
     type: dict
     default: {}
+  gpus_by_name:
+    description: Whether Slurm finds the GPUs itself, by types that are a part of their names.
+    type: bool
+    default: false
   scratch:
     description: Where jobs' private directories are, for C(tmp_disk_mb). Left out, that is not read.
     type: path
@@ -43,12 +47,19 @@ deploy_manages:
 def main() -> None:
     """Read the machine, compare."""
     module = AnsibleModule(
-        argument_spec={"expected": {"type": "dict", "default": {}}, "scratch": {"type": "path"}},
+        argument_spec={
+            "expected": {"type": "dict", "default": {}},
+            "gpus_by_name": {"type": "bool", "default": False},
+            "scratch": {"type": "path"},
+        },
         supports_check_mode=True,
     )
     expected = module.params["expected"]
     read = read_hardware if expected else discover_hardware
-    hardware = read(lambda command: str(module.run_command(command, check_rc=True)[1]))
+    hardware = read(
+        lambda command: str(module.run_command(command, check_rc=True)[1]),
+        by_name=module.params["gpus_by_name"],
+    )
     if module.params["scratch"]:
         hardware["tmp_disk_mb"] = disk_mb(Path(module.params["scratch"]))
     less = shortfalls(expected, hardware)

@@ -91,6 +91,61 @@ def test_hardware_below_its_contract() -> None:
     assert "nvidia-smi -L" in found[1]["hint"]
 
 
+@pytest.mark.parametrize(
+    ("kinds", "is_wrong"),
+    [
+        ([{"type": "a100", "count": 2}, {"type": "l40s", "count": 1}], True),
+        (
+            [
+                {"type": "a100", "count": 2, "files": "/dev/nvidia[0,2]"},
+                {"type": "l40s", "count": 1, "files": "/dev/nvidia1"},
+            ],
+            False,
+        ),
+        # A site's own names, of which the driver knows nothing.
+        ([{"type": "big", "count": 2}, {"type": "small", "count": 1}], False),
+    ],
+)
+def test_types_that_are_taken_for_those_of_other_device_files(
+    kinds: list[dict[str, object]], *, is_wrong: bool
+) -> None:
+    shown = [
+        {"type": "a100", "count": 2, "files": "/dev/nvidia[0,2]"},
+        {"type": "l40s", "count": 1, "files": "/dev/nvidia1"},
+    ]
+    found = list(hardware.mixed_up(kinds, shown))
+    assert said(found) == [("warning", "gpu-types-mixed-up")] * is_wrong
+    if is_wrong:
+        assert "a100 is /dev/nvidia[0,2], l40s is /dev/nvidia1" in found[0]["message"]
+        entries = (
+            "{type: a100, count: 2, files: '/dev/nvidia[0,2]'}",
+            "{type: l40s, count: 1, files: '/dev/nvidia1'}",
+        )
+        assert f"gpus: [{', '.join(entries)}]" in found[0]["hint"]
+
+
+@pytest.mark.parametrize(
+    ("types", "models", "is_wrong"),
+    [
+        (["rtx3090"], ["NVIDIA GeForce RTX 3090"], True),
+        (["rtx_3090"], ["NVIDIA GeForce RTX 3090"], False),
+        (["RTX_3090"], ["NVIDIA GeForce RTX 3090"], False),
+        (["a100", "l40s"], ["NVIDIA A100-SXM4-80GB", "NVIDIA L40S"], False),
+        (["a100", "rtx6000"], ["NVIDIA A100-SXM4-80GB", "NVIDIA RTX 6000 Ada Generation"], True),
+        # Nothing is known without a driver; where Slurm is told the files, names are the site's own.
+        (["rtx3090"], [], False),
+        ([], ["NVIDIA GeForce RTX 3090"], False),
+    ],
+)
+def test_types_by_which_slurm_finds_no_gpu(types: list[str], models: list[str], *, is_wrong: bool) -> None:
+    found = list(hardware.judge_names(types, models))
+    assert said(found) == [("error", "gpu-type-not-found")] * is_wrong
+    if is_wrong:
+        assert "rtx" in found[0]["message"]
+        assert "a100," not in found[0]["message"]
+        assert f"type: {'rtx_3090' if len(models) == 1 else 'rtx_6000'}" in found[0]["hint"]
+
+
 def test_gpus_without_a_driver() -> None:
     contract = {"gpus": [{"type": "a100", "count": 2}]}
     assert said(hardware.judge(contract, {"cpus": 4})) == [("error", "gpu-driver-missing")]

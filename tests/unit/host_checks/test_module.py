@@ -50,6 +50,7 @@ EXPECTED: dict[str, object] = {
     "memory_mb": {"needed": 1, "recommended": 1},
     "ports": [],
     "hardware": {},
+    "gpu_types_by_name": None,
     "installs_gpu_driver": False,
     "slurm_is_built": False,
     "slurm_has_other_source": False,

@@ -68,6 +68,24 @@ def test_what_comes_from_nvidia_brings_its_repository(
     assert hosts["node1"]["nvidia_repository_wanted"] == wanted
 
 
+@pytest.mark.parametrize(
+    ("text", "driver"),
+    [
+        ("", "auto"),
+        ("nvidia_driver_source: nvidia", "nvidia"),
+        ('{nvidia_driver_source: nvidia, nvidia_driver_branch: "580"}', "nvidia 580"),
+        ('{nvidia_driver_branch: "580", nvidia_driver_version: 580.95.05}', "auto 580.95.05"),
+    ],
+)
+def test_dcgm_is_looked_at_again_where_the_site_asks_for_another_driver(
+    tmp_path: Path, text: str, driver: str
+) -> None:
+    files = {"group_vars/all.yml": "dcgm_version: 4.4.2\n", "group_vars/slurm-node.yml": f"{text}\n"}
+    site = read_site(write_site(tmp_path, files=files))
+    hosts = generated_inventory(site, build_plan(site), {})["all"]["children"]["phase_check"]["hosts"]
+    assert hosts["node1"]["dcgm_driver"] == driver
+
+
 def test_cuda_of_the_distribution_needs_no_other_repository(tmp_path: Path) -> None:
     phases, hosts = wired(tmp_path, 'cuda_toolkit_versions: ["12.4"]\ncuda_toolkit_source: distribution\n')
     assert phases["cuda"] == ("ctl1", "login1", "node1", "node2")
@@ -86,6 +104,37 @@ def test_slurm_offers_the_instances_of_divided_gpus(tmp_path: Path) -> None:
     assert groups["phase_mig"]["hosts"] == {"node1": None}
     held_against = groups["phase_check"]["hosts"]["node1"]["slurmd_contract"]
     assert held_against["gpus"] == [{"type": "a100", "count": 2}]
+
+
+@pytest.mark.parametrize(
+    ("text", "layout", "types"),
+    [
+        ("", "", None),
+        ('slurmctld_gres_autodetect: "off"', "", None),
+        ("slurmctld_gres_autodetect: nvidia", "", ["a100"]),
+        ("slurmctld_gres_autodetect: nvml", "", ["a100"]),
+        ("", "[{gpus: [1], devices: [3g.40gb]}]", ["a100"]),
+        ("", "[{devices: [7g.80gb]}]", []),
+    ],
+)
+def test_types_that_slurm_looks_for_in_names(
+    tmp_path: Path, text: str, layout: str, types: list[str] | None
+) -> None:
+    files = {"group_vars/all.yml": text, "host_vars/node1.yml": f"mig_layout: {layout}" if layout else ""}
+    site = read_site(write_site(tmp_path, files={name: f"{value}\n" for name, value in files.items()}))
+    hosts = generated_inventory(site, build_plan(site), {})["all"]["children"]["phase_check"]["hosts"]
+    assert hosts["node1"]["host_check_host"]["gpu_types_by_name"] == types
+    assert hosts["node1"]["slurmd_gpus_by_name"] is (types is not None)
+    assert hosts["login1"]["host_check_host"]["gpu_types_by_name"] is None
+
+
+def test_a_layout_divides_the_gpu_at_its_place() -> None:
+    host = Host("n", {"mig_layout": [{"gpus": [0, 2], "devices": ["7g.80gb"]}]}, frozenset({"slurm-node"}))
+    gpus = [
+        {"type": "a100", "count": 2, "files": "/dev/nvidia[0,2]"},
+        {"type": "l40s", "count": 1, "files": "/dev/nvidia1"},
+    ]
+    assert slurm_gpus(host, gpus) == [{"type": "7g.80gb", "count": 2}, {"type": "l40s", "count": 1}]
 
 
 def test_a_layout_for_all_gpus() -> None:

@@ -48,10 +48,43 @@ def test_gpu_type(model: str, expected: str) -> None:
     assert hardware.gpu_type(model) == expected
 
 
-def gpu_in_proc(proc: Path, slot: str, model: str) -> None:
+@pytest.mark.parametrize(
+    ("model", "expected"),
+    [
+        ("NVIDIA A100-SXM4-80GB", "a100"),
+        ("NVIDIA H200", "h200"),
+        ("Tesla V100-SXM2-32GB", "v100"),
+        ("NVIDIA RTX A6000", "a6000"),
+        ("NVIDIA GH200 480GB", "gh200"),
+        ("NVIDIA L40S", "l40s"),
+        ("NVIDIA TITAN V", "titan"),
+        ("NVIDIA GeForce RTX 3090", "rtx_3090"),
+        ("NVIDIA GeForce GTX 1080 Ti", "gtx_1080"),
+        ("Quadro RTX 6000", "rtx_6000"),
+        ("NVIDIA RTX 6000 Ada Generation", "rtx_6000"),
+        ("NVIDIA RTX PRO 6000 Blackwell Server Edition", "rtx_pro_6000"),
+        ("NVIDIA RTX PRO 4500 Blackwell", "rtx_pro_4500"),
+        ("NVIDIA Graphics Device", "nvidia_graphics_device"),
+    ],
+)
+def test_the_type_by_which_slurm_finds_a_gpu_is_a_part_of_its_name(model: str, expected: str) -> None:
+    """As Slurm compares them (gres_gpu.c): names in small letters with _ for blanks."""
+    assert hardware.type_by_name(model) == expected
+    assert expected in model.lower().replace(" ", "_")
+
+
+def gpu_in_proc(proc: Path, slot: str, model: str, minor: int | None = None) -> None:
     place = proc / "driver/nvidia/gpus" / slot
     place.mkdir(parents=True)
-    (place / "information").write_text(f"Model: \t\t {model}\nIRQ: 1\n")
+    number = "" if minor is None else f"Device Minor: \t {minor}\n"
+    (place / "information").write_text(f"Model: \t\t {model}\nIRQ: 1\n{number}GPU Excluded:\t No\n")
+
+
+def a_bus(directory: Path, *gpus: tuple[str, int | None]) -> list[dict[str, object]]:
+    """What is read of GPUs in the order of the bus, each with its model and its number."""
+    for slot, (model, minor) in enumerate(gpus):
+        gpu_in_proc(directory / "proc", f"0000:{slot:02x}:00.0", model, minor)
+    return hardware.read_gpus(directory / "proc", directory / "dev", directory / "sys")  # type: ignore[no-any-return]
 
 
 def test_gpus_as_the_driver_lists_them(tmp_path: Path) -> None:
@@ -59,6 +92,41 @@ def test_gpus_as_the_driver_lists_them(tmp_path: Path) -> None:
     gpu_in_proc(tmp_path / "proc", "0000:02:00.0", "NVIDIA A100-PCIE-40GB")
     found = hardware.read_gpus(tmp_path / "proc", tmp_path / "dev", tmp_path / "sys")
     assert found == [{"type": "a100", "count": 2}]
+
+
+A100, L40S = "NVIDIA A100-PCIE-40GB", "NVIDIA L40S"
+
+
+@pytest.mark.parametrize(
+    ("gpus", "expected"),
+    [
+        # As without files: the first type has the first numbers.
+        ([(A100, 0), (A100, 1), (L40S, 2)], [("a100", 2, None), ("l40s", 1, None)]),
+        ([(A100, 1), (A100, 0)], [("a100", 2, None)]),
+        ([(A100, None), (A100, None)], [("a100", 2, None)]),
+        ([(A100, 0), (L40S, 1), (A100, 2)], [("a100", 2, "/dev/nvidia[0,2]"), ("l40s", 1, "/dev/nvidia1")]),
+        (
+            [(A100, None), (L40S, None), (A100, None)],
+            [("a100", 2, "/dev/nvidia[0,2]"), ("l40s", 1, "/dev/nvidia1")],
+        ),
+        ([(L40S, 2), (A100, 0), (A100, 1)], [("a100", 2, None), ("l40s", 1, None)]),
+        ([(A100, 4), (A100, 0), (A100, 1)], [("a100", 3, "/dev/nvidia[0-1,4]")]),
+    ],
+)
+def test_types_are_those_of_their_device_files(
+    tmp_path: Path, gpus: list[tuple[str, int | None]], expected: list[tuple[str, int, str | None]]
+) -> None:
+    assert a_bus(tmp_path, *gpus) == [
+        {"type": kind, "count": count} | ({"files": files} if files else {})
+        for kind, count, files in expected
+    ]
+
+
+def test_gpus_that_slurm_finds_by_itself_have_types_by_which_it_does(tmp_path: Path) -> None:
+    a_bus(tmp_path, ("NVIDIA GeForce RTX 3090", 0))
+    places = (tmp_path / "proc", tmp_path / "dev", tmp_path / "sys")
+    assert hardware.read_gpus(*places) == [{"type": "rtx3090", "count": 1}]
+    assert hardware.read_gpus(*places, by_name=True) == [{"type": "rtx_3090", "count": 1}]
 
 
 def test_gpus_without_a_driver_are_unknown_rather_than_none(tmp_path: Path) -> None:
@@ -82,6 +150,17 @@ def test_less_than_the_contract_is_named_and_more_is_not() -> None:
         "gpus: the contract says 2, the machine shows 1",
     ]
     assert hardware.shortfalls({}, found) == []
+
+
+@pytest.mark.parametrize(
+    ("files", "is_missed"), [("/dev/nvidia[0,2]", True), ("/dev/nvidia7", True), ("/srv/nvidia[0-1]", False)]
+)
+def test_gpus_whose_files_are_named_are_counted_where_they_are_the_drivers(
+    files: str, *, is_missed: bool
+) -> None:
+    expected = {"gpus": [{"type": "a100", "count": 2, "files": files}]}
+    less = hardware.shortfalls(expected, {"gpus": [{"type": "a100", "count": 1}]})
+    assert bool(less) is is_missed
 
 
 def test_this_machine_can_be_read() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
+from deploy.site.schema import default_of
 from tests.unit.roles.loading import ROOT, load_module
 
 PROGRAM = ROOT / "roles/node_health/files/usr/local/lib/node_health"
@@ -182,6 +183,20 @@ FIELDS = [
 )
 def test_what_the_driver_says(checks: Any, said: str, faults: list[str]) -> None:  # noqa: ANN401
     assert words(checks.gpu_faults(said, FIELDS, 2)) == faults
+
+
+@pytest.mark.parametrize(
+    ("answers", "count"),
+    [
+        ("0, No, No, No, None", 0),
+        ("0, 0, 0, 0, None", 0),
+        ("0, Yes, 1, Yes, None", 3),
+        ("0, No, No, 1, GPU Reset", 2),
+    ],
+)
+def test_the_usual_fields_are_right_in_words_and_in_numbers(checks: Any, answers: str, count: int) -> None:  # noqa: ANN401
+    usual = default_of("node_health_gpu_fields")
+    assert len(words(checks.gpu_faults(f"0, {answers}\n", usual, 1))) == count
 
 
 # As nvidia-smi 580 refuses a field that it does not know, and with it the whole query.

@@ -62,6 +62,15 @@ def test_gpus_that_wait_for_their_driver_are_named(tmp_path: Path) -> None:
     assert hardware.undriven_gpus(tmp_path) == [{"type": "a100", "count": 2}]
 
 
+def test_types_that_wait_for_their_driver_are_those_of_their_places(tmp_path: Path) -> None:
+    for slot, number in enumerate((0x20B2, 0x26B9, 0x20B2)):
+        add(tmp_path, f"0000:0{slot}:00.0", number)
+    assert hardware.undriven_gpus(tmp_path) == [
+        {"type": "a100", "count": 2, "files": "/dev/nvidia[0,2]"},
+        {"type": "l40s", "count": 1, "files": "/dev/nvidia1"},
+    ]
+
+
 def test_one_that_only_the_driver_can_name_leaves_the_answer_open(tmp_path: Path) -> None:
     add(tmp_path, "0000:01:00.0", 0x20B2)
     add(tmp_path, "0000:02:00.0", 0x2C02)

@@ -8,6 +8,7 @@ from tests.unit.roles.loading import load_module
 devices = importlib.import_module("ansible.module_utils.nvidia_devices")
 choice = load_module("roles/nvidia_driver/module_utils/driver_choice.py")
 state = load_module("roles/nvidia_driver/library/nvidia_driver_state.py")
+machine = load_module("roles/nvidia_driver/library/nvidia_machine.py")
 components = load_module("playbooks/library/apt_components.py")
 
 V100, A100, B200 = devices.VOLTA, devices.AMPERE, devices.BLACKWELL
@@ -79,6 +80,60 @@ def test_why_a_module_is_not_loaded() -> None:
         "modprobe: ERROR: could not insert 'nvidia': Key was rejected by service"
     )
     assert "dmesg" in state.why_not_loaded("modprobe: ERROR: could not insert 'nvidia': No such device")
+
+
+@pytest.mark.parametrize(
+    ("kernel", "flavour"),
+    [
+        ("6.1.0-56-amd64", "amd64"),
+        ("6.1.0-56-cloud-amd64", "cloud-amd64"),
+        ("6.12.57+deb13-cloud-arm64", "cloud-arm64"),
+        ("6.8.0-49-generic", "generic"),
+        ("6.8.0-1019-nvidia-64k", "nvidia-64k"),
+    ],
+)
+def test_flavours_of_kernels(kernel: str, flavour: str) -> None:
+    assert machine.flavour(kernel) == flavour
+
+
+def test_headers_come_with_the_kernels_that_are_upgraded() -> None:
+    shown = [
+        *("installed linux-image-6.1.0-56-cloud-amd64", "installed linux-image-cloud-amd64"),
+        *("not-installed linux-image-amd64", "config-files linux-image-rt-amd64"),
+        *("installed linux-image-generic-hwe-22.04", "installed linux-image-unsigned-6.8.0-49-generic"),
+        "installed linux-image-amd64-dbg",
+    ]
+    assert machine.followers("\n".join(shown)) == [
+        "linux-headers-cloud-amd64",
+        "linux-headers-generic-hwe-22.04",
+    ]
+    assert machine.followers("dpkg-query: no packages found matching linux-image-*\n") == []
+
+
+DKMS, SHIM, OWN = "/var/lib/dkms/mok.pub", "/var/lib/shim-signed/mok/MOK.der", "/root/site.der"
+
+
+@pytest.mark.parametrize(
+    ("there", "settings", "expected"),
+    [
+        ([DKMS], "", DKMS),
+        ([SHIM], "", SHIM),
+        # On Debian the other one is a key that somebody made for something else.
+        ([DKMS, SHIM], '# mok_certificate="/var/lib/example.der"\n', DKMS),
+        ([DKMS, SHIM, OWN], f'mok_signing_key="/root/site.priv"\nmok_certificate="{OWN}"\n', OWN),
+        ([DKMS, OWN], "mok_certificate=/lib/modules/${kernelver}/mok.der\n", DKMS),
+        ([], "", DKMS),
+    ],
+)
+def test_the_key_that_is_to_be_enrolled_is_the_one_that_signed(
+    tmp_path: Path, there: list[str], settings: str, expected: str
+) -> None:
+    for name in [*there, "/etc/dkms/framework.conf"]:
+        place = tmp_path / name[1:]
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(settings if name.endswith(".conf") else "")
+    said = "modprobe: ERROR: could not insert 'nvidia': Key was rejected by service"
+    assert f"mokutil --import {expected}, " in state.why_not_loaded(said, tmp_path)
 
 
 def test_why_no_module_was_built() -> None:
