@@ -703,6 +703,9 @@ for kind in (http.server.HTTPServer, OnIpv6):
         server = kind(("", PORT), Page)
     except PermissionError:
         print("REFUSED")
+    except OSError:
+        # By both at once it has the port, where it gets it at all.
+        print("TAKEN")
     else:
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         context.load_cert_chain("CERTFILE", "KEYFILE")
