@@ -7,6 +7,7 @@ from deploy.site.half_given import half_given
 from deploy.site.inventory import CONTAINER, NODE, PORTAL, Host, Site
 
 _SOCKET = "{unix_socket}"
+_FIRST_OF_USERS = 1024
 
 
 def check_portal(site: Site) -> Iterator[Finding]:
@@ -38,9 +39,22 @@ def check_portal(site: Site) -> Iterator[Finding]:
             half.message,
             f"write where it is on {host.name}: {half.missing}: /etc/ssl/…",
         )
+    yield from _port_of_hub(host)
     yield from _provider(host)
     yield from _images(site, host)
     yield from dict.fromkeys(_open_to_all(site))
+
+
+def _port_of_hub(host: Host) -> Iterator[Finding]:
+    port = host.value("slurm_portal_hub_port")
+    if isinstance(port, int) and port >= _FIRST_OF_USERS:
+        yield Finding(
+            host.where("slurm_portal_hub_port"),
+            "portal-hub-port",
+            f"while the hub is away any user on {host.name} could listen on port {port} in its place, "
+            "and would get what people type at their login",
+            f"choose a port below {_FIRST_OF_USERS}, or remove slurm_portal_hub_port",
+        )
 
 
 def _provider(host: Host) -> Iterator[Finding]:

@@ -347,6 +347,30 @@ def test_the_validation_asks_it_for_a_server(browsers: Cluster) -> None:
     assert jobs(browsers, "deploy-validate") == ""
 
 
+def test_a_hub_that_moves_says_so_of_servers_that_cannot_find_it_any_more(browsers: Cluster) -> None:
+    assert ask(browsers, "alice", "start")["server"]["ready"]
+    job = jobs(browsers, "alice")
+    settings = browsers.directory / "group_vars/slurm-portal.yml"
+    before = settings.read_text()
+    settings.write_text(f"{before}slurm_portal_hub_port: 445\n")
+    try:
+        browsers.deploy()
+        browsers.deploy("--full")
+        assert browsers.report()["outcome"] == "converged"
+        # Her job computes on, until she or what looks for idle ones stops it.
+        assert jobs(browsers, "alice", "%i %T") == f"{job} RUNNING"
+        words = "it lets nobody in any more"
+        wait_until("she reads it", lambda: words in ask(browsers, "alice", "get", "/hub/home")["said"], 120)
+        assert ask(browsers, "alice", "stop")["server"] == {}
+        assert ask(browsers, "alice", "start")["server"]["ready"]
+        assert ask(browsers, "alice", "run", "print(1 + 1)") == "2\n"
+        assert words not in ask(browsers, "alice", "get", "/hub/home")["said"]
+        assert ask(browsers, "alice", "stop")["server"] == {}
+    finally:
+        settings.write_text(before)
+        browsers.deploy()
+
+
 @pytest.fixture
 def provider(browsers: Cluster) -> Cluster:
     """A site's OpenID provider on a node, which the portal's host and browsers trust."""

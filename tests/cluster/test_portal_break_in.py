@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from secrets import token_hex
 from typing import Any
@@ -477,7 +478,7 @@ def test_an_account_of_the_system_or_another_spelling_does_not_log_in(
     [
         ("node", "https://{node}:{port}/user/alice/api/kernels"),
         ("node", "http://{node}:{port}/user/alice/api/kernels"),
-        ("node", "https://login1:8081/hub/api/users"),
+        ("node", "https://login1:444/hub/api/users"),
         ("login", "https://{node}:{port}/user/alice/api/kernels"),
         ("login", "https://127.0.0.1:8001/api/routes"),
         ("login", "http://127.0.0.1:8001/api/routes"),
@@ -600,6 +601,57 @@ def test_what_her_server_holds_on_the_node_is_hers(scene: Scene) -> None:
         assert "Permission denied" in said, path
 
 
+_LISTENER = """
+import pathlib, pwd, time
+import zmq
+
+hers, context, known, heard = pwd.getpwnam("alice").pw_uid, zmq.Context(), {}, []
+deadline = time.monotonic() + 100
+while heard.count(b"to everybody") < 50 and time.monotonic() < deadline:
+    for line in pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:]:
+        words = line.split()
+        port = words[1].split(":")[1]
+        if words[3] == "0A" and int(words[7]) == hers and port not in known:
+            known[port] = context.socket(zmq.SUB)
+            known[port].subscribe(b"")
+            known[port].connect(f"tcp://127.0.0.1:{int(port, 16)}")
+    for one in known.values():
+        while one.poll(20):
+            heard += one.recv_multipart()
+print("HEARD", b"to everybody" in heard, any(b"to her alone" in one for one in heard))
+"""
+_SPEAKER = """
+import os, time, zmq
+everybody = zmq.Context().socket(zmq.PUB)
+everybody.bind_to_random_port("tcp://127.0.0.1")
+while not os.path.exists("/home/alice/enough"):
+    everybody.send(b"to everybody")
+    print("to her alone", flush=True)
+    time.sleep(0.1)
+"""
+
+
+def test_bob_does_not_hear_what_cells_of_hers_say(scene: Scene) -> None:
+    """On a port of the node he would: he hears what a cell of hers sends on one."""
+    cluster = scene.cluster
+    cluster.as_user("rm -f enough")
+    with ThreadPoolExecutor(1) as pool:
+        cell = pool.submit(ask, cluster, "alice", "run", _SPEAKER)
+        try:
+            said = cluster.as_user(f"{PYTHON} -I - <<'end'\n{_LISTENER}end", user="bob", host=scene.node)
+        finally:
+            cluster.as_user("touch enough")
+        assert "to her alone" in cell.result()
+    assert "HEARD True False" in said, said
+
+
+def test_her_kernels_have_no_debugger_that_he_could_use(scene: Scene) -> None:
+    """It listens on a port of the node, and runs what anybody sends."""
+    page = scene.alice.follow("GET", "/user/alice/lab").text
+    (off,) = re.findall(r'"disabledExtensions": (\[[^]]*\])', page)
+    assert "@jupyterlab/debugger-extension" in json.loads(off)
+
+
 @pytest.mark.parametrize(
     "command",
     [
@@ -626,6 +678,61 @@ def test_with_private_data_his_page_of_jobs_has_none_of_hers(scene: Scene) -> No
     assert f"Cancel job {scene.job}" in hers
     assert f"Cancel job {scene.job}" not in his
     assert "alice" not in his
+
+
+_TAKE_ALONG = """
+import os, shutil, urllib.parse
+for name in ("CERTFILE", "KEYFILE"):
+    shutil.copyfile(os.environ[f"JUPYTERHUB_SSL_{name}"], f"/home/bob/{name}")
+print("PORT", urllib.parse.urlsplit(os.environ["JUPYTERHUB_API_URL"]).port)
+"""
+_IN_THE_PLACE_OF_THE_HUB = """
+import http.server, socket, ssl, threading, urllib.error, urllib.request
+
+class Page(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"a page of bob")
+
+class OnIpv6(http.server.HTTPServer):
+    address_family = socket.AF_INET6
+
+for kind in (http.server.HTTPServer, OnIpv6):
+    try:
+        server = kind(("", PORT), Page)
+    except PermissionError:
+        print("REFUSED")
+    except OSError:
+        # By both at once it has the port, where it gets it at all.
+        print("TAKEN")
+    else:
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context.load_cert_chain("CERTFILE", "KEYFILE")
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+trusted = ssl.create_default_context(cafile="/usr/local/lib/slurm-portal/authority.crt")
+try:
+    page = urllib.request.urlopen("https://login1/hub/login", timeout=60, context=trusted)
+    print("PAGE", page.status, page.read().decode())
+except urllib.error.HTTPError as answer:
+    print("PAGE", answer.code)
+"""
+
+
+def test_bob_is_not_asked_for_the_login_while_the_hub_is_away(scene: Scene) -> None:
+    """With his server's certificate, which is of the authority that the proxy trusts."""
+    cluster = scene.cluster
+    found = re.search(r"PORT (\d+)", ask(cluster, "bob", "run", _TAKE_ALONG))
+    assert found
+    code = _IN_THE_PLACE_OF_THE_HUB.replace("PORT", found[1], 1)
+    cluster.on(HOST, "systemctl", "stop", "slurm-portal")
+    try:
+        said = cluster.as_user(f"python3 -I - <<'end'\n{code}end", user="bob", host=HOST)
+    finally:
+        cluster.on(HOST, "systemctl", "start", "slurm-portal")
+    assert said.split() == ["REFUSED", "REFUSED", "PAGE", "503"], said
+    wait_until("the hub answers", lambda: scene.bob.ask("GET", "/hub/login").status in {200, 302}, 180)
 
 
 def test_in_the_end_her_server_was_never_touched(scene: Scene) -> None:

@@ -162,7 +162,7 @@ def test_nobody_breaks_in(server: Portal) -> None:
         ("DELETE", "/hub/api/users/alice/server", {}),
         ("POST", "/hub/api/users/alice/server", {"json": {}}),
         ("POST", "/hub/api/users/alice/tokens", {"json": {}}),
-        ("POST", "/hub/api/portal/port", {"json": {"port": 8081}}),
+        ("POST", "/hub/api/portal/port", {"json": {"port": 2222}}),
         # Headers that say who comes.
         ("GET", "/user/alice/api/kernels", {"headers": {"X-Forwarded-User": "alice"}}),
         ("GET", "/user/alice/api/kernels", {"headers": {"Remote-User": "alice"}}),
@@ -180,7 +180,7 @@ def test_nobody_breaks_in(server: Portal) -> None:
     # The server's and the hub's own ports want a certificate of the hub's authority.
     for place in (
         f"{node}:{port}/user/alice/api",
-        f"{node}:8081/hub/api",
+        f"{node}:444/hub/api",
         "https://127.0.0.1:8001/api/routes",
     ):
         assert server.status("--insecure", place) == "000", place

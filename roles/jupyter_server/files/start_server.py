@@ -1,13 +1,16 @@
 """Starts a user's server inside of a job, on the node: what the portal's job script runs.
 
-The certificate and the addresses come in the job's environment. The port is chosen here and said to the hub;
-where that expects no server, because it was cancelled, the job ends. So it does later, when the hub has
-forgotten the server, which nobody could reach or end then.
+The certificate and the addresses come in the job's environment. The port is chosen here, and said to the hub
+when the server listens there: whoever took it in between would get what its user's browser sends. Where the
+hub expects no server, because it was cancelled, the job ends. So it does later, when the hub has forgotten
+the server, which nobody could reach or end then.
 """
 
 from __future__ import annotations
 
 import base64
+import contextlib
+import errno
 import http.client
 import json
 import os
@@ -18,6 +21,7 @@ import ssl
 import subprocess
 import sys
 import tempfile
+import time
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -25,11 +29,16 @@ from pathlib import Path
 _PEM = {"PORTAL_KEY": "KEYFILE", "PORTAL_CERTIFICATE": "CERTFILE", "PORTAL_AUTHORITY": "CLIENT_CA"}
 _SECONDS = 30
 _SECONDS_BETWEEN = 60
+_SECONDS_TO_LOOK = 0.2
+_LISTENS = "0A"
 _TIMES = 2
 """So often in a row the hub has to say that it does not know a server."""
 _UNKNOWN = (401, 403)
 _KERNEL = "environment"
 IN_IMAGE = "in-image"
+_PREFIX = "portal-"
+_OF_A_SOCKET = "12345678/kernel-01234567-0123-0123-0123-0123456789ab-ipc-12"
+_LONGEST_SOCKET = 107
 
 
 def place_certificates(place: Path) -> None:
@@ -41,12 +50,36 @@ def place_certificates(place: Path) -> None:
         os.environ[f"JUPYTERHUB_SSL_{name}"] = str(path)
 
 
-def free_port() -> int:
-    """One that nobody has now."""
-    with socket.socket() as one:
-        one.bind(("", 0))
-        port: int = one.getsockname()[1]
+def free_port(kept: contextlib.ExitStack) -> int:
+    """One that nobody has now; nobody gets it by IPv6, where the server does not listen, while it is kept."""
+    while True:
+        with socket.socket() as one:
+            one.bind(("", 0))
+            port: int = one.getsockname()[1]
+        try:
+            other = kept.enter_context(socket.socket(socket.AF_INET6))
+            other.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            other.bind(("::", port))
+        except OSError as problem:
+            if problem.errno == errno.EADDRINUSE:
+                continue
         return port
+
+
+def is_ours(port: int) -> bool:
+    """Whether a process of this user listens on the port, so that nobody else can."""
+    wanted = (f"{0:08X}:{port:04X}", _LISTENS, str(os.getuid()))
+    lines = Path("/proc/self/net/tcp").read_text(encoding="ascii").splitlines()[1:]
+    return any((words[1], words[3], words[7]) == wanted for words in map(str.split, lines))
+
+
+def comes_up(server: subprocess.Popen[bytes], port: int) -> bool:
+    """Waits until the server listens; false when it ends before."""
+    while server.poll() is None:
+        if is_ours(port):
+            return True
+        time.sleep(_SECONDS_TO_LOOK)
+    return False
 
 
 def ask_hub(path: str, told: dict[str, int] | None = None) -> None:
@@ -109,7 +142,21 @@ def kernel_of_environment(place: Path) -> None:
     argv = [found.stdout.strip(), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
     text = {"argv": argv, "display_name": f"Python ({loaded})", "language": "python"}
     (directory / "kernel.json").write_text(json.dumps(text), encoding="utf-8")
-    os.environ["JUPYTER_PATH"] = ":".join(filter(None, [str(place), os.environ.get("JUPYTER_PATH", "")]))
+    _before("JUPYTER_PATH", place)
+
+
+def without_debugger(place: Path) -> None:
+    """JupyterLab offers none: on a port of the node a kernel's debugger runs whatever anybody sends."""
+    directory = place / "labconfig"
+    directory.mkdir()
+    said = {"disabledExtensions": {"@jupyterlab/debugger-extension": True}}
+    (directory / "page_config.json").write_text(json.dumps(said), encoding="utf-8")
+    _before("JUPYTER_CONFIG_PATH", place)
+
+
+def _before(variable: str, place: Path) -> None:
+    """Puts a directory before those that a variable has."""
+    os.environ[variable] = ":".join(filter(None, [str(place), os.environ.get(variable, "")]))
 
 
 def without_apps(configuration: str, place: Path) -> str:
@@ -121,10 +168,16 @@ def without_apps(configuration: str, place: Path) -> str:
     return str(path)
 
 
+def temporary() -> str:
+    """For what is the server's alone: $TMPDIR, where the path of a kernel's socket is not too long in it."""
+    found = tempfile.gettempdir()
+    return found if len(os.fsencode(f"{found}/{_PREFIX}{_OF_A_SOCKET}")) <= _LONGEST_SOCKET else "/tmp"  # noqa: S108
+
+
 def main(configuration: str, where: str = "") -> int:
     """Runs the server, and leaves nothing of it in the node's directory for temporary files."""
     os.umask(0o077)
-    place = Path(tempfile.mkdtemp(prefix="portal-"))
+    place = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=temporary()))
     try:
         return serve(place, configuration, is_image=where == IN_IMAGE)
     finally:
@@ -135,22 +188,31 @@ def serve(place: Path, configuration: str, *, is_image: bool = False) -> int:
     """The exit code of the server."""
     place_certificates(place)
     os.environ["JUPYTER_RUNTIME_DIR"] = os.environ["TMPDIR"] = str(place)
+    without_debugger(place)
     program = Path(sys.executable).with_name("jupyterhub-singleuser")
     if is_image:
         program = Path(shutil.which(program.name) or program)
         configuration = without_apps(configuration, place)
     else:
         kernel_of_environment(place)
-    port = free_port()
-    try:
-        ask_hub("portal/port", {"port": port})
-    except (OSError, urllib.error.URLError) as problem:
-        sys.exit(f"The portal expects no server: {problem}")
-    os.environ["JUPYTERHUB_SERVICE_URL"] = f"https://0.0.0.0:{port}{os.environ['JUPYTERHUB_SERVICE_PREFIX']}"
     os.environ["PATH"] = f"{os.environ['PATH']}:{program.parent}"
-    server = subprocess.Popen([program, f"--config={configuration}"])
+    with contextlib.ExitStack() as kept:
+        return run([str(program), f"--config={configuration}"], free_port(kept))
+
+
+def run(command: list[str], port: int) -> int:
+    """Runs the server on the port, and says that to the hub."""
+    os.environ["JUPYTERHUB_SERVICE_URL"] = f"https://0.0.0.0:{port}{os.environ['JUPYTERHUB_SERVICE_PREFIX']}"
+    server = subprocess.Popen(command)
     # Slurm tells all of a job's processes; this one waits for the server's end.
     signal.signal(signal.SIGTERM, lambda *_: server.terminate())
+    if comes_up(server, port):
+        try:
+            ask_hub("portal/port", {"port": port})
+        except (OSError, urllib.error.URLError) as problem:
+            server.terminate()
+            server.wait()
+            sys.exit(f"The portal expects no server: {problem}")
     return wait_for(server)
 
 

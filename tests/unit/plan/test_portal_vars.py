@@ -71,7 +71,7 @@ def test_users_reach_its_page_and_prometheus_alone_its_numbers(site: Site) -> No
     assert told["ctl1"]["firewall_user_pages"] == []
     guarded = told["login1"]["firewall_guarded"][0]["ports"]
     assert "9108" in guarded
-    assert not {"443", "8081"} & {*guarded}
+    assert not {"443", "444"} & {*guarded}
     assert told["login1"]["slurm_portal_metrics_listen_address"] == "10.0.0.2"
     assert jobs()["portal"] == ("portal", "slurm_portal_metrics")
     targets = shared_variables(site, {})["phase_targets"]["scrape_targets_jobs"]["portal"]

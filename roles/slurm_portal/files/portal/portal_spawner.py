@@ -27,9 +27,13 @@ _PEM = {"keyfile": "PORTAL_KEY", "certfile": "PORTAL_CERTIFICATE", "cafile": "PO
 _SECONDS_TO_ASK = 90
 _PEOPLE_OF_AN_ADDRESS = 10
 _SECONDS_TO_END = 120
-_SECONDS_TO_REPORT = 180
+_SECONDS_TO_REPORT = 300
 _SECONDS_TO_FETCH = 1800
 _SECONDS_TO_CONNECT = 3
+_MOVED = (
+    "The portal has another port or name since this server was started, which asks in vain who comes: "
+    "it lets nobody in any more. Stop it and start another one; its job runs until then."
+)
 
 
 class HelperError(Exception):
@@ -173,6 +177,7 @@ class SlurmSpawner(Spawner):
     limits = Dict(config=True)
     job = Unicode("")
     port = Integer(0)
+    hub_of_start = Unicode("")
     words = Unicode("")
     seen = Dict()
     pem = Dict()
@@ -236,7 +241,7 @@ class SlurmSpawner(Spawner):
             answer = await self._ask("submit", choices=self.user_options, environment=self.get_env())
         except HelperError as problem:
             raise ReadableError(400 if problem.refused else 503, str(problem)) from problem
-        self.job = answer["job"]
+        self.job, self.hub_of_start = answer["job"], self.hub.api_url
         # Were the hub to end now, it would know whose job that is.
         self.orm_spawner.state = self.get_state()
         self.db.commit()
@@ -290,6 +295,9 @@ class SlurmSpawner(Spawner):
         # The user's: JupyterHub forgets a server that has ended.
         self.words = self.user.portal_words = self.seen["words"]
         if not _is_over(self.seen):
+            if self.hub_of_start != self.hub.api_url:
+                # Its environment says where the hub is, and a job's cannot be changed.
+                self.words = self.user.portal_words = f"{self.words} {_MOVED}"
             await self._notice_silence()
             return None
         self.log.info("%s", self.words)
@@ -326,12 +334,13 @@ class SlurmSpawner(Spawner):
 
     def get_state(self) -> dict[str, Any]:
         """What a hub that is started again has to know."""
-        return {**super().get_state(), **({"job": self.job} if self.job else {})}
+        said = {"job": self.job, "hub": self.hub_of_start} if self.job else {}
+        return {**super().get_state(), **said}
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         """As get_state said it."""
         super().load_state(state)
-        self.job = state.get("job", "")
+        self.job, self.hub_of_start = state.get("job", ""), state.get("hub", "")
 
     def clear_state(self) -> None:
         """Before a new server."""

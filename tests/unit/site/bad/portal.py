@@ -51,6 +51,17 @@ SITES = (
         },
     ),
     BadSite(
+        "a hub whose place any user could take",
+        expected=(
+            (
+                "group_vars/all.yml:1: while the hub is away any user on ctl1 could listen on port 8081 in "
+                "its place, and would get what people type at their login [portal-hub-port]"
+            ),
+        ),
+        edits=(("[slurm-node]", "[slurm-portal]\nctl1\n\n[slurm-node]"),),
+        files={"group_vars/all.yml": "slurm_portal_hub_port: 8081\n"},
+    ),
+    BadSite(
         "images without containers, of one name",
         expected=(
             (
