@@ -138,8 +138,10 @@ def differences(
             found[index] = f"GPU {index}: MIG is off"
         elif want and current != "Enabled":
             found[index] = f"GPU {index}: MIG waits for a reboot"
-        elif not want and current == "Enabled":
+        elif not want and pending == "Enabled":
             found[index] = f"GPU {index}: MIG is on, and the layout does not name it"
+        elif not want and current == "Enabled":
+            found[index] = f"GPU {index}: MIG waits for a reboot"
         elif sorted(want) != sorted(have):
             found[index] = f"GPU {index}: {' '.join(have) or 'nothing'} instead of {' '.join(want)}"
     return found
