@@ -83,6 +83,32 @@ def test_daemons_run_and_start_with_the_machine(on: On, service: str) -> None:
     assert on("vendor", "systemctl", "is-enabled", service).stdout == "enabled\n"
 
 
+def test_what_links_b200_has_the_modules_of_the_kernel_that_it_asks_for(on: On, converge: Converge) -> None:
+    on("vendor", "mount", "-t", "tmpfs", "tmpfs", "/sys/module")
+    modprobe = "#!/bin/sh\nmkdir /sys/module/$1\n"
+    on(
+        "vendor",
+        "sh",
+        "-c",
+        "cat > /usr/local/sbin/modprobe; chmod +x /usr/local/sbin/modprobe",
+        data=modprobe,
+    )
+    replace = "sed -i s/{}/{}/ /sys/bus/pci/devices/*/device; systemctl stop nvidia-fabricmanager"
+    on("vendor", "sh", "-c", replace.format("0x2330", "0x2901"))
+    try:
+        answer = converge(only="vendor")
+        assert answer.returncode == 0, answer.stdout + answer.stderr
+        assert on("vendor", "ls", "/sys/module").stdout.split() == ["ib_umad", "mlx5_ib"]
+        assert on("vendor", "systemctl", "is-active", "nvidia-fabricmanager").stdout == "active\n"
+        at_boot = on("vendor", "cat", "/etc/modules-load.d/deploy-nvidia.conf").stdout.split("\n")
+        assert at_boot[1:] == ["nvidia", "nvidia_uvm", "mlx5_ib", "ib_umad", ""]
+        assert "changed=0" in converge(only="vendor").stdout
+    finally:
+        on("vendor", "sh", "-c", replace.format("0x2901", "0x2330"))
+        on("vendor", "sh", "-c", "umount /sys/module; rm /usr/local/sbin/modprobe")
+    assert converge(only="vendor").returncode == 0
+
+
 def test_a_driver_that_was_replaced_while_it_runs_wants_a_reboot_and_is_not_called_good(
     on: On, converge: Converge
 ) -> None:
