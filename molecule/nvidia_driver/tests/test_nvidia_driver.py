@@ -83,6 +83,25 @@ def test_daemons_run_and_start_with_the_machine(on: On, service: str) -> None:
     assert on("vendor", "systemctl", "is-enabled", service).stdout == "enabled\n"
 
 
+DROP_IN = "/etc/systemd/system/nvidia-persistenced.service.d/deploy.conf"
+
+
+def arguments(on: On, service: str) -> list[str]:
+    """With what a service runs."""
+    number = on("vendor", "systemctl", "show", "--property=MainPID", "--value", service).stdout.strip()
+    return on("vendor", "cat", f"/proc/{number}/cmdline").stdout.split("\0")
+
+
+def test_how_persistenced_is_started_is_read_where_the_package_says_it(on: On, debian: str) -> None:
+    said = on(debian, "cat", "/usr/lib/systemd/system/nvidia-persistenced.service").stdout
+    assert re.search("^ExecStart=.*nvidia-persistenced", said, re.MULTILINE)
+
+
+def test_persistenced_keeps_the_driver_ready_though_its_package_says_no(on: On) -> None:
+    words = arguments(on, "nvidia-persistenced")
+    assert words[1:] == ["/usr/bin/nvidia-persistenced", "--user", "root", "--verbose", ""]
+
+
 def test_what_links_b200_has_the_modules_of_the_kernel_that_it_asks_for(on: On, converge: Converge) -> None:
     on("vendor", "mount", "-t", "tmpfs", "tmpfs", "/sys/module")
     modprobe = "#!/bin/sh\nmkdir /sys/module/$1\n"
@@ -158,6 +177,9 @@ def test_a_driver_is_replaced_when_the_jobs_of_its_node_have_ended(on: On, conve
     answer = converge(only="vendor", wishes={"branch": "590"})
     assert answer.returncode == 0, answer.stdout + answer.stderr
     wait_for(on, "idle")
+    # This package's unit has no such flag.
+    assert on("vendor", "test", "-e", DROP_IN, check=False).returncode == 1
+    assert arguments(on, "nvidia-persistenced")[:2] == ["sleep", "infinity"]
 
 
 def test_dkms_built_the_modules_of_the_version_for_the_kernel_with_headers(on: On) -> None:
