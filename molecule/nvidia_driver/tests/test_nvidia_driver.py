@@ -157,6 +157,27 @@ def wait_for(on: On, state: str) -> None:
         time.sleep(0.5)
 
 
+def test_other_options_of_the_module_want_a_reboot_of_the_drained_node(on: On, converge: Converge) -> None:
+    """What a reboot would do is done by hand."""
+    place, reason = "/etc/modprobe.d/deploy-nvidia.conf", "/run/deploy/reboot/nvidia_options"
+    answer = converge("--skip-tags=reboot", only="vendor", wishes={"options": {}})
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    assert on("vendor", "cat", reason).stdout == (
+        "the kernel module nvidia was loaded with other options (NVreg_RestrictProfilingToAdminUsers)\n"
+    )
+    assert "options nvidia" not in on("vendor", "cat", place).stdout
+    wait_for(on, "drained")
+    answer = converge("--skip-tags=reboot", only="vendor", wishes={"options": {}})
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    assert on("vendor", "test", "-e", reason, check=False).returncode == 0, "a run that was cut off"
+    on("vendor", "rm", reason)
+    answer = converge(only="vendor", wishes={"options": {}})
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    wait_for(on, "idle")
+    on("vendor", "sh", "-c", f"echo options nvidia NVreg_RestrictProfilingToAdminUsers=0 >> {place}")
+    assert "changed=0" in converge(only="vendor").stdout
+
+
 def test_a_driver_is_replaced_when_the_jobs_of_its_node_have_ended(on: On, converge: Converge) -> None:
     """The last on this machine: it leaves another branch. What a reboot would do is done by hand."""
     job = on("vendor", "sbatch", "--parsable", "--chdir=/", "--output=/dev/null", "--wrap=sleep 600")
