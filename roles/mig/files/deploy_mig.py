@@ -20,7 +20,11 @@ LAYOUT = Path("/etc/deploy/mig.json")
 DIVIDED = Path("/run/deploy/mig-divided")
 """Written whenever instances change: who has looked at the GPUs before has to look again."""
 NEEDS_REBOOT = 3
-_HOLDERS = ("gpu_exporter.service", "nvidia-dcgm.service", "nvidia-persistenced.service")
+HOLDERS = (
+    *("gpu_exporter.service", "nvidia-dcgm-exporter.service"),
+    *("nvidia-dcgm.service", "dcgm.service", "nvsm.service", "nvidia-persistenced.service"),
+)
+"""What keeps GPUs open beside jobs, in the order in which it is stopped; in deploy/run/remedies.py, too."""
 Run = Callable[..., str]
 
 
@@ -219,8 +223,8 @@ class Gpus:
         ]
         if not turns:
             return
-        states = self._run("systemctl", "is-active", *_HOLDERS, may_fail=True).split()
-        active = [name for name, state in zip(_HOLDERS, states) if state == "active"]  # noqa: B905 - Python 3.9
+        states = self._run("systemctl", "is-active", *HOLDERS, may_fail=True).split()
+        active = [name for name, state in zip(HOLDERS, states) if state == "active"]  # noqa: B905 - Python 3.9
         for name in active:
             self._run("systemctl", "stop", name)
         try:
