@@ -17,8 +17,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 LAYOUT = Path("/etc/deploy/mig.json")
-DIVIDED = Path("/run/deploy/mig-divided")
-"""Written whenever instances change: who has looked at the GPUs before has to look again."""
 NEEDS_REBOOT = 3
 HOLDERS = (
     *("gpu_exporter.service", "nvidia-dcgm-exporter.service"),
@@ -156,12 +154,9 @@ def differences(
 class Gpus:
     """The GPUs of this machine, through nvidia-smi."""
 
-    def __init__(
-        self, layout: Iterable[Mapping[str, Any]], command: Run = run, divided: Path = DIVIDED
-    ) -> None:
+    def __init__(self, layout: Iterable[Mapping[str, Any]], command: Run = run) -> None:
         self._run = command
         self._layout = list(layout)
-        self._divided = divided
 
     def differences(self) -> dict[int, str]:
         """What is not as it should be."""
@@ -187,20 +182,6 @@ class Gpus:
         for index, what in different.items():
             if index not in self.modes or self.modes[index][0] == "[N/A]":
                 raise RefusedError((), what)
-        if not different:
-            return 0
-        # Before, for a run that is cut off, and after, for who has looked meanwhile.
-        self._note()
-        try:
-            return self._change(different)
-        finally:
-            self._note()
-
-    def _note(self) -> None:
-        self._divided.parent.mkdir(parents=True, exist_ok=True)
-        self._divided.touch()
-
-    def _change(self, different: Mapping[int, str]) -> int:
         self._set_modes(different)
         different = self.differences()
         for index in [number for number, what in different.items() if "reboot" not in what]:

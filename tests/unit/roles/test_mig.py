@@ -1,7 +1,6 @@
 from pathlib import Path
 
 import pytest
-import yaml
 
 from tests.unit.roles.loading import load_module
 
@@ -94,7 +93,7 @@ def test_what_fits_on_a_real_gpu(devices: list[str], problem: str) -> None:
     assert (problem in found) if problem else not found
 
 
-def test_a_layout_that_does_not_fit_is_refused_before_anything_changes(tmp_path: Path) -> None:
+def test_a_layout_that_does_not_fit_is_refused_before_anything_changes() -> None:
     asked = []
 
     def run(*command: str, may_fail: bool = False) -> str:
@@ -106,9 +105,8 @@ def test_a_layout_that_does_not_fit_is_refused_before_anything_changes(tmp_path:
         return "0, Disabled, Disabled\n" if "query" in command[1] else ""
 
     with pytest.raises(mig.RefusedError, match=r"GPU 0: it has no 1g\.10gb"):
-        mig.Gpus([{"devices": ["1g.10gb"]}], run, tmp_path / "divided").apply()
+        mig.Gpus([{"devices": ["1g.10gb"]}], run).apply()
     assert not [command for command in asked if {"-mig", "-cgi", "-dgi", "-dci"} & set(command)]
-    assert not (tmp_path / "divided").exists()
 
 
 class Held:
@@ -132,25 +130,13 @@ class Held:
     [("Enabled", [], "0"), ("Disabled", [{"devices": ["1g.5gb"]}], "1")],
 )
 def test_a_mode_that_only_a_reboot_changes_asks_for_one(
-    mode: str, layout: list[dict[str, object]], word: str, tmp_path: Path
+    mode: str, layout: list[dict[str, object]], word: str
 ) -> None:
     gpu = Held(mode)
-    assert mig.Gpus(layout, gpu, tmp_path / "divided").apply() == mig.NEEDS_REBOOT
+    assert mig.Gpus(layout, gpu).apply() == mig.NEEDS_REBOOT
     assert [command[-1] for command in gpu.asked if "-mig" in command] == [word]
-    assert mig.Gpus(layout, gpu, tmp_path / "divided").apply() == mig.NEEDS_REBOOT, (
-        "a run that was cut off there"
-    )
+    assert mig.Gpus(layout, gpu).apply() == mig.NEEDS_REBOOT, "a run that was cut off there"
     assert not [command for command in gpu.asked if "-cgi" in command]
-
-
-def test_a_gpu_that_is_as_it_should_be_is_no_news_for_who_has_looked(tmp_path: Path) -> None:
-    gpu = Held("Disabled")
-    assert mig.Gpus([], gpu, tmp_path / "run/divided").apply() == 0
-    assert not (tmp_path / "run").exists()
-    mig.Gpus([{"devices": ["1g.5gb"]}], gpu, tmp_path / "run/divided").apply()
-    assert (tmp_path / "run/divided").exists()
-    role = yaml.safe_load(Path("roles/mig/vars/main.yml").read_text(encoding="utf-8"))
-    assert role["__mig_divided_file"] == str(mig.DIVIDED)
 
 
 def test_a_machine_without_nvidia_smi_is_told_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
