@@ -104,7 +104,7 @@ def test_persistenced_keeps_the_driver_ready_though_its_package_says_no(on: On) 
 
 def test_what_links_b200_has_the_modules_of_the_kernel_that_it_asks_for(on: On, converge: Converge) -> None:
     on("vendor", "mount", "-t", "tmpfs", "tmpfs", "/sys/module")
-    modprobe = "#!/bin/sh\nmkdir /sys/module/$1\n"
+    modprobe = "#!/bin/sh\ncase $1 in -*) exit 1;; esac\nmkdir /sys/module/$1\n"
     on(
         "vendor",
         "sh",
@@ -200,7 +200,7 @@ def test_a_driver_is_replaced_when_the_jobs_of_its_node_have_ended(on: On, conve
     wait_for(on, "idle")
     # This package's unit has no such flag.
     assert on("vendor", "test", "-e", DROP_IN, check=False).returncode == 1
-    assert arguments(on, "nvidia-persistenced")[:2] == ["sleep", "infinity"]
+    assert arguments(on, "nvidia-persistenced")[1:] == ["infinity", ""]
 
 
 def test_dkms_built_the_modules_of_the_version_for_the_kernel_with_headers(on: On) -> None:
