@@ -33,6 +33,8 @@ _UNKNOWN = "alert"
 """The kind of fault of a node that is held for an alert while nobody knows whether that still fires."""
 _POLL_SECONDS = 3.0
 _EFFECT_SECONDS = 15.0
+_REMEDY_SECONDS, _HEAVY_SECONDS = 60, 600
+"""Before a GPU is reset daemons stop; those that start then set up all GPUs of the node."""
 """How long a remedy has until it is judged: a service starts, a clock finds its servers."""
 _LOOKS_BACK = 3600
 """Alerts on what happened look back an hour; so long one may fire although a remedy helped."""
@@ -391,7 +393,9 @@ class _Turn:
             return "" if summary.exit_code is ExitCode.OK else "it did not converge: see deploy report"
         is_look = remedy.name == LOOK
         question = ("leftovers", {}) if is_look else (remedy.name, {"subject": remedy.subject})
-        answer = ask({name: question}, self.nodes.site.hosts, self.options.login, source="remedies")[name]
+        hosts, login = self.nodes.site.hosts, self.options.login
+        seconds = _HEAVY_SECONDS if remedy.is_heavy else _REMEDY_SECONDS
+        answer = ask({name: question}, hosts, login, source="remedies", seconds=seconds)[name]
         return f"it does not answer: {answer.why}" if isinstance(answer, Unanswered) else str(answer)
 
     def _judged(self, names: Collection[str]) -> dict[str, tuple[Fault, ...]]:

@@ -14,7 +14,7 @@ from deploy.run.job_steps import steps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from typing import Any
 
 SETTINGS = Path("/etc/node_health.json")
@@ -34,12 +34,32 @@ _QUESTIONS = {
     "warnings of two hours": "journalctl --since=-2h --priority=warning --no-pager --lines=200",
     "slurmd": "tail --lines=100 /var/log/slurm/slurmd.log",
 }
+GPU_HOLDERS = (
+    *("gpu_exporter.service", "nvidia-dcgm-exporter.service"),
+    *("nvidia-dcgm.service", "dcgm.service", "nvsm.service", "nvidia-persistenced.service"),
+)
+"""What keeps GPUs open beside jobs, in the order in which it is stopped; deploy_mig.py has it, too."""
+MODES = "deploy-gpu-modes.service"
+INSTANCE_READERS = (
+    *(MODES, "deploy-nvidia-cdi.service", "nvidia-dcgm.service", "gpu_exporter.service", "slurmd.service"),
+)
+"""What looks at GPUs when it starts; in roles/mig/vars/main.yml, too."""
 _run = runner(50)
+_run_long = runner(200)
 
 
-def _must(*command: str) -> str:
+def _are_active(names: Iterable[str]) -> list[str]:
+    return [name for name in names if _run("systemctl", "is-active", "--quiet", name)[1]]
+
+
+def _all_must(verb: str, names: Iterable[str]) -> str:
+    """Has systemd do that with all of them; nothing, or why the first failed that did."""
+    return next(filter(None, [_must("systemctl", verb, name) for name in names]), "")
+
+
+def _must(*command: str, run: Callable[..., tuple[str, bool]] | None = None) -> str:
     """Nothing, or why the command failed."""
-    said, succeeded = _run(*command)
+    said, succeeded = (run or _run)(*command)
     return "" if succeeded else last_line(said) or f"{command[0]} failed"
 
 
@@ -71,8 +91,22 @@ def set_clock(subject: str) -> str:  # noqa: ARG001
 
 
 def reset_gpu(subject: str) -> str:
-    """Resets a GPU, or all where it is not said which."""
-    return _must("nvidia-smi", "--gpu-reset", *(("--id", subject) if subject else ()))
+    """Resets a GPU, or all where it is not said which; then brings back what it was told since the boot.
+
+    One that a daemon keeps open is not reset.
+    """
+    held = _are_active(GPU_HOLDERS)
+    try:
+        why = _all_must("stop", held)
+        which = ("--id", subject) if subject else ()
+        why = why or _must("nvidia-smi", "--gpu-reset", *which, run=_run_long)
+    finally:
+        started = _all_must("start", reversed(held))
+    if why or started:
+        return why or started
+    if divides := _are_active(["deploy-mig.service"]):
+        return _all_must("restart", divides) or _all_must("restart", _are_active(INSTANCE_READERS))
+    return _all_must("restart", _are_active([MODES]))
 
 
 def own(subject: str) -> str:

@@ -73,10 +73,13 @@ def ask(
     login: Login,
     forks: int | None = None,
     source: str = "host_records",
+    *,
+    seconds: int = _SECONDS,
 ) -> dict[str, Any]:
     """What hosts answer; by host name a verb and its arguments, of ``source``: a program of this package.
 
-    An answer is what the verb returns, or Unanswered. Raises nothing for a host that cannot be asked.
+    An answer is what the verb returns, or Unanswered. Raises nothing for a host that cannot be asked, or
+    that says nothing for so many seconds.
     """
     if not questions:
         return {}
@@ -84,7 +87,7 @@ def ask(
     def one(name: str) -> Any:  # noqa: ANN401 - an answer is whatever the verb returns
         verb, arguments = questions[name]
         try:
-            return _ask(command(hosts[name], login), program(sources(source), verb, arguments))
+            return _ask(command(hosts[name], login), program(sources(source), verb, arguments), seconds)
         except NotByPlainSshError as problem:
             return Unanswered(str(problem), is_by_choice=True)
 
@@ -146,7 +149,7 @@ def _words(said: Mapping[str, Any], login: Login, name: str, default: str = "") 
     return shlex.split(str(said.get(name, login.setting(name.upper()) or default)))
 
 
-def _ask(words: list[str], text: str) -> Any:  # noqa: ANN401
+def _ask(words: list[str], text: str, seconds: int) -> Any:  # noqa: ANN401
     """Sends a program and reads its answer: the line that begins with the mark."""
     try:
         done = subprocess.run(
@@ -155,13 +158,13 @@ def _ask(words: list[str], text: str) -> Any:  # noqa: ANN401
             capture_output=True,
             encoding="utf-8",
             errors="replace",
-            timeout=_SECONDS,
+            timeout=seconds,
             check=False,
         )
     except OSError as problem:
         return Unanswered(f"{words[0]}: {problem.strerror}")
     except subprocess.TimeoutExpired:
-        return Unanswered(f"no answer within {_SECONDS} s")
+        return Unanswered(f"no answer within {seconds} s")
     line = next((line for line in done.stdout.splitlines() if line.startswith(_MARK)), None)
     if done.returncode or line is None:
         said = done.stderr.strip().splitlines()

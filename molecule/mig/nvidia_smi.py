@@ -1,5 +1,8 @@
 #!/usr/bin/python3
-"""A stand-in for nvidia-smi that can do what MIG needs: two GPUs, whose state is a file."""
+"""A stand-in for nvidia-smi that can do what MIG needs: two GPUs, whose state is a file.
+
+A slurmd that starts finds the instances, as it would by NVML.
+"""
 
 import json
 import sys
@@ -7,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 STATE = Path("/var/lib/stand-in-gpus.json")
+FOUND = Path("/etc/slurm/gres.conf")
 FRESH = {str(index): {"mode": "Disabled", "instances": [], "compute": []} for index in range(2)}
 SLICES = 7
 
@@ -58,6 +62,8 @@ def main(words: list[str]) -> int:
         return 6
     code = change(gpus[words[words.index("-i") + 1]], words)
     STATE.write_text(json.dumps(gpus))
+    last = max(sum(len(gpu["compute"]) for gpu in gpus.values()) - 1, 0)
+    FOUND.write_text(f"Name=gpu Type=mig File=/dev/stand-in-gpu[0-{last}]\n")
     return code
 
 

@@ -46,6 +46,13 @@ options:
     description: As C(pending), of C(reload_inputs).
     type: bool
     default: false
+  starts:
+    description:
+      - Whether a service that does not run is started, and enabled. Otherwise it is left as it is, as is one
+        that is not there, one that runs is restarted for its inputs, and nothing is recorded of it; for a
+        role that only changes what the service of another reads.
+    type: bool
+    default: true
   wait:
     description:
       - Whether to come back when it runs. Otherwise it is told to, and whether it does is for a later task to
@@ -181,6 +188,11 @@ def systemctl(module: AnsibleModule, *words: str) -> str:
     return str(out)
 
 
+def _called(name: str) -> str:
+    """A service as people call it."""
+    return name.removesuffix(".service")
+
+
 def has_answer(module: AnsibleModule, patience: float = _PATIENCE) -> bool:
     """Whether the service's port answers within so many seconds, and before the service has failed."""
     name, address, port = (module.params[key] for key in ("name", "address", "port"))
@@ -205,6 +217,7 @@ def main() -> None:
         "pending": {"type": "bool", "default": False},
         "reload_inputs": {"type": "list", "elements": "path", "default": []},
         "reload_pending": {"type": "bool", "default": False},
+        "starts": {"type": "bool", "default": True},
         "wait": {"type": "bool", "default": True},
         "address": {"type": "str", "default": ""},
         "port": {"type": "int", "default": 0},
@@ -212,7 +225,15 @@ def main() -> None:
     module = AnsibleModule(argument_spec=arguments, supports_check_mode=True)
     name, inputs, reload_inputs = (module.params[key] for key in ("name", "inputs", "reload_inputs"))
     properties = parse_units(systemctl(module, "show", name, "--property", _PROPERTIES))[0]
-    state = properties.get("LoadState")
+    state, starts = properties.get("LoadState"), module.params["starts"]
+    if not starts and not runs(properties):
+        module.exit_json(
+            changed=False,
+            action="none",
+            reasons=[],
+            deploy_impact={"kind": "none", "service": _called(name), "reasons": []},
+            deploy_manages={},
+        )
     if state == "not-found" and not module.check_mode:
         module.fail_json(msg=f"the unit {name} is {state}")
     activity = properties.get("ActiveState")
@@ -231,7 +252,7 @@ def main() -> None:
         action, reasons = "reload", to_read_again
     else:
         action = "none"
-    enable = properties.get("UnitFileState") not in _ENABLED
+    enable = starts and properties.get("UnitFileState") not in _ENABLED
     is_to_be_read = properties.get("NeedDaemonReload") == "yes" or (
         action != "none" and is_unknown([*inputs, *reload_inputs], properties)
     )
@@ -254,13 +275,9 @@ def main() -> None:
     is_up = not module.check_mode or action == "none"
     if module.params["port"] and is_up and not has_answer(module):
         fail(module, f"{name} does not answer on port {module.params['port']}")
-    if not module.check_mode:
+    if starts and not module.check_mode:
         seen.keep(inputs, reload_inputs)
-    impact = {
-        "kind": _IMPACTS.get(action, action),
-        "service": name.removesuffix(".service"),
-        "reasons": reasons,
-    }
+    impact = {"kind": _IMPACTS.get(action, action), "service": _called(name), "reasons": reasons}
     module.exit_json(
         changed=enable or action != "none",
         action=action,
@@ -269,7 +286,9 @@ def main() -> None:
         deploy_manages={
             "services": {name: {"runs": True}},
             "files": {path: read_as(Path(path)) for path in [*inputs, *reload_inputs]},
-        },
+        }
+        if starts
+        else {},
     )
 
 

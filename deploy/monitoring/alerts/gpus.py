@@ -111,7 +111,7 @@ GPUS = Chapter(
             "Whether rows were remapped, which needs a reset of the GPU; drain the node for that.",
             (
                 "ssh HOST nvidia-smi --query --display ECC,ROW_REMAPPER",
-                "ssh HOST nvidia-smi --gpu-reset --id GPU",
+                "deploy node repair INVENTORY HOST",
             ),
             {f"{_DCGM}ECC_DBE_VOL_TOTAL{{{_GPU}}}": "0x10 2x60"},
             {f"{_DCGM}ECC_DBE_VOL_TOTAL{{{_GPU}}}": "2x70"},

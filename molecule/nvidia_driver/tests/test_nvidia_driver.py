@@ -88,6 +88,51 @@ def test_daemons_run_and_start_with_the_machine(on: On, service: str) -> None:
     assert on("vendor", "systemctl", "is-enabled", service).stdout == "enabled\n"
 
 
+DROP_IN = "/etc/systemd/system/nvidia-persistenced.service.d/deploy.conf"
+
+
+def arguments(on: On, service: str) -> list[str]:
+    """With what a service runs."""
+    number = on("vendor", "systemctl", "show", "--property=MainPID", "--value", service).stdout.strip()
+    return on("vendor", "cat", f"/proc/{number}/cmdline").stdout.split("\0")
+
+
+def test_how_persistenced_is_started_is_read_where_the_package_says_it(on: On, debian: str) -> None:
+    said = on(debian, "cat", "/usr/lib/systemd/system/nvidia-persistenced.service").stdout
+    assert re.search("^ExecStart=.*nvidia-persistenced", said, re.MULTILINE)
+
+
+def test_persistenced_keeps_the_driver_ready_though_its_package_says_no(on: On) -> None:
+    words = arguments(on, "nvidia-persistenced")
+    assert words[1:] == ["/usr/bin/nvidia-persistenced", "--user", "root", "--verbose", ""]
+
+
+def test_what_links_b200_has_the_modules_of_the_kernel_that_it_asks_for(on: On, converge: Converge) -> None:
+    on("vendor", "mount", "-t", "tmpfs", "tmpfs", "/sys/module")
+    modprobe = "#!/bin/sh\ncase $1 in -*) exit 1;; esac\nmkdir /sys/module/$1\n"
+    on(
+        "vendor",
+        "sh",
+        "-c",
+        "cat > /usr/local/sbin/modprobe; chmod +x /usr/local/sbin/modprobe",
+        data=modprobe,
+    )
+    replace = "sed -i s/{}/{}/ /sys/bus/pci/devices/*/device; systemctl stop nvidia-fabricmanager"
+    on("vendor", "sh", "-c", replace.format("0x2330", "0x2901"))
+    try:
+        answer = converge(only="vendor")
+        assert answer.returncode == 0, answer.stdout + answer.stderr
+        assert on("vendor", "ls", "/sys/module").stdout.split() == ["ib_umad", "mlx5_ib"]
+        assert on("vendor", "systemctl", "is-active", "nvidia-fabricmanager").stdout == "active\n"
+        at_boot = on("vendor", "cat", "/etc/modules-load.d/deploy-nvidia.conf").stdout.split("\n")
+        assert at_boot[1:] == ["nvidia", "nvidia_uvm", "mlx5_ib", "ib_umad", ""]
+        assert "changed=0" in converge(only="vendor").stdout
+    finally:
+        on("vendor", "sh", "-c", replace.format("0x2901", "0x2330"))
+        on("vendor", "sh", "-c", "umount /sys/module; rm /usr/local/sbin/modprobe")
+    assert converge(only="vendor").returncode == 0
+
+
 def test_a_driver_that_was_replaced_while_it_runs_wants_a_reboot_and_is_not_called_good(
     on: On, converge: Converge
 ) -> None:
@@ -117,6 +162,27 @@ def wait_for(on: On, state: str) -> None:
         time.sleep(0.5)
 
 
+def test_other_options_of_the_module_want_a_reboot_of_the_drained_node(on: On, converge: Converge) -> None:
+    """What a reboot would do is done by hand."""
+    place, reason = "/etc/modprobe.d/deploy-nvidia.conf", "/run/deploy/reboot/nvidia_options"
+    answer = converge("--skip-tags=reboot", only="vendor", wishes={"options": {}})
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    assert on("vendor", "cat", reason).stdout == (
+        "the kernel module nvidia was loaded with other options (NVreg_RestrictProfilingToAdminUsers)\n"
+    )
+    assert "options nvidia" not in on("vendor", "cat", place).stdout
+    wait_for(on, "drained")
+    answer = converge("--skip-tags=reboot", only="vendor", wishes={"options": {}})
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    assert on("vendor", "test", "-e", reason, check=False).returncode == 0, "a run that was cut off"
+    on("vendor", "rm", reason)
+    answer = converge(only="vendor", wishes={"options": {}})
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    wait_for(on, "idle")
+    on("vendor", "sh", "-c", f"echo options nvidia NVreg_RestrictProfilingToAdminUsers=0 >> {place}")
+    assert "changed=0" in converge(only="vendor").stdout
+
+
 def test_a_driver_is_replaced_when_the_jobs_of_its_node_have_ended(on: On, converge: Converge) -> None:
     """The last on this machine: it leaves another branch. What a reboot would do is done by hand."""
     job = on("vendor", "sbatch", "--parsable", "--chdir=/", "--output=/dev/null", "--wrap=sleep 600")
@@ -137,6 +203,9 @@ def test_a_driver_is_replaced_when_the_jobs_of_its_node_have_ended(on: On, conve
     answer = converge(only="vendor", wishes={"branch": "590"})
     assert answer.returncode == 0, answer.stdout + answer.stderr
     wait_for(on, "idle")
+    # This package's unit has no such flag.
+    assert on("vendor", "test", "-e", DROP_IN, check=False).returncode == 1
+    assert arguments(on, "nvidia-persistenced")[1:] == ["infinity", ""]
 
 
 def test_dkms_built_the_modules_of_the_version_for_the_kernel_with_headers(on: On) -> None:

@@ -18,7 +18,11 @@ from typing import Any, NamedTuple
 
 LAYOUT = Path("/etc/deploy/mig.json")
 NEEDS_REBOOT = 3
-_HOLDERS = ("gpu_exporter.service", "nvidia-dcgm.service", "nvidia-persistenced.service")
+HOLDERS = (
+    *("gpu_exporter.service", "nvidia-dcgm-exporter.service"),
+    *("nvidia-dcgm.service", "dcgm.service", "nvsm.service", "nvidia-persistenced.service"),
+)
+"""What keeps GPUs open beside jobs, in the order in which it is stopped; in deploy/run/remedies.py, too."""
 Run = Callable[..., str]
 
 
@@ -138,8 +142,10 @@ def differences(
             found[index] = f"GPU {index}: MIG is off"
         elif want and current != "Enabled":
             found[index] = f"GPU {index}: MIG waits for a reboot"
-        elif not want and current == "Enabled":
+        elif not want and pending == "Enabled":
             found[index] = f"GPU {index}: MIG is on, and the layout does not name it"
+        elif not want and current == "Enabled":
+            found[index] = f"GPU {index}: MIG waits for a reboot"
         elif sorted(want) != sorted(have):
             found[index] = f"GPU {index}: {' '.join(have) or 'nothing'} instead of {' '.join(want)}"
     return found
@@ -198,8 +204,8 @@ class Gpus:
         ]
         if not turns:
             return
-        states = self._run("systemctl", "is-active", *_HOLDERS, may_fail=True).split()
-        active = [name for name, state in zip(_HOLDERS, states) if state == "active"]  # noqa: B905 - Python 3.9
+        states = self._run("systemctl", "is-active", *HOLDERS, may_fail=True).split()
+        active = [name for name, state in zip(HOLDERS, states) if state == "active"]  # noqa: B905 - Python 3.9
         for name in active:
             self._run("systemctl", "stop", name)
         try:

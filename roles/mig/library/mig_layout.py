@@ -25,6 +25,10 @@ options:
     description: The program that knows the layout and nvidia-smi.
     type: path
     required: true
+  divided:
+    description: A file that C(applied) touches, newer than what has looked at the GPUs before.
+    type: path
+    default: null
   pending:
     description: Whether a task of this run changes the layout. Only check mode needs it.
     type: bool
@@ -47,11 +51,18 @@ _REASON = Path("/run/deploy/reboot/mig")
 _NEEDS_REBOOT = 3
 
 
+def _touch(path: str | None) -> None:
+    if path:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        Path(path).touch()
+
+
 def main() -> None:
     """Ask the program, or have it work."""
     arguments: dict[str, Any] = {
         "state": {"type": "str", "choices": ["compared", "applied", "verified"], "required": True},
         "program": {"type": "path", "required": True},
+        "divided": {"type": "path"},
         "pending": {"type": "bool", "default": False},
     }
     module = AnsibleModule(argument_spec=arguments, supports_check_mode=True)
@@ -66,7 +77,10 @@ def main() -> None:
     if state == "verified" and differences:
         module.fail_json(msg="; ".join(differences) + "; see: journalctl -u deploy-mig")
     if state == "applied" and differences and not module.check_mode:
+        # Before, for a run that is cut off, and after, for what has looked meanwhile.
+        _touch(module.params["divided"])
         code, out, err = module.run_command([program, "apply"])
+        _touch(module.params["divided"])
         if code not in {0, _NEEDS_REBOOT}:
             module.fail_json(msg=(out + err).strip())
         if code == _NEEDS_REBOOT:

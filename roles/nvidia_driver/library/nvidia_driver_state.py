@@ -6,8 +6,9 @@ from __future__ import annotations
 import os
 import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.host_checks.nvidia_driver import library_version, module_version, running_version
@@ -36,6 +37,11 @@ options:
     description: The kernel that the modules are for.
     type: str
     required: true
+  beside:
+    description: Modules of the kernel itself that the driver's daemons need, which are loaded, too.
+    type: list
+    elements: str
+    default: []
   version:
     description: What the installed version has to start with.
     type: str
@@ -76,15 +82,22 @@ _KEPT_LOG = Path("/var/log/deploy-nvidia-dkms.log")
 _HALF_CONFIGURED = re.compile(r"^i[FUHW]\S*\s+(nvidia-\S*dkms\S*)$", re.MULTILINE)
 
 
-def decide(running: str, on_disk: str, *, has_nouveau: bool) -> tuple[str, str]:
-    """What brings the module on disk into the kernel, and why: none, load or reboot."""
+class Decision(NamedTuple):
+    """What brings the modules on disk into the kernel: none, load or reboot; why, or which are loaded."""
+
+    action: str
+    reason: str
+    loads: list[str]
+
+
+def decide(running: str, on_disk: str, missing: Sequence[str] = (), *, has_nouveau: bool) -> Decision:
+    """What is to be done; ``missing`` are modules beside the driver's that are not loaded."""
     if has_nouveau:
-        return "reboot", "the driver nouveau holds the GPUs"
-    if not running:
-        return "load", ""
-    if running != on_disk:
-        return "reboot", f"the NVIDIA driver {running} runs, and {on_disk} is installed"
-    return "none", ""
+        return Decision("reboot", "the driver nouveau holds the GPUs", [])
+    if running and running != on_disk:
+        return Decision("reboot", f"the NVIDIA driver {running} runs, and {on_disk} is installed", [])
+    loads = [*missing, *([] if running else _MODULES)]
+    return Decision("load" if loads else "none", "", loads)
 
 
 def certificate(root: Path) -> str:
@@ -106,6 +119,14 @@ def why_not_loaded(said: str, root: Path = _ROOT) -> str:
     if "No such device" in said:
         return "the driver finds no GPU that it drives; see: dmesg | grep NVRM"
     return f"{said.strip()[-300:]}; see: dmesg | grep -i nvrm"
+
+
+def why_not_beside(said: str, kernel: str) -> str:
+    """What a failed modprobe of the kernel's own modules means."""
+    if "not found" in said:
+        extra = f"linux-modules-extra-{kernel}"
+        return f"{said.strip()[-300:]}; the driver's daemons need it. Ubuntu has it in {extra}"
+    return f"{said.strip()[-300:]}; see: dmesg"
 
 
 def why_not_built(kernel: str, dkms: Path = Path("/var/lib/dkms")) -> str:
@@ -175,12 +196,18 @@ class Driver:
         code, out, _ = self._module.run_command(list(command))
         return str(out) if code == 0 else ""
 
-    def load(self) -> None:
-        """Loads the modules; fails with what is in their way."""
-        for name in _MODULES:
+    def missing(self) -> list[str]:
+        """The modules beside the driver's that are not in the kernel."""
+        return [name for name in self._module.params["beside"] if not (_ROOT / "sys/module" / name).exists()]
+
+    def load(self, names: Sequence[str]) -> None:
+        """Loads modules; fails with what is in their way."""
+        for name in names:
             code, out, err = self._module.run_command(["modprobe", name])
             if code != 0:
-                self._module.fail_json(msg=f"modprobe {name}: {why_not_loaded(str(out) + str(err))}")
+                said = str(out) + str(err)
+                why = why_not_loaded(said) if name in _MODULES else why_not_beside(said, self.kernel)
+                self._module.fail_json(msg=f"modprobe {name}: {why}")
 
     def keep_nouveau_out(self) -> None:
         """Has the next boot read /etc/modprobe.d in time: nouveau may come with the initramfs."""
@@ -227,6 +254,7 @@ def main() -> None:
         "state": {"type": "str", "choices": ["requested", "verified", "explained"], "required": True},
         "kernel_modules": {"type": "str", "required": True},
         "kernel": {"type": "str", "required": True},
+        "beside": {"type": "list", "elements": "str", "default": []},
         "version": {"type": "str", "default": ""},
         "said": {"type": "str", "default": ""},
         "pending": {"type": "bool", "default": False},
@@ -256,10 +284,11 @@ def main() -> None:
         module.fail_json(msg=wrong)
     if driver.is_for_later:
         module.exit_json(changed=False, **_answer("later", driver, []))
-    action, reason = decide(driver.running, driver.on_disk, has_nouveau=driver.has_nouveau)
+    decision = decide(driver.running, driver.on_disk, driver.missing(), has_nouveau=driver.has_nouveau)
     if not module.check_mode:
-        _bring_about(driver, action, reason)
-    module.exit_json(changed=action != "none", **_answer(action, driver, [reason] if reason else []))
+        _bring_about(driver, decision)
+    reasons = [decision.reason] if decision.reason else []
+    module.exit_json(changed=decision.action != "none", **_answer(decision.action, driver, reasons))
 
 
 def _explained(module: AnsibleModule) -> str:
@@ -281,12 +310,12 @@ def _explained(module: AnsibleModule) -> str:
     return why_not_built_here(_KEPT_LOG, module.params["kernel_modules"])
 
 
-def _bring_about(driver: Driver, action: str, reason: str) -> None:
-    if action == "load":
-        driver.load()
-    elif action == "reboot":
+def _bring_about(driver: Driver, decision: Decision) -> None:
+    if decision.action == "load":
+        driver.load(decision.loads)
+    elif decision.action == "reboot":
         _REASON.parent.mkdir(parents=True, exist_ok=True)
-        _REASON.write_text(reason + "\n", encoding="utf-8")
+        _REASON.write_text(decision.reason + "\n", encoding="utf-8")
         if driver.has_nouveau:
             driver.keep_nouveau_out()
 

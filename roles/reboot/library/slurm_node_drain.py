@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,9 @@ description:
   - C(drained) lets no new job start on the node. A node that somebody else drained, or that is down,
     keeps its reason.
   - C(seen) changes nothing.
-  - C(resumed) resumes the node only when its reason is the one that this module gave. Where
-    C(deploy node drain) gave another one since, the node stays drained, and never gets this module's back.
+  - C(resumed) resumes the node only when its reason is the one that this module gave, or one of C(of_slurm).
+    Where C(deploy node drain) gave another one since, the node stays drained, and never gets this module's
+    back.
   - A node that Slurm does not know, and a controller without Slurm, are no mistake. A controller that
     does not
     answer is, because nobody can say then which jobs run.
@@ -39,6 +41,12 @@ options:
       that is in service is held back.
     type: int
     default: 0
+  of_slurm:
+    description: How reasons begin by which Slurm itself drained the node for what was changed meanwhile;
+      C(resumed) takes them back, too. Slurm refuses that as long as they hold.
+    type: list
+    elements: str
+    default: []
   configuration:
     description: Where slurm.conf lies; without it there is no Slurm.
     type: path
@@ -101,6 +109,11 @@ def is_held(states: frozenset[str], reason: str) -> bool:
     What Slurm took down because it did not answer returns by itself when it does.
     """
     return "DRAIN" in states or ("DOWN" in states and reason not in {"", "Not responding"})
+
+
+def is_to_be_resumed(states: frozenset[str], reason: str, of_slurm: Iterable[str] = ()) -> bool:
+    """Whether it is drained by this module, or by Slurm for one of these reasons."""
+    return "DRAIN" in states and (is_own(reason) or reason.startswith(tuple(of_slurm)))
 
 
 def forget_displaced(node: str) -> bool:
@@ -177,6 +190,7 @@ def main() -> None:
         "node": {"type": "str", "required": True},
         "state": {"type": "str", "choices": ["drained", "resumed", "seen"], "required": True},
         "at_once": {"type": "int", "default": 0},
+        "of_slurm": {"type": "list", "elements": "str", "default": []},
         "configuration": {"type": "path", "default": "/etc/slurm/slurm.conf"},
     }
     module = AnsibleModule(argument_spec=arguments, supports_check_mode=True)
@@ -198,7 +212,7 @@ def main() -> None:
         if not module.check_mode:
             controller.must("scontrol", "update", f"NodeName={name}", "State=DRAIN", f"Reason={REASON}")
         reason = REASON
-    elif wanted == "resumed" and "DRAIN" in states and is_own(reason):
+    elif wanted == "resumed" and is_to_be_resumed(states, reason, module.params["of_slurm"]):
         changed = True
         if not module.check_mode:
             controller.must("scontrol", "update", f"NodeName={name}", "State=RESUME")

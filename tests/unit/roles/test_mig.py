@@ -52,6 +52,9 @@ def test_a_layout_without_numbers_is_for_all_gpus_and_large_instances_come_first
         (OFF, [], ["1g.5gb"], "GPU 0: MIG is off"),
         (("Disabled", "Enabled"), [], ["1g.5gb"], "GPU 0: MIG waits for a reboot"),
         (ON, ["1g.5gb"], [], "GPU 0: MIG is on, and the layout does not name it"),
+        (("Enabled", "Disabled"), [], [], "GPU 0: MIG waits for a reboot"),
+        (("Enabled", "Disabled"), [], ["1g.5gb"], "GPU 0: MIG is off"),
+        (("Disabled", "Enabled"), [], [], "GPU 0: MIG is on, and the layout does not name it"),
         (("[N/A]", "[N/A]"), [], ["1g.5gb"], "GPU 0: it cannot be divided"),
     ],
 )
@@ -104,6 +107,36 @@ def test_a_layout_that_does_not_fit_is_refused_before_anything_changes() -> None
     with pytest.raises(mig.RefusedError, match=r"GPU 0: it has no 1g\.10gb"):
         mig.Gpus([{"devices": ["1g.10gb"]}], run).apply()
     assert not [command for command in asked if {"-mig", "-cgi", "-dgi", "-dci"} & set(command)]
+
+
+class Held:
+    """nvidia-smi of a GPU that something holds: its mode changes by the next boot, as it says."""
+
+    def __init__(self, mode: str) -> None:
+        self.current = self.pending = mode
+        self.asked: list[tuple[str, ...]] = []
+
+    def __call__(self, *command: str, may_fail: bool = False) -> str:
+        del may_fail
+        self.asked.append(command)
+        if "-mig" in command:
+            self.pending = {"1": "Enabled", "0": "Disabled"}[command[-1]]
+            return f"Warning: MIG mode is in pending {self.pending[:-1].lower()} state for GPU 0:07:00.0\n"
+        return f"0, {self.current}, {self.pending}\n" if "query" in command[1] else ""
+
+
+@pytest.mark.parametrize(
+    ("mode", "layout", "word"),
+    [("Enabled", [], "0"), ("Disabled", [{"devices": ["1g.5gb"]}], "1")],
+)
+def test_a_mode_that_only_a_reboot_changes_asks_for_one(
+    mode: str, layout: list[dict[str, object]], word: str
+) -> None:
+    gpu = Held(mode)
+    assert mig.Gpus(layout, gpu).apply() == mig.NEEDS_REBOOT
+    assert [command[-1] for command in gpu.asked if "-mig" in command] == [word]
+    assert mig.Gpus(layout, gpu).apply() == mig.NEEDS_REBOOT, "a run that was cut off there"
+    assert not [command for command in gpu.asked if "-cgi" in command]
 
 
 def test_a_machine_without_nvidia_smi_is_told_in_words(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -58,21 +58,27 @@ def test_branch(known: list[object], branch: int, modules: str, expected: list[s
 
 
 @pytest.mark.parametrize(
-    ("running", "on_disk", "has_nouveau", "expected"),
+    ("running", "on_disk", "has_nouveau", "missing", "expected"),
     [
-        ("", "550.1", False, "load"),
-        ("550.1", "550.1", False, "none"),
-        ("535.1", "550.1", False, "reboot"),
-        ("", "550.1", True, "reboot"),
+        ("", "550.1", False, [], ["nvidia", "nvidia_uvm"]),
+        ("", "550.1", False, ["ib_umad"], ["ib_umad", "nvidia", "nvidia_uvm"]),
+        ("550.1", "550.1", False, [], []),
+        ("550.1", "550.1", False, ["ib_umad"], ["ib_umad"]),
+        ("535.1", "550.1", False, [], "reboot"),
+        ("535.1", "550.1", False, ["ib_umad"], "reboot"),
+        ("", "550.1", True, [], "reboot"),
     ],
 )
 def test_what_brings_the_driver_into_the_kernel(
     running: str,
     on_disk: str,
     has_nouveau: bool,  # noqa: FBT001
-    expected: str,
+    missing: list[str],
+    expected: str | list[str],
 ) -> None:
-    assert state.decide(running, on_disk, has_nouveau=has_nouveau)[0] == expected
+    decision = state.decide(running, on_disk, missing, has_nouveau=has_nouveau)
+    action = "reboot" if expected == "reboot" else "load" if expected else "none"
+    assert (decision.action, decision.loads) == (action, [] if expected == "reboot" else expected)
 
 
 def test_why_a_module_is_not_loaded() -> None:
@@ -134,6 +140,12 @@ def test_the_key_that_is_to_be_enrolled_is_the_one_that_signed(
         place.write_text(settings if name.endswith(".conf") else "")
     said = "modprobe: ERROR: could not insert 'nvidia': Key was rejected by service"
     assert f"mokutil --import {expected}, " in state.why_not_loaded(said, tmp_path)
+
+
+def test_where_a_module_of_the_distribution_may_be() -> None:
+    said = "modprobe: FATAL: Module ib_umad not found in directory /lib/modules/6.8.0-60-generic"
+    assert "linux-modules-extra-6.8.0-60-generic" in state.why_not_beside(said, "6.8.0-60-generic")
+    assert "linux-modules-extra" not in state.why_not_beside("modprobe: ERROR: Cannot allocate memory", "6.8")
 
 
 def test_why_no_module_was_built() -> None:

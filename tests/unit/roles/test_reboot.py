@@ -48,6 +48,31 @@ def test_who_is_held_by_somebody(states: set[str], reason: str, expected: bool) 
     assert drain.is_held(frozenset(states), reason) == expected
 
 
+@pytest.mark.parametrize(
+    ("states", "reason", "of_slurm", "expected"),
+    [
+        ({"IDLE", "DRAIN"}, "deploy: maintenance", [], True),
+        ({"IDLE"}, "deploy: maintenance", [], False),
+        ({"IDLE", "DRAIN"}, "gres/gpu count reported lower than configured (1 < 7)", [], False),
+        (
+            {"IDLE", "DRAIN"},
+            "gres/gpu count reported lower than configured (1 < 7)",
+            ["gres/gpu count"],
+            True,
+        ),
+        ({"IDLE", "DRAIN"}, "Low RealMemory, gres/gpu count reported lower", ["gres/gpu count"], False),
+        ({"IDLE", "DRAIN"}, "fan 3 is broken", ["gres/gpu count"], False),
+    ],
+)
+def test_what_is_resumed(
+    states: set[str],
+    reason: str,
+    of_slurm: list[str],
+    expected: bool,  # noqa: FBT001
+) -> None:
+    assert drain.is_to_be_resumed(frozenset(states), reason, of_slurm) == expected
+
+
 def test_reasons_are_those_that_roles_left(tmp_path: Path) -> None:
     assert wanted.read_reasons(tmp_path / "none") == []
     (tmp_path / "nvidia_driver").write_text("another driver\n")

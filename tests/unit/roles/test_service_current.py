@@ -99,6 +99,7 @@ class Host:
             "reload_inputs": [],
             "pending": False,
             "reload_pending": False,
+            "starts": True,
             "wait": True,
             "address": "",
             "port": port,
@@ -181,3 +182,31 @@ def test_a_preview_says_of_a_port_without_an_answer_that_it_is_wrong(
     assert "does not answer on port" in answer["msg"]
     started = answer_of(Host("inactive/dead", check_mode=True, port=port), monkeypatch, tmp_path)
     assert started["action"] == "start"
+
+
+@pytest.mark.parametrize("state", ["inactive/dead", "failed/failed", "activating/auto-restart"])
+def test_one_that_is_another_roles_to_start_is_left_as_it_is(
+    state: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    host = Host(state, check_mode=False)
+    host.params["starts"] = False
+    answer = answer_of(host, monkeypatch, tmp_path)
+    assert (answer["changed"], answer["deploy_manages"]) == (False, {})
+    assert host.commands == [["systemctl", "show"]]
+
+
+def test_one_of_another_role_is_restarted_and_not_recorded(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    host = Host("active/running", check_mode=False)
+    host.params |= {"starts": False, "inputs": [str(tmp_path / "devices")]}
+    assert answer_of(host, monkeypatch, tmp_path)["action"] == "none"
+    assert not (tmp_path / "seen").exists(), "what its own role has seen of it stays"
+    (tmp_path / "devices").touch()
+    host.check_mode = True
+    answer = answer_of(host, monkeypatch, tmp_path)
+    assert answer["deploy_impact"]["kind"] == answer["action"] == "restart"
+    assert answer["deploy_manages"] == {}
+    host.check_mode = False
+    answer_of(host, monkeypatch, tmp_path)
+    assert ["systemctl", "restart"] in host.commands
