@@ -71,6 +71,19 @@ def refuse_unready(walk: "Walk", looks: Mapping[str, Mapping[str, Any]]) -> None
         )
 
 
+def await_conversion(walk: "Walk", looks: Mapping[str, Mapping[str, Any]]) -> None:
+    """Until a slurmdbd answers that an earlier upgrade started: while it converts, nothing is stopped.
+
+    Nor is another one started beside it, which would write what it changes.
+    """
+    first = walk.run.site.database_host.name
+    is_begun = not is_old(looks[first], walk.state.wanted)
+    is_up = looks[first]["daemons"].get("slurmdbd", "inactive") not in {"inactive", "failed"}
+    if is_begun and is_up and walk.state.left_of(servers(walk.run.site)):
+        walk.run.say(f"slurmdbd on {first}: goes on when it has converted the database")
+        walk.step("answers", [first])
+
+
 def is_old(look: Mapping[str, Any], wanted: str) -> bool:
     """Whether the release of before is there, whole: nothing was begun on that host."""
     packages = look["packages"].values()
@@ -117,7 +130,6 @@ class Servers:
         now = time.strftime("%Y%m%d-%H%M%S")
         self.backup = f"{_BACKUPS}/slurm-{shown(old) if old else 'unknown'}-{now}"
         patience = int(4 * seconds) + _LEAST_CONVERSION
-        self._await_conversion(patience)
         for unit, hosts in (("slurmdbd", self._site.accounting_hosts), ("slurmctld", self._site.controllers)):
             first, *others = [host.name for host in hosts]
             if first in self.left:
@@ -128,19 +140,6 @@ class Servers:
         # Without a slurmctld of their own, what else is there needs the new one, which came later.
         controllers = {host.name for host in self._site.controllers}
         self.walk.step("rest", [name for name in self.walk.done if name not in controllers])
-
-    def _await_conversion(self, patience: int) -> None:
-        """Until a slurmdbd answers that an earlier upgrade started: while it converts, nothing is stopped.
-
-        Nor is another one started beside it, which would write what it changes.
-        """
-        first = self._site.database_host.name
-        said = self.walk.state.looks([first])[first]
-        if said["broken"] or is_old(said, self.walk.state.wanted):
-            return
-        if said["daemons"].get("slurmdbd") in {"active", "activating"}:
-            self.walk.run.say(f"slurmdbd on {first}: goes on when it has converted the database")
-            self.walk.step("answers", [first], slurm_conversion_patience=patience)
 
     def _serve(self, names: list[str], patience: int) -> None:
         """Servers of one kind that change at once."""
