@@ -113,7 +113,12 @@ def test_what_was_found_before_the_last_boot_is_of_before(
 ) -> None:
     assert data
     asked: list[tuple[str, ...]] = []
-    monkeypatch.setattr(module, "_run", lambda *words: (asked.append(words) or "", True))
+
+    def run(*words: str) -> tuple[str, bool]:
+        asked.append(words)
+        return "", True
+
+    monkeypatch.setattr(module, "_run", run)
     module.look("slurm_acct_db")
     (of_the_journal,) = [words for words in asked if words[0] == "journalctl"]
     assert "-b" in of_the_journal
