@@ -10,7 +10,7 @@ import pytest
 from tests.cluster.jobs import UNTIL_TOLD, submit, wait_for_job
 from tests.cluster.lab_cluster import DEPLOY, Cluster, booted, run, wait_until
 from tests.cluster.members_lab import edit, off, on
-from tests.cluster.test_upgrade import NEW, OLD, begun, upgrade, want_the_new
+from tests.cluster.test_upgrade import NEW, OLD, begun, said_so_far, upgrade, want_the_new
 
 pytestmark = [pytest.mark.one_release, pytest.mark.more, pytest.mark.long]
 
@@ -106,7 +106,7 @@ def test_killed_before_anything_changed_it_leaves_what_a_run_puts_right(
     with begun(cluster) as process:
 
         def is_masked() -> bool:
-            assert process.poll() is None, "it ended before slurmdbd stopped"
+            assert process.poll() is None, f"it ended before slurmdbd stopped: {said_so_far(cluster)}"
             return stands_still(cluster, "ctl3", "slurmdbd")
 
         wait_until("the slurmdbd that stands by does so no more", is_masked, seconds=600)
@@ -148,7 +148,9 @@ def test_killed_between_the_controllers_the_old_one_does_not_stand_by(apart: tup
     with begun(cluster) as process:
 
         def is_new() -> bool:
-            assert process.poll() is None, "it ended before the first controller was new"
+            assert process.poll() is None, (
+                f"it ended before the first controller was new: {said_so_far(cluster)}"
+            )
             return versions(cluster)["ctl1"] == NEW
 
         wait_until("the first controller is new", is_new, seconds=600)
