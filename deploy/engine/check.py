@@ -20,7 +20,7 @@ def check(inventory: Path, options: Options) -> SiteCheck:
         generated = run.place / "generated.json"
         write_inventory(generated, site, plan, read_contract(site))
         results = run.answers(run.request("check", generated), asked)
-        return SiteCheck(check_hosts(results, asked, run.controllers), run.warnings)
+        return SiteCheck(check_hosts(results, asked, run.controllers, run.accounting), run.warnings)
 
 
 def check_as_data(inventory: Path, options: Options) -> SiteCheck:

@@ -39,7 +39,7 @@ def converge(whole: Run, display: Display, agrees: Agrees) -> Summary:
         alone_and_asked(whole, meanwhile, story) as (run, asked),
     ):
         machines = discover(run, story.tell)
-        refuse_skew(story.events, run.controllers)
+        refuse_skew(story.events, run.controllers, run.accounting)
         work = work_of(run, machines, asked, story.tell)
         goes_on = bool(work.plan.steps) and not story.is_stopped
         given = _permission(run, work, machines, display, agrees) if goes_on else Permission(run.options)

@@ -39,7 +39,7 @@ def previewed(
     story = Story(show)
     looking = replace(options, check=True, diff=True)
     apply(run, "plan", work, story.tell, secrets=borrowed_secrets(run), options=looking)
-    refuse_skew(story.events, run.controllers)
+    refuse_skew(story.events, run.controllers, run.accounting)
     refuse_unknown_secrets(story.events)
     preview, moved = preview_of(story.events), moved_controller(story.events, run.site)
     return Previewed(with_move(preview, moved, run.members.queue(moved)) if moved else preview, story)

@@ -71,6 +71,11 @@ class Run:
         return [host.name for host in self.site.controllers]
 
     @property
+    def accounting(self) -> list[str]:
+        """The names of its hosts of slurmdbd."""
+        return [host.name for host in self.site.accounting_hosts]
+
+    @property
     def records(self) -> Records:
         """The records on its hosts."""
         return Records(self.site, self.options)

@@ -13,7 +13,14 @@ from deploy.engine.drains import reason
 from deploy.engine.options import Options
 from deploy.engine.run import Run, opened
 from deploy.engine.secrets import borrowed_secrets
-from deploy.engine.upgrade_servers import Servers, compute, refuse_unready, servers, told
+from deploy.engine.upgrade_servers import (
+    Servers,
+    await_conversion,
+    compute,
+    refuse_unready,
+    servers,
+    told,
+)
 from deploy.engine.upgrade_state import State
 from deploy.errors import DeployError, ExitCode, Finding, error
 from deploy.judge.upgrade_outcome import Outcome, fates
@@ -137,6 +144,7 @@ class Walk:
             self.run.say(
                 f"{name}: {why}, as an upgrade leaves it that is cut off: this one goes on from there"
             )
+        await_conversion(self, looks)
         if cut_off:
             self.notes.append("Slurm was stopped at the beginning, so the jobs of before are not known")
             return

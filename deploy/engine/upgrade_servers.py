@@ -1,7 +1,8 @@
 """Step of an upgrade: slurmdbd and slurmctld, each first where it leads, while nobody stands by.
 
 One that stands by with the earlier release could take over what the later one has written: so it is stopped
-before the first one changes, and starts again when it is changed itself.
+and masked before the first one changes, and starts again when it is changed itself. Masked, because MariaDB
+starts slurmdbd, and a boot starts both.
 """
 
 import time
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 _BACKUPS = "/var/backups/deploy"
 _LEAST_CONVERSION = 120
+"""Seconds; a site whose slurmdbd_start_timeout is longer waits that long."""
 
 
 def servers(site: Site) -> tuple[Host, ...]:
@@ -67,6 +69,19 @@ def refuse_unready(walk: "Walk", looks: Mapping[str, Mapping[str, Any]]) -> None
             hint=f"{run.command('failback')}, then the same again: {run.command('upgrade')}",
             exit_code=ExitCode.FAILED,
         )
+
+
+def await_conversion(walk: "Walk", looks: Mapping[str, Mapping[str, Any]]) -> None:
+    """Until a slurmdbd answers that an earlier upgrade started: while it converts, nothing is stopped.
+
+    Nor is another one started beside it, which would write what it changes.
+    """
+    first = walk.run.site.database_host.name
+    is_begun = not is_old(looks[first], walk.state.wanted)
+    is_up = looks[first]["daemons"].get("slurmdbd", "inactive") not in {"inactive", "failed"}
+    if is_begun and is_up and walk.state.left_of(servers(walk.run.site)):
+        walk.run.say(f"slurmdbd on {first}: goes on when it has converted the database")
+        walk.step("answers", [first])
 
 
 def is_old(look: Mapping[str, Any], wanted: str) -> bool:
@@ -114,11 +129,11 @@ class Servers:
         old = release(self.walk.state.before[self.left[0]])
         now = time.strftime("%Y%m%d-%H%M%S")
         self.backup = f"{_BACKUPS}/slurm-{shown(old) if old else 'unknown'}-{now}"
-        patience = max(_LEAST_CONVERSION, int(4 * seconds) + _LEAST_CONVERSION)
+        patience = int(4 * seconds) + _LEAST_CONVERSION
         for unit, hosts in (("slurmdbd", self._site.accounting_hosts), ("slurmctld", self._site.controllers)):
             first, *others = [host.name for host in hosts]
             if first in self.left:
-                with _Without(self.walk, unit, first, others):
+                with _Without(self, unit, first, others):
                     self._serve([first], patience)
             # Both slurmdbd would change the tables: the second one starts when the first one has.
             self._serve([name for name in others if name in self.left], patience)
@@ -138,7 +153,7 @@ class Servers:
         self.kept_on += firsts
         self.walk.forget(names)
         self.walk.step(
-            "controllers", names, slurm_backup_directory=self.backup, slurmdbd_start_timeout=patience
+            "controllers", names, slurm_backup_directory=self.backup, slurm_conversion_patience=patience
         )
         self.left = [name for name in self.left if name not in names]
         self.walk.done += names
@@ -151,26 +166,34 @@ def _daemons(said: Mapping[str, Mapping[str, Any]], names: Collection[str]) -> s
 
 @dataclass
 class _Without:
-    """While it lasts, a daemon is stopped where it stands by; again there if the first one did not change."""
+    """While it lasts, a daemon is masked where it stands by.
 
-    walk: "Walk"
+    Afterwards it is there again, but where the first one has the later release and it has the earlier one: it
+    stays masked until it is changed itself.
+    """
+
+    servers: Servers
     unit: str
     first: str
     others: list[str]
 
     def __enter__(self) -> None:
-        looks = self.walk.state.looks(self.others)
+        looks = self.servers.walk.state.looks(self.others)
         self.others = [name for name in self.others if self.unit in looks[name]["daemons"]]
         if self.others:
-            self.walk.run.say(f"{self.unit} on {fold(self.others)}: stops, so that it does not take over")
-            self._bring("stopped")
+            self.servers.walk.run.say(
+                f"{self.unit} on {fold(self.others)}: stops, so that it does not take over"
+            )
+            self._bring("stopped", self.others)
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        state = self.servers.walk.state
         if kind is None:
+            self._bring("started", [name for name in self.others if name not in self.servers.left])
             return
         with suppress(DeployError):
-            if is_old(self.walk.state.looks([self.first])[self.first], self.walk.state.wanted):
-                self._bring("started")
+            if is_old(state.looks([self.first])[self.first], state.wanted):
+                self._bring("started", self.others)
 
-    def _bring(self, state: str) -> None:
-        self.walk.step("standby", self.others, upgrade_unit=self.unit, upgrade_state=state)
+    def _bring(self, state: str, names: list[str]) -> None:
+        self.servers.walk.step("standby", names, upgrade_unit=self.unit, upgrade_state=state)

@@ -106,9 +106,19 @@ def _own(names: list[str], database: str) -> DeployError:
 
 
 def _furthest(members: Mapping[str, Look]) -> str:
-    for name, look in members.items():
-        if look["was_last"]:
-            return name
+    last = next((name for name, look in members.items() if look["was_last"]), None)
+    if last and members[last]["at"] is not None:
+        ahead = [name for name, look in members.items() if (look["at"] or -1) > members[last]["at"]]
+        if ahead:
+            raise _unknown(
+                [last, *ahead],
+                f"{last} ended last by what it says, and yet the rows on {fold(ahead)} go further: that was "
+                "another end, or each has rows that the other has not",
+                f"where those of {fold(ahead)} are wanted, on {last}: sed -i "
+                "'s/^safe_to_bootstrap:.*/safe_to_bootstrap: 0/' /var/lib/mysql/grastate.dat; where those of "
+                f"{last} are, on {fold(ahead)}: rm /var/lib/mysql/grastate.dat; then the same again",
+            )
+        return last
     lost = [name for name, look in members.items() if look["at"] is None]
     if lost:
         raise _unknown(

@@ -53,11 +53,15 @@ class SiteCheck:
 
 
 def check_hosts(
-    results: Mapping[str, HostResult], addresses: Mapping[str, str], controllers: Iterable[str] = ()
+    results: Mapping[str, HostResult],
+    addresses: Mapping[str, str],
+    controllers: Iterable[str] = (),
+    accounting: Iterable[str] = (),
 ) -> tuple[CheckedHost, ...]:
     """The hosts with these addresses, judged by their results in playbooks/check.yml."""
     hosts = tuple(_checked_host(name, results.get(name), address) for name, address in addresses.items())
-    skewed = {finding.where: finding for finding in version_skew(results.values(), controllers)}
+    found = version_skew(results.values(), controllers, accounting)
+    skewed = {finding.where: finding for finding in found}
     return tuple(
         replace(host, verdict=Verdict.UNFIT, findings=(*host.findings, skewed[host.name]))
         if host.name in skewed

@@ -58,34 +58,33 @@ def versions(events: Iterable[Event]) -> dict[str, str]:
     return found
 
 
-def version_skew(events: Iterable[Event], controllers: Iterable[str]) -> tuple[Finding, ...]:
+def version_skew(
+    events: Iterable[Event], controllers: Iterable[str], accounting: Iterable[str]
+) -> tuple[Finding, ...]:
     """Hosts that the controller would not understand, as far as a run's events tell."""
-    return tuple(skew(versions(events), controllers))
+    return tuple(skew(versions(events), controllers, accounting))
 
 
-def refuse_skew(events: Iterable[Event], controllers: Iterable[str]) -> None:
+def refuse_skew(events: Iterable[Event], controllers: Iterable[str], accounting: Iterable[str]) -> None:
     """Raises DeployError ``slurm-version-skew``, as far as a run's events tell."""
-    found = version_skew(events, controllers)
+    found = version_skew(events, controllers, accounting)
     if found:
         raise DeployError(*found, exit_code=ExitCode.FAILED)
 
 
-def skew(found: Mapping[str, str], controllers: Iterable[str]) -> Iterator[Finding]:
-    """The same, from the versions by host."""
-    first, *others = [name for name in controllers if name in found] or [""]
+def skew(
+    found: Mapping[str, str], controllers: Iterable[str], accounting: Iterable[str]
+) -> Iterator[Finding]:
+    """The same, from the versions by host; ``accounting`` are the hosts of slurmdbd."""
+    first = next((name for name in controllers if name in found), "")
     master = release(found.get(first, ""))
+    apart = {**_apart(found, "slurmdbd", accounting), **_apart(found, "slurmctld", controllers)}
     for host, other in sorted(found.items()):
         own = release(other)
-        if host == first or master is None or own is None:
+        if host in apart:
+            yield apart[host]
+        elif host == first or master is None or own is None:
             continue
-        if host in others and own != master:
-            yield Finding(
-                host,
-                "slurm-version-skew",
-                f"its slurmctld {shown(own)} could not take over from {first} with {shown(master)}, nor the "
-                "other way round",
-                "give both one release; where an upgrade was cut off, deploy upgrade goes on with it",
-            )
         elif not understands(master, own):
             how = "newer than" if own > master else "too old for"
             yield Finding(
@@ -95,6 +94,22 @@ def skew(found: Mapping[str, str], controllers: Iterable[str]) -> Iterator[Findi
                 f"give {host} the release of {first}'s distribution, or leave it out: --limit '!{host}'; "
                 "where an upgrade was cut off, deploy upgrade goes on with it",
             )
+
+
+def _apart(found: Mapping[str, str], daemon: str, hosts: Iterable[str]) -> dict[str, Finding]:
+    """Of the hosts of a daemon those that stand by with another release than the first one's."""
+    first, *others = [name for name in hosts if release(found.get(name, ""))] or [""]
+    return {
+        host: Finding(
+            host,
+            "slurm-version-skew",
+            f"its {daemon} {shown(own)} could not take over from {first} with {shown(lead)}, nor the other "
+            "way round",
+            "give both one release; where an upgrade was cut off, deploy upgrade goes on with it",
+        )
+        for host in others
+        if (own := release(found[host])) != (lead := release(found[first])) and own and lead
+    }
 
 
 def shown(of: Release) -> str:

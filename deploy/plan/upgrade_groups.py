@@ -11,7 +11,10 @@ from deploy.plan.generated_inventory import generated_inventory
 from deploy.site.hardware import Hardware
 from deploy.site.inventory import Site
 
-GROUPS = ("build", "prepare", "plugin", "judge", "rehearse", "standby", "controllers", "rest", "hosts")
+GROUPS = (
+    *("build", "prepare", "plugin", "judge", "rehearse"),
+    *("standby", "answers", "controllers", "rest", "hosts"),
+)
 """The plays, each of which has a group ``upgrade_<name>``."""
 STAGE = "/var/lib/deploy/slurm-upgrade"
 """Where a controller has the wanted release beside the installed one."""

@@ -22,6 +22,10 @@ _STATUS = (
     "('wsrep_cluster_status', 'wsrep_local_state_comment', 'wsrep_cluster_size')"
 )
 _RECOVERED = re.compile(r"WSREP: Recovered position:?\s+([0-9a-f-]{36}):(-?\d+)")
+_OUTDATED = re.compile(
+    r"ready for connections|Shifting OPEN -> PRIMARY|Failed to start mysqld for wsrep recovery"
+)
+"""From here on a position that was found before is none any more: rows come, or none was found."""
 _NONE = "00000000-0000-0000-0000-000000000000"
 _run = runner(20)
 _SECONDS_TO_END, _PAUSE = 30.0, 0.5
@@ -47,9 +51,9 @@ def look(database: str) -> dict[str, Any]:
     cluster, at = kept.get("uuid", _NONE), int(kept.get("seqno", "-1"))
     if at < 0 and cluster != _NONE:
         # The unit looks for it at every start, after one that was no end in order.
-        log = _run("journalctl", "-u", "mariadb", "--no-pager", "-o", "cat", "-n", "5000")[0]
-        found = [number for uuid, number in _RECOVERED.findall(log) if uuid == cluster]
-        at = int(found[-1]) if found else -1
+        at = _recovered(
+            _run("journalctl", "-b", "-u", "mariadb", "--no-pager", "-o", "cat", "-n", "5000")[0], cluster
+        )
     return {
         "serves": said.get("wsrep_cluster_status") == "Primary" and not is_ending,
         "votes": int(said.get("wsrep_cluster_size", "0")),
@@ -60,6 +64,17 @@ def look(database: str) -> dict[str, Any]:
         "at": at if at >= 0 else None,
         "was_last": kept.get("safe_to_bootstrap") == "1",
     }
+
+
+def _recovered(log: str, cluster: str) -> int:
+    """The position that was found and that holds still: nothing was served since. -1 for none."""
+    at = -1
+    for line in log.splitlines():
+        if found := _RECOVERED.search(line):
+            at = int(found[2]) if found[1] == cluster else -1
+        elif _OUTDATED.search(line):
+            at = -1
+    return at
 
 
 def _is_ending() -> bool:

@@ -13,6 +13,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -250,13 +251,23 @@ def test_the_first_node_goes_back(loaded: tuple[Cluster, list[str]]) -> None:
 
 
 def begun(cluster: Cluster) -> subprocess.Popen[bytes]:
-    """`deploy upgrade`, which somebody is going to kill."""
-    return subprocess.Popen(
-        [*DEPLOY, "upgrade", str(cluster.inventory), "--no-validate", "--batch", "1"],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    """`deploy upgrade`, which somebody is going to kill; what it says is in a file."""
+    with _place(cluster).open("wb") as said:
+        return subprocess.Popen(
+            [*DEPLOY, "upgrade", str(cluster.inventory), "--no-validate", "--batch", "1"],
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=said,
+        )
+
+
+def said_so_far(cluster: Cluster) -> str:
+    return _place(cluster).read_text()
+
+
+def _place(cluster: Cluster) -> Path:
+    """Beside the site's directory, which is deploy's."""
+    return cluster.directory.with_suffix(".said")
 
 
 def killed_at_some_moment(cluster: Cluster, moments: random.Random) -> None:

@@ -3,13 +3,14 @@
 import json
 import signal
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
 from tests.cluster.jobs import UNTIL_TOLD, submit, wait_for_job
 from tests.cluster.lab_cluster import DEPLOY, Cluster, booted, run, wait_until
-from tests.cluster.members_lab import edit
-from tests.cluster.test_upgrade import NEW, OLD, begun, upgrade, want_the_new
+from tests.cluster.members_lab import edit, off, on
+from tests.cluster.test_upgrade import NEW, OLD, begun, said_so_far, upgrade, want_the_new
 
 pytestmark = [pytest.mark.one_release, pytest.mark.more, pytest.mark.long]
 
@@ -57,6 +58,33 @@ def runs(cluster: Cluster, host: str, unit: str) -> bool:
     return cluster.on(host, "systemctl", "is-active", unit, expect=None).strip() == "active"
 
 
+def stands_still(cluster: Cluster, host: str, unit: str) -> bool:
+    """It does not run, and neither a boot nor another unit starts it."""
+    said = cluster.on(host, "systemctl", "is-enabled", unit, expect=None).strip()
+    return said == "masked" and not runs(cluster, host, unit)
+
+
+def is_member_again(cluster: Cluster, host: str) -> None:
+    """Waits until the MariaDB of a host has what the others have, which would have started its slurmdbd."""
+    asked = ("mariadb", "-Ne", "SHOW STATUS LIKE 'wsrep_local_state_comment'")
+    wait_until("it is a member", lambda: "Synced" in cluster.on(host, *asked, expect=None), 240)
+
+
+@contextmanager
+def converting(cluster: Cluster, host: str) -> Iterator[None]:
+    """While it lasts slurmdbd of a host runs, and comes to no end with its database, as with a large one."""
+    held = "while [ -e /run/converts ]; do sleep 1; done; exec /usr/sbin/slurmdbd -D -s"
+    text = f"[Service]\nExecStart=\nExecStart=/bin/sh -c '{held}'\n"
+    place = "/run/systemd/system/slurmdbd.service.d"
+    cluster.on(host, "mkdir", "--parents", place)
+    cluster.on(host, "sh", "-c", 'printf %s "$1" > "$2"', "sh", text, f"{place}/converts.conf")
+    cluster.on(host, "sh", "-c", "touch /run/converts; systemctl daemon-reload")
+    try:
+        yield
+    finally:
+        cluster.on(host, "sh", "-c", f"rm -r /run/converts {place}; systemctl daemon-reload")
+
+
 def move(cluster: Cluster, verb: str) -> None:
     run(*DEPLOY, verb, str(cluster.inventory), "--yes")
 
@@ -71,20 +99,47 @@ def test_where_another_controller_leads_nothing_begins(apart: tuple[Cluster, str
     move(cluster, "failback")
 
 
-def test_killed_while_the_database_is_converted_it_leaves_no_two_releases_that_write(
+def test_killed_before_anything_changed_it_leaves_what_a_run_puts_right(
     apart: tuple[Cluster, str],
 ) -> None:
     cluster, job = apart
     with begun(cluster) as process:
 
-        def is_stopped() -> bool:
-            assert process.poll() is None, "it ended before slurmdbd stopped"
-            return not runs(cluster, "login1", "slurmdbd")
+        def is_masked() -> bool:
+            assert process.poll() is None, f"it ended before slurmdbd stopped: {said_so_far(cluster)}"
+            return stands_still(cluster, "ctl3", "slurmdbd")
 
-        wait_until("slurmdbd is stopped", is_stopped, seconds=600)
-        assert not runs(cluster, "ctl3", "slurmdbd")
+        wait_until("the slurmdbd that stands by does so no more", is_masked, seconds=600)
         process.send_signal(signal.SIGKILL)
-    assert versions(cluster)["ctl1"] == OLD
+    assert set(versions(cluster).values()) == {OLD}
+    cluster.on("ctl3", "systemctl", "kill", "--signal=KILL", "mariadb")
+    is_member_again(cluster, "ctl3")
+    assert not runs(cluster, "ctl3", "slurmdbd")
+    cluster.deploy()
+    assert runs(cluster, "login1", "slurmdbd")
+    assert runs(cluster, "ctl3", "slurmdbd")
+    assert job in cluster.on("ctl1", "squeue", "--noheader", "--states", "running", "--format", "%i").split()
+
+
+def test_while_the_database_is_converted_nobody_else_writes(apart: tuple[Cluster, str]) -> None:
+    """Longer than is waited for: what is typed again waits once more."""
+    cluster, job = apart
+    silent = "slurmdbd does not answer on port 6819"
+    with converting(cluster, "login1"):
+        assert silent in upgrade(cluster, expect=1).stderr
+        assert (versions(cluster)["login1"], runs(cluster, "login1", "slurmdbd")) == (NEW, True)
+        off(cluster, "ctl3")
+        on(cluster, "ctl3")
+        is_member_again(cluster, "ctl3")
+        assert stands_still(cluster, "ctl3", "slurmdbd")
+        said = run(*DEPLOY, "cluster", str(cluster.inventory), "--no-validate", expect=None, seconds=900)
+        assert said.returncode != 0
+        assert f"its slurmdbd {OLD} could not take over from login1 with {NEW}" in said.stdout + said.stderr
+        before = cluster.on("login1", "systemctl", "show", "slurmdbd", "--property=InvocationID")
+        assert silent in upgrade(cluster, expect=1).stderr
+        assert cluster.on("login1", "systemctl", "show", "slurmdbd", "--property=InvocationID") == before
+        assert stands_still(cluster, "ctl3", "slurmdbd")
+        assert versions(cluster)["ctl3"] == versions(cluster)["ctl1"] == OLD
     assert job in cluster.on("ctl1", "squeue", "--noheader", "--states", "running", "--format", "%i").split()
 
 
@@ -93,14 +148,19 @@ def test_killed_between_the_controllers_the_old_one_does_not_stand_by(apart: tup
     with begun(cluster) as process:
 
         def is_new() -> bool:
-            assert process.poll() is None, "it ended before the first controller was new"
+            assert process.poll() is None, (
+                f"it ended before the first controller was new: {said_so_far(cluster)}"
+            )
             return versions(cluster)["ctl1"] == NEW
 
         wait_until("the first controller is new", is_new, seconds=600)
         process.send_signal(signal.SIGKILL)
     assert versions(cluster)["login1"] == versions(cluster)["ctl3"] == NEW
     if versions(cluster)["ctl2"] == OLD:
-        assert not runs(cluster, "ctl2", "slurmctld")
+        off(cluster, "ctl2")
+        on(cluster, "ctl2")
+        wait_until("it has booted", lambda: runs(cluster, "ctl2", "multi-user.target"), 240)
+        assert stands_still(cluster, "ctl2", "slurmctld")
         said = run(*DEPLOY, "cluster", str(cluster.inventory), "--no-validate", expect=None, seconds=900)
         assert said.returncode != 0
         assert "slurm-version-skew" in said.stdout + said.stderr

@@ -56,6 +56,12 @@ def may_begin(state: str) -> str:
     return _SAFE.sub("safe_to_bootstrap: 1", state)
 
 
+def as_before(state: str, before: str) -> str:
+    """What it keeps now, with the word of before on whether it may begin."""
+    had = _SAFE.search(before)
+    return _SAFE.sub(lambda _: had[0], state) if had else state
+
+
 def _serves(module: AnsibleModule) -> bool:
     """Whether the server is a member of a majority; one that is ending is none any more."""
     if not module.get_bin_path("mariadb") or unit_of_mariadb(module)["ActiveState"] == "deactivating":
@@ -93,12 +99,15 @@ def main() -> None:
     module.run_command(["systemctl", "daemon-reload"], check_rc=True)
     # One that waits for others would go on doing so.
     module.run_command(["systemctl", "stop", "mariadb"], check_rc=True)
-    if path.exists():
-        # Written in place: a second one of it is worth nothing, and its owner is the server's.
-        text = may_begin(path.read_text(encoding="utf-8"))
-        path.write_text(text, encoding="utf-8")
+    # Written in place: a second one of it is worth nothing, and its owner is the server's.
+    before = path.read_text(encoding="utf-8") if path.exists() else ""
+    if before:
+        path.write_text(may_begin(before), encoding="utf-8")
     code, out, err = module.run_command(["galera_new_cluster"])
     if code != 0:
+        # By that word it would begin the next time, too, when another one has gone on meanwhile.
+        if before and path.exists():
+            path.write_text(as_before(path.read_text(encoding="utf-8"), before), encoding="utf-8")
         journal = module.run_command(["journalctl", "-u", "mariadb", "-n", "10", "--no-pager", "-o", "cat"])[
             1
         ]

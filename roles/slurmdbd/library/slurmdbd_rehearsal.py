@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ansible.module_utils.basic import AnsibleModule
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 DOCUMENTATION = r"""
 module: slurmdbd_rehearsal
@@ -184,7 +184,7 @@ class Rehearsal:
         def is_up() -> bool:
             return log.exists() and bool(_STARTED.search(log.read_text(encoding="utf-8", errors="replace")))
 
-        self._wait("dbd", self.module.params["timeout"], is_up)
+        self._wait("dbd", self.module.params["timeout"], is_up, "; slurmdbd_start_timeout may be longer")
         return time.monotonic() - began
 
     def size(self) -> int:
@@ -221,12 +221,12 @@ class Rehearsal:
             ]
         )
 
-    def _wait(self, name: str, seconds: float, is_so: Any) -> None:  # noqa: ANN401 - a function
+    def _wait(self, name: str, seconds: float, is_so: Callable[[], bool], more: str = "") -> None:
         deadline = time.monotonic() + seconds
         while not is_so():
             ended = self._run(["systemctl", "is-active", "--quiet", self._unit(name)])[0] != 0
             if (ended and not is_so()) or time.monotonic() > deadline:
-                why = "it ended" if ended else f"it is not ready after {seconds:.0f} s"
+                why = "it ended" if ended else f"it is not ready after {seconds:.0f} s{more}"
                 self._fail(
                     f"{'slurmdbd of the wanted release' if name == 'dbd' else 'a throwaway MariaDB'}: {why}"
                 )

@@ -22,7 +22,7 @@ def _look(**changes: object) -> dict[str, Any]:
         "is_alone": False,
         "has": True,
         "was_last": False,
-        "seqno": 7,
+        "at": 7,
         **changes,
     }
 

@@ -173,6 +173,22 @@ def test_the_timeout_is_looked_at_before_the_first_step_and_before_the_first_nod
     made.nodes()
 
 
+def test_a_database_that_is_converted_is_waited_for_before_slurm_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its gate would not open either, and waits for no conversion."""
+    made, came = walk(tmp_path), list[str]()
+    monkeypatch.setattr(module, "await_conversion", lambda *_: came.append("answers"))
+    monkeypatch.setattr(Walk, "gate", lambda *_: came.append("gate"))
+    said: dict[str, Any] = {"daemons": {"slurmdbd": "active"}, "broken": [], "packages": {}}
+    vars(made.state).update(left=["login1"], looks=lambda _: {"ctl1": said})
+    made.start()
+    assert came == ["answers", "gate"]
+    said["daemons"]["slurmctld"] = "inactive"
+    made.start()
+    assert came == ["answers", "gate", "answers"]
+
+
 @pytest.mark.parametrize(("built", "source"), [(True, "distribution"), (False, "schedmd")])
 def test_packages_of_another_source_are_no_upgrade(tmp_path: Path, built: bool, source: str) -> None:  # noqa: FBT001
     made = walk(tmp_path)

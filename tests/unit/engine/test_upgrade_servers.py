@@ -9,7 +9,7 @@ import pytest
 
 from deploy.engine import upgrade_servers as module
 from deploy.engine.upgrade import Walk
-from deploy.engine.upgrade_servers import Servers, compute, refuse_unready, servers, told
+from deploy.engine.upgrade_servers import Servers, await_conversion, compute, refuse_unready, servers, told
 from deploy.errors import DeployError, Finding, error
 from deploy.site.inventory import Host, Site, read_site
 from tests.unit.site.sites import write_site
@@ -64,6 +64,8 @@ class FakeWalk:
         self.done: list[str] = []
         self.kept: dict[str, str] = {}
         self.fails = ""
+        self.is_converting = False
+        self.daemons: dict[str, str] = {}
         self.versions = {host.name: OLD for host in servers(site)}
         self.run = SimpleNamespace(
             site=site, options=None, say=lambda _: None, command=lambda verb: f"deploy {verb} inventory.ini"
@@ -83,23 +85,31 @@ class FakeWalk:
             name: {
                 "packages": {"slurm-client": self.versions[name]},
                 "broken": [],
-                "daemons": dict.fromkeys(units[name]["upgrade_units"], "active"),
+                "daemons": {unit: self.daemons.get(unit, "active") for unit in units[name]["upgrade_units"]},
             }
             for name in names
         }
 
     def left_of(self, hosts: Collection[Host]) -> list[str]:
-        return [host.name for host in hosts if self.versions[host.name] == OLD]
+        stopped = {"slurmctld"} & {unit for unit, state in self.daemons.items() if state == "inactive"}
+        units = told(self.site)
+        return [
+            host.name
+            for host in hosts
+            if self.versions[host.name] == OLD or stopped & {*units[host.name]["upgrade_units"]}
+        ]
 
     def forget(self, names: Collection[str]) -> None:
         assert not {*names} & {*self.done}
 
-    def step(self, group: str, hosts: Collection[str], **variables: Any) -> dict[str, Any]:  # noqa: ANN401
+    def step(self, group: str, hosts: list[str], **variables: Any) -> dict[str, Any]:  # noqa: ANN401
         if hosts:
             what = (
                 f"{variables['upgrade_unit']} {variables['upgrade_state']}" if group == "standby" else group
             )
             self.told.append(f"{what}: {','.join(hosts)}")
+        if group == "answers" and self.is_converting:
+            raise error("upgrade-step-failed", "slurmdbd does not answer", where=hosts[0], hint="")
         if group == "controllers":
             if self.fails in hosts:
                 raise error("upgrade-step-failed", "apt failed", where=self.fails, hint="")
@@ -113,6 +123,7 @@ def walk(place: Path, inventory: str = APART, stands: Mapping[str, str] | None =
 
 def change(made: FakeWalk) -> Servers:
     made.told.clear()
+    await_conversion(cast("Walk", made), made.looks(made.versions))
     these = Servers(cast("Walk", made))
     these.rehearse()
     these.change(2.0)
@@ -155,9 +166,15 @@ def test_a_host_of_both_changes_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("done", "expected"),
     [
-        (["db1"], ["judge: ctl1", "controllers: db2", "slurmctld stopped: ctl2,ctl3", "controllers: ctl1"]),
-        (["db1", "db2", "ctl1"], ["controllers: ctl2,ctl3"]),
-        (["db1", "db2", "ctl1", "ctl2"], ["controllers: ctl3"]),
+        (
+            ["db1"],
+            [
+                *("answers: db1", "judge: ctl1", "controllers: db2", "slurmctld stopped: ctl2,ctl3"),
+                "controllers: ctl1",
+            ],
+        ),
+        (["db1", "db2", "ctl1"], ["answers: db1", "controllers: ctl2,ctl3"]),
+        (["db1", "db2", "ctl1", "ctl2"], ["answers: db1", "controllers: ctl3"]),
     ],
 )
 def test_one_that_was_cut_off_goes_on_with_the_rest(
@@ -191,6 +208,56 @@ def test_a_first_one_that_changed_has_nobody_of_before_stand_by(tmp_path: Path) 
     with pytest.raises(DeployError, match="apt failed"):
         these.change(0)
     assert made.told[-1] == "controllers: ctl1"
+
+
+@pytest.mark.parametrize(("inventory", "first"), [(APART, "db1"), (TOGETHER, "ctl1")])
+def test_while_the_database_is_converted_nothing_is_stopped_or_started(
+    tmp_path: Path, inventory: str, first: str
+) -> None:
+    """slurmdbd runs and does not answer yet; slurmctld was stopped with it where they are on one host."""
+    made = walk(tmp_path, inventory)
+    made.versions[first] = NEW
+    made.daemons["slurmctld"] = "inactive"
+    made.is_converting = True
+    with pytest.raises(DeployError, match="does not answer"):
+        change(made)
+    assert made.told == [f"answers: {first}"]
+    made.is_converting = False
+    change(made)
+    assert "controllers: db2" in made.told
+
+
+@pytest.mark.parametrize("state", ["inactive", "failed"])
+def test_a_slurmdbd_that_does_not_run_is_not_waited_for(tmp_path: Path, state: str) -> None:
+    made = walk(tmp_path)
+    made.versions["db1"] = NEW
+    made.daemons["slurmdbd"] = state
+    change(made)
+    assert "answers: db1" not in made.told
+
+
+def test_one_that_stands_by_and_has_the_release_stands_by_again(tmp_path: Path) -> None:
+    """As where the first one's packages alone were put back, or its daemon was stopped."""
+    made = walk(tmp_path)
+    made.versions |= {"db2": NEW, "ctl3": NEW}
+    change(made)
+    assert made.told[2:] == [
+        "slurmdbd stopped: db2",
+        "controllers: db1",
+        "slurmdbd started: db2",
+        "slurmctld stopped: ctl2,ctl3",
+        "controllers: ctl1",
+        "slurmctld started: ctl3",
+        "controllers: ctl2",
+        "rest: db1",
+    ]
+
+
+def test_where_the_servers_are_done_nothing_is_waited_for(tmp_path: Path) -> None:
+    made = walk(tmp_path)
+    made.versions = dict.fromkeys(made.versions, NEW)
+    await_conversion(cast("Walk", made), made.looks(made.versions))
+    assert made.told == []
 
 
 def test_compute_nodes_are_those_that_serve_nobody(tmp_path: Path) -> None:

@@ -34,6 +34,8 @@ def member(at: int | None, **said: object) -> dict[str, Any]:
         (member(9), member(9), "db1"),
         (look(), member(3), "db2"),
         (member(7, was_last=True), member(None), "db1"),
+        (member(7), member(9, was_last=True), "db2"),
+        (member(9, was_last=True), member(9), "db1"),
         (Unanswered("no route"), member(7, was_last=True), "db2"),
     ],
     ids=[
@@ -47,6 +49,8 @@ def member(at: int | None, **said: object) -> dict[str, Any]:
         "both as far",
         "the first is a new machine",
         "one ended last",
+        "the second ended last",
+        "one ended last with as much",
         "the one that answers ended last",
     ],
 )
@@ -65,10 +69,14 @@ def test_the_one_begins_that_has_all_rows(db1: object, db2: object, begins: str 
         (member(7, serves=True), look(has=True), "db[1-2] have the accounting database, each its own"),
         (member(7), member(7, cluster=OTHER), "are of different databases"),
         (member(7), member(None), "how far the rows on db2 go is not known"),
+        (member(7, was_last=True), member(9), "db1 ended last by what it says, and yet the rows on db2 go"),
+        (member(9), member(7, was_last=True), "db2 ended last by what it says, and yet the rows on db1 go"),
+        (member(None, was_last=True), member(9), "how far the rows on db1 go is not known"),
     ],
     ids=[
         *("silent", "silent beside a new one", "two of their own", "one of its own beside a former member"),
         *("beside one that left", "one of its own joins", "two clusters", "not looked for"),
+        *("an end of before", "an end of before on the second", "an end of which nothing is known"),
     ],
 )
 def test_nobody_begins_where_rows_could_be_lost(db1: object, db2: object, said: str) -> None:

@@ -48,18 +48,29 @@ def test_versions_come_from_the_check_and_from_the_controller() -> None:
 
 def test_a_host_that_the_controller_does_not_understand_is_found() -> None:
     found = {"ctl1": "24.11.5", "node1": "24.11.5", "node2": "22.05.8", "node3": "25.05.1"}
-    assert [(finding.where, finding.reference) for finding in skew(found, ["ctl1"])] == [
+    assert [(finding.where, finding.reference) for finding in skew(found, ["ctl1"], ["ctl1"])] == [
         ("node2", "slurm-version-skew"),
         ("node3", "slurm-version-skew"),
     ]
-    assert list(skew({"node1": "22.05.8"}, ["ctl1"])) == []
+    assert list(skew({"node1": "22.05.8"}, ["ctl1"], ["ctl1"])) == []
 
 
 @pytest.mark.parametrize(("other", "is_found"), [("24.11.5", False), ("24.05.4", True), ("26.05.1", True)])
 def test_controllers_have_one_release(*, other: str, is_found: bool) -> None:
     """Each could have to read what the other one wrote."""
     found = {"ctl1": "24.11.3", "ctl2": other, "node1": "24.05.4"}
-    named = [(finding.where, finding.message) for finding in skew(found, ["ctl1", "ctl2"])]
+    named = [(finding.where, finding.message) for finding in skew(found, ["ctl1", "ctl2"], [])]
     release_of = other[:5]
     message = f"its slurmctld {release_of} could not take over from ctl1 with 24.11, nor the other way round"
     assert named == ([("ctl2", message)] if is_found else [])
+
+
+@pytest.mark.parametrize(("other", "is_found"), [("26.05.5", False), ("24.11.5", True)])
+def test_hosts_of_slurmdbd_have_one_release(*, other: str, is_found: bool) -> None:
+    """A controller takes either; the one that stands by would take the other's tables for its own."""
+    found = {"ctl1": "26.05.5", "db1": "26.05.5", "db2": other, "node1": "24.11.5"}
+    named = [(finding.where, finding.message) for finding in skew(found, ["ctl1"], ["db1", "db2"])]
+    message = "its slurmdbd 24.11 could not take over from db1 with 26.05, nor the other way round"
+    assert named == ([("db2", message)] if is_found else [])
+    # Of one that was not asked nothing is known.
+    assert list(skew({**found, "db1": ""}, ["ctl1"], ["db1", "db2"])) == []

@@ -37,6 +37,42 @@ def test_a_member_that_may_begin_keeps_all_else(before: str) -> None:
     assert begin.may_begin(kept) == kept.replace(f"bootstrap: {before}", "bootstrap: 1")
 
 
+@pytest.mark.parametrize("before", ["0", "1"])
+@pytest.mark.parametrize("seqno", ["7", "-1"])
+def test_one_that_failed_to_begin_may_no_more_than_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: str, seqno: str
+) -> None:
+    """The server that did not come up may have written the file anew: what it wrote stays."""
+    kept = "uuid:    1a2b\nseqno:   {}\nsafe_to_bootstrap: {}\n"
+    state = tmp_path / "grastate.dat"
+    state.write_text(kept.format("7", before))
+    found: list[str] = []
+
+    class FailedError(Exception):
+        pass
+
+    def run_command(words: list[str], **_: object) -> tuple[int, str, str]:
+        if words == ["galera_new_cluster"]:
+            found.append(state.read_text())
+            state.write_text(kept.format(seqno, "1"))
+            return 1, "", "no space left"
+        return 0, "", ""
+
+    def fail_json(msg: str) -> None:
+        raise FailedError(msg)
+
+    params = {"begins": True, "key_file": None, "state_file": str(state)}
+    module: Any = SimpleNamespace(
+        params=params, check_mode=False, run_command=run_command, fail_json=fail_json, get_bin_path=bool
+    )
+    monkeypatch.setattr(begin, "AnsibleModule", lambda **_: module)
+    monkeypatch.setattr(begin, "unit_of_mariadb", lambda _: {"ActiveState": "inactive"})
+    with pytest.raises(FailedError, match="MariaDB does not begin: no space left"):
+        begin.main()
+    assert found == [kept.format("7", "1")]
+    assert state.read_text() == kept.format(seqno, before)
+
+
 unit = load_module("roles/mariadb/module_utils/member_unit.py")
 
 

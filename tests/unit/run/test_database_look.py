@@ -72,3 +72,53 @@ def test_tables_are_found_where_mariadb_puts_those_of_that_name(
     (data / directory).mkdir()
     (data / directory / "acct_table.ibd").touch()
     assert module.look(name)["has"]
+
+
+_FOUND = "WSREP: Recovered position 5f0c0000-0000-0000-0000-000000000001:"
+_SERVES = "[Note] /usr/sbin/mariadbd: ready for connections."
+_JOINS = "[Note] WSREP: Shifting OPEN -> PRIMARY (TO: 101)"
+_WAITS = "[Note] WSREP: Shifting CLOSED -> OPEN (TO: 0)"
+_DISK = "WSREP: Failed to start mysqld for wsrep recovery: 'InnoDB: No space left on device'"
+
+
+@pytest.mark.parametrize(
+    ("lines", "at"),
+    [
+        ([f"{_FOUND}100"], 100),
+        ([f"{_FOUND}100", _SERVES, f"{_FOUND}900"], 900),
+        ([f"{_FOUND}100", _WAITS, "mariadb.service: Failed with result 'exit-code'."], 100),
+        ([f"{_FOUND}100", _SERVES], None),
+        ([f"{_FOUND}100", _JOINS], None),
+        ([f"{_FOUND}100", _SERVES, "-- Boot --", _DISK], None),
+        ([f"{_FOUND}100", _WAITS, _DISK], None),
+        ([f"{_FOUND}100", "WSREP: Recovered position 1a2b0000-0000-0000-0000-000000000002:7"], None),
+        ([], None),
+    ],
+    ids=[
+        *("found", "found anew", "found, and nobody else was there", "served since", "got rows since"),
+        *("it does not start any more", "it does not start once more", "of another cluster", "never"),
+    ],
+)
+def test_how_far_rows_go_is_what_was_found_since_the_server_served(
+    data: Path, monkeypatch: pytest.MonkeyPatch, lines: list[str], at: int | None
+) -> None:
+    assert data
+    log = "\n".join([*lines, ""])
+    monkeypatch.setattr(module, "_run", lambda *words: (log if words[0] == "journalctl" else "", True))
+    assert module.look("slurm_acct_db")["at"] == at
+
+
+def test_what_was_found_before_the_last_boot_is_of_before(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert data
+    asked: list[tuple[str, ...]] = []
+
+    def run(*words: str) -> tuple[str, bool]:
+        asked.append(words)
+        return "", True
+
+    monkeypatch.setattr(module, "_run", run)
+    module.look("slurm_acct_db")
+    (of_the_journal,) = [words for words in asked if words[0] == "journalctl"]
+    assert "-b" in of_the_journal
