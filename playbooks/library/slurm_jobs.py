@@ -1,6 +1,7 @@
 #!/usr/bin/python
 """Ansible module: which jobs a controller knows."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ deploy_answer:
 _FORMAT = "%i|%T|%u|%P|%N"
 _KEYS = ("id", "state", "user", "partition", "nodes")
 _SECONDS = "15"
+_CONTROLLER = re.compile(r"^\s*SlurmctldHost\s*=", re.IGNORECASE | re.MULTILINE)
 
 
 def parse_jobs(text: str) -> list[dict[str, str]]:
@@ -46,18 +48,25 @@ def parse_version(text: str) -> str:
     return text.rsplit(maxsplit=1)[-1] if text.split() else ""
 
 
+def may_answer(configuration: str, *, runs_here: bool) -> bool:
+    """Whether a slurmctld may answer: this host's, or that of another controller, where there is one."""
+    return runs_here or len(_CONTROLLER.findall(configuration)) > 1
+
+
 def main() -> None:
     """Ask once."""
     arguments: dict[str, Any] = {"configuration": {"type": "path", "default": "/etc/slurm/slurm.conf"}}
     module = AnsibleModule(argument_spec=arguments, supports_check_mode=True)
     slurm: dict[str, Any] = {"configured": False, "answers": False, "jobs": [], "version": ""}
     squeue = module.get_bin_path("squeue")
-    if squeue and Path(module.params["configuration"]).exists():
+    configuration = Path(module.params["configuration"])
+    if squeue and configuration.exists():
         slurm["configured"] = True
         slurm["version"] = parse_version(module.run_command([squeue, "--version"])[1])
         # Without its controller squeue would try for minutes.
         command = ["timeout", _SECONDS, squeue, "--noheader", "--all", "--format", _FORMAT]
-        if module.run_command(["systemctl", "is-active", "--quiet", "slurmctld"])[0] == 0:
+        runs_here = module.run_command(["systemctl", "is-active", "--quiet", "slurmctld"])[0] == 0
+        if may_answer(configuration.read_text(encoding="utf-8", errors="replace"), runs_here=runs_here):
             code, out, _ = module.run_command(command, environ_update={"LC_ALL": "C"})
             slurm.update(answers=code == 0, jobs=parse_jobs(out) if code == 0 else [])
     module.exit_json(changed=False, deploy_answer={"slurm": slurm})

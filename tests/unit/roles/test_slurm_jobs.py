@@ -18,3 +18,10 @@ def test_version() -> None:
 
 def test_no_jobs() -> None:
     assert module.parse_jobs("") == []
+
+
+def test_another_controller_answers_where_the_first_one_is_down() -> None:
+    one, two = "SlurmctldHost=ctl1\n", "SlurmctldHost=ctl1(10.0.0.1)\nslurmctldhost = ctl2\n"
+    assert module.may_answer(one, runs_here=True)
+    assert not module.may_answer(one, runs_here=False)
+    assert module.may_answer(two, runs_here=False)
