@@ -48,6 +48,17 @@ def test_a_session_that_was_open_still_is(on: On, machine: str) -> None:
     assert on(machine, "pgrep", "-u", "bob", "sleep").stdout
 
 
+def test_a_change_after_many_restarts_shuts_nobody_out(on: On, converge: Converge, machine: str) -> None:
+    """Of a service that was started five times in ten seconds, systemd refuses the next start."""
+    on(machine, "sh", "-c", "systemctl reset-failed ssh; for i in 1 2 3 4 5; do systemctl restart ssh; done")
+    changed = converge(only=machine, more={"MaxSessions": "8"})
+    came_in = ssh(on, machine, "alice").returncode
+    back = converge(only=machine)
+    assert changed.returncode == 0, changed.stdout + changed.stderr
+    assert came_in == 0
+    assert back.returncode == 0, back.stdout + back.stderr
+
+
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [

@@ -196,8 +196,10 @@ class Server:
         """Has the listening process read its files again; connections have processes of their own."""
         by_socket = self._module.run_command(["systemctl", "is-active", "--quiet", "ssh.socket"])[0] == 0
         # Reloaded, sshd opens its port itself, which is systemd's then, and ends.
-        verb = "restart" if by_socket else "reload"
-        self._module.run_command(["systemctl", verb, "ssh"], check_rc=True)
+        # systemd refuses the sixth start in ten seconds, and nobody comes in then: it forgets earlier ones.
+        verbs = ("reset-failed", "restart") if by_socket else ("reload",)
+        for verb in verbs:
+            self._module.run_command(["systemctl", verb, "ssh"], check_rc=True)
 
 
 def _lines(settings: Mapping[str, str]) -> str:
