@@ -110,7 +110,7 @@ browser: ## Install Chromium, in which a test opens the pages of Prometheus
 	}
 
 # What systemd in so many machines watches takes more than the kernel's 128 inotify instances; with those, two fit.
-# Where ONCE_MORE is set, as in CI, a few tests that failed are run again on fresh labs, and those that pass then are called flaky.
+# Where ONCE_MORE is set, as in CI, a few tests or scenarios that failed are run again on fresh machines, and those that pass then are called flaky.
 CLUSTERS = workers=3; limit=fs.inotify.max_user_instances; \
 	[ $$(sysctl --values $$limit) -ge 1024 ] || $(SUDO) sysctl --quiet --write $$limit=1024 || workers=2; \
 	clusters() { $(BIN)/pytest tests/cluster --numprocesses $$workers --durations 20 -m "$(1)" "$$@" $(OPTIONS); }; \

@@ -1,7 +1,8 @@
 """Runs Molecule scenarios, three at a time; shows how long each took and the output of those that fail.
 
 ``python molecule/run.py [--every-release] [--roles PART] [SCENARIO …]``. A scenario that is named runs on all
-its machines. None begins after the time BEGIN_UNTIL, in seconds since the epoch; those are named.
+its machines. None begins after the time BEGIN_UNTIL, in seconds since the epoch; those are named. With
+ONCE_MORE a few that failed are run again on fresh machines, and those that pass then are called flaky.
 """
 
 import argparse
@@ -10,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -20,6 +21,7 @@ from deploy.run.settings import is_mitogen_supported, mitogen_environment
 
 ROOT = Path(__file__).resolve().parents[1]
 _AT_ONCE = 3
+_MOST_FLAKY = 2
 _RELEASE = "trixie"
 _SECONDS_TO_ANSWER = "60"  # two cores boot and install for up to nine machines at once
 OF_EVERY_CLUSTER = frozenset(
@@ -110,26 +112,45 @@ def run(scenario: str, *, every_release: bool) -> Result:
 
 def main(chosen: list[str], part: str, *, every_release: bool) -> int:
     """Runs the chosen scenarios, or a part of them; returns the exit code."""
-    results = []
+    results = {}
     one = partial(run, every_release=every_release or bool(chosen))
     hour = int(time.time() / 3600) if os.environ.get("BEGIN_UNTIL") else 0
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         for result in pool.map(one, chosen or scenarios(part, hour)):
-            results.append(result)
-            if not result.was_run:
-                continue
-            verdict = "passed" if result.passed else "FAILED"
-            sys.stdout.write(f"{verdict}  {result.scenario:<19} {result.seconds:6.1f} s\n")
-            if not result.passed:
-                sys.stdout.write(result.output)
-            sys.stdout.flush()
-    left = [result.scenario for result in results if not result.was_run]
-    failed = sum(not result.passed for result in results) - len(left)
+            results[result.scenario] = result
+            _say(result)
+    flaky = []
+    for name in _worth_another_try(results.values()):
+        again = one(name)
+        _say(again)
+        if again.passed:
+            results[name] = again
+            flaky.append(name)
+    left = [result.scenario for result in results.values() if not result.was_run]
+    failed = sum(not result.passed for result in results.values()) - len(left)
     passed = len(results) - failed - len(left)
     sys.stdout.write(f"{passed} passed, {failed} failed, {len(left)} not run\n")
+    for name in flaky:
+        sys.stdout.write(f"FLAKY {name}: it failed, and passed on fresh machines\n")
     if left:
         sys.stdout.write(f"NOT RUN, no time was left to begin them: {' '.join(left)}\n")
     return 1 if failed else 0
+
+
+def _say(result: Result) -> None:
+    if not result.was_run:
+        return
+    verdict = "passed" if result.passed else "FAILED"
+    sys.stdout.write(f"{verdict}  {result.scenario:<19} {result.seconds:6.1f} s\n")
+    if not result.passed:
+        sys.stdout.write(result.output)
+    sys.stdout.flush()
+
+
+def _worth_another_try(results: Iterable[Result]) -> list[str]:
+    """Where ONCE_MORE says so, what failed, if chance may be behind it: few did."""
+    failed = [result.scenario for result in results if result.was_run and not result.passed]
+    return failed if os.environ.get("ONCE_MORE") and len(failed) <= _MOST_FLAKY else []
 
 
 if __name__ == "__main__":

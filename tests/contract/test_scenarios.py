@@ -1,7 +1,10 @@
 """Every role is tried on real machines, by tests that can fail."""
 
+import importlib.util
 import runpy
+import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -83,3 +86,52 @@ def test_make_test_tries_the_roles_of_every_cluster(tmp_path: Path) -> None:
     plan = build_plan(site, contract)
     roles = {role for step in plan.steps for role in step.phase.roles}
     assert runpy.run_path(str(ROOT / "molecule/run.py"))["OF_EVERY_CLUSTER"] == roles
+
+
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """molecule/run.py, which is no package's: that of Molecule has the name."""
+    spec = importlib.util.spec_from_file_location("runs", ROOT / "molecule/run.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "runs", module)
+    spec.loader.exec_module(module)
+    for name in ("ONCE_MORE", "BEGIN_UNTIL"):
+        monkeypatch.delenv(name, raising=False)
+    return module
+
+
+@pytest.mark.parametrize(
+    ("once_more", "outcomes", "code", "said"),
+    [
+        ("", {"a": "-", "b": "+"}, 1, "1 passed, 1 failed, 0 not run\n"),
+        ("1", {"a": "-+", "b": "+"}, 0, "2 passed, 0 failed, 0 not run\nFLAKY a: it failed, and passed"),
+        ("1", {"a": "--", "b": "+"}, 1, "1 passed, 1 failed, 0 not run\n"),
+        ("1", {"a": "-?", "b": "?"}, 1, "0 passed, 1 failed, 1 not run\nNOT RUN, no time was left"),
+        ("1", {"a": "-", "b": "-", "c": "-"}, 1, "0 passed, 3 failed, 0 not run\n"),
+    ],
+    ids=["as typed", "chance", "a fault", "no time", "many"],
+)
+def test_of_scenarios_that_failed_a_few_are_run_once_more(
+    runs: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    *,
+    once_more: str,
+    outcomes: dict[str, str],
+    code: int,
+    said: str,
+) -> None:
+    left = {name: list(signs) for name, signs in outcomes.items()}
+
+    def run(name: str, *, every_release: bool) -> object:
+        sign = left[name].pop(0)
+        assert every_release
+        return runs.Result(name, sign == "+", 1.0, "why", was_run=sign != "?")
+
+    monkeypatch.setattr(runs, "run", run)
+    monkeypatch.setenv("ONCE_MORE", once_more)
+    assert runs.main([*outcomes], "all", every_release=False) == code
+    assert said in capsys.readouterr().out
+    assert not any(left.values())

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
+from itertools import count
 from pathlib import Path
 from shutil import rmtree
 from typing import Any
@@ -42,37 +43,42 @@ class _Rounds:
     def __init__(self, campaign: Campaign, lab: str | None, kinds: list[str]) -> None:
         self.campaign, self.lab, self.kinds = campaign, lab, kinds
         self._took = {FIRST: _A_FIRST_DEPLOYMENT}
+        self._numbers, self._lab_numbers = count(2), count()  # the first change is measured
 
     def fight(self) -> None:
         """First deployments on machines of their own each, of which the last ones serve all others."""
         others = [kind for kind in self.kinds if kind != FIRST]
         firsts = len(self.kinds) - len(others)
-        for number in range(max(firsts, 1)):
-            with self._ground(self.campaign.place / str(number)) as ground:
-                if number < firsts:
-                    self._round(ground, FIRST, number)
-                if number + 1 < firsts or not others:
-                    continue
-                self._others(ground, others, firsts)
+        while firsts or others:
+            with self._ground(self.campaign.place / str(next(self._lab_numbers))) as ground:
+                if firsts and self._round(ground, FIRST):
+                    firsts -= 1
+                if not firsts and others:
+                    self._others(ground, others)
+                    others = []
 
-    def _others(self, ground: Ground, kinds: list[str], number: int) -> None:
+    def _others(self, ground: Ground, kinds: list[str]) -> None:
         done = ground.typed(*ground.words(FIRST))
         if done.returncode:
             message = f"the lab does not converge: {done.stdout[-3000:]}{done.stderr[-3000:]}"
             raise RuntimeError(message)
         ground.took |= dict(measured(ground))
         ground.long_job()
-        for place, kind in enumerate(kinds):
-            self._round(ground, kind, number + place + 2)
+        for kind in kinds:
+            while not self._round(ground, kind):
+                pass
         ground.cluster.as_user("touch stop")
 
-    def _round(self, ground: Ground, kind: str, number: int) -> None:
+    def _round(self, ground: Ground, kind: str) -> bool:
+        """Whether the run was killed: it may end before, which counts for none."""
+        number = next(self._numbers)
         found = Round(ground, kind, number, chance_of(self.campaign.seed, number)).play()
         self._took |= ground.took
         say(f"{kind}: {_said(found)}")
         for trouble in found.troubles:
             say(f"  {trouble}")
         self.campaign.keep(kind, asdict(found))
+        return found.is_killed
 
     @contextmanager
     def _ground(self, place: Path) -> Iterator[Ground]:

@@ -147,6 +147,7 @@ class Round:
 
     def _killed(self, mark: str, moment: float, *, all_of_them: bool) -> bool:
         """Whether it ran still when its moment came."""
+        began = time.monotonic()
         with tempfile.TemporaryFile() as said:
             process = subprocess.Popen(
                 self.ground.words(self.kind),
@@ -164,6 +165,8 @@ class Round:
             if process.returncode not in {0, -signal.SIGKILL}:
                 said.seek(0)
                 self.troubles.append(f"exit code {process.returncode}: {said.read().decode()[-1500:]}")
+        if process.returncode == 0:
+            self.ground.took[self.kind] = time.monotonic() - began
         return process.returncode == -signal.SIGKILL
 
     def _gone(self, mark: str) -> None:

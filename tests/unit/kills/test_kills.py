@@ -87,8 +87,11 @@ def test_the_site_is_looked_at_too(tmp_path: Path) -> None:
 
 def test_the_processes_of_a_run_are_known_wherever_they_went(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(MARK, "a-round")
-    call = [sys.executable, "-c", "input()"]
-    with subprocess.Popen(call, stdin=subprocess.PIPE, start_new_session=True) as process:
+    call = [sys.executable, "-c", "print('lives', flush=True); input()"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(call, stdin=pipe, stdout=pipe, start_new_session=True) as process:
+        assert process.stdout
+        process.stdout.readline()  # the kernel has its environment a moment after it has begun
         assert process.pid in processes("a-round")
         assert process.pid not in processes("another")
         process.communicate(b"\n")
@@ -141,6 +144,17 @@ def test_a_directory_that_a_killed_run_left_is_old_for_the_next_run(
     assert one.troubles == []
     assert left_behind.stat().st_mtime < time.time() - NEW_SECONDS
     assert not waited
+
+
+def test_a_run_that_ended_before_it_was_killed_says_how_long_one_lasts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, _ = _round(tmp_path, monkeypatch)
+    one.ground.took[CHANGE] = 200.0
+    monkeypatch.setattr(Ground, "words", lambda *_: [sys.executable, "-c", ""])
+    assert not one._killed("a-round", 200.0, all_of_them=False)
+    assert one.ground.took[CHANGE] < 200.0
+    assert one.troubles == []
 
 
 def test_kills_are_shared_out() -> None:
