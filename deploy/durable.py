@@ -9,7 +9,7 @@ _PRIVATE = 0o600
 
 def replace_file(path: Path, text: str, mode: int = _PRIVATE) -> None:
     """Gives a file its content whole: on disk first, beside the old one, whose place it then takes."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    beside = _new_name(path)
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, mode)
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
@@ -20,6 +20,26 @@ def replace_file(path: Path, text: str, mode: int = _PRIVATE) -> None:
         keep_names(path.parent)
     finally:
         beside.unlink(missing_ok=True)
+
+
+def _new_name(path: Path) -> Path:
+    """A name beside a file for what takes its place; what killed runs of this machine left so is removed."""
+    ours = f".{path.name}.{os.uname().nodename}."
+    for entry in path.parent.iterdir():
+        number = entry.name.removeprefix(ours)
+        if entry.name.startswith(ours) and number.isdigit() and not _lives(int(number)):
+            entry.unlink(missing_ok=True)
+    return path.with_name(f"{ours}{os.getpid()}")
+
+
+def _lives(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def take_place(new: Path, path: Path) -> None:

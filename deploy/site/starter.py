@@ -69,6 +69,7 @@ _IGNORED = f"""\
 # Made by deploy, and not for a repository: secrets (once encrypted with ansible-vault they may be; remove
 # the line then), the journal of runs, and backups.
 {SECRETS_FILE}
+.{SECRETS_FILE}.*
 .deploy/
 backups/
 """

@@ -23,7 +23,7 @@ def naming(path: Path) -> Iterator[None]:
 
 def replace_file(path: Path, content: bytes, mode: int, owner: tuple[int, int] | None = None) -> None:
     """Gives a file its content whole; nobody else can read what is not in place yet."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    beside = new_name(path)
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         with naming(path), os.fdopen(descriptor, "wb") as file:
@@ -37,6 +37,21 @@ def replace_file(path: Path, content: bytes, mode: int, owner: tuple[int, int] |
         keep_names(path.parent)
     finally:
         beside.unlink(missing_ok=True)
+
+
+def new_name(path: Path) -> Path:
+    """A name beside a file for what takes its place; what killed processes of this host left is removed."""
+    ours = f".{path.name}.{os.uname().nodename}."
+    for entry in path.parent.iterdir():
+        number = entry.name.removeprefix(ours)
+        if entry.name.startswith(ours) and number.isdigit() and not _lives(int(number)):
+            entry.unlink(missing_ok=True)
+    return path.with_name(f"{ours}{os.getpid()}")
+
+
+def _lives(process: int) -> bool:
+    """Whether another process does: this one is about to write anew."""
+    return process != os.getpid() and Path("/proc", str(process)).exists()
 
 
 def keep_names(directory: Path) -> None:

@@ -7,12 +7,11 @@ import hashlib
 import os
 import pwd
 import stat
-import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ansible.module_utils.durable import keep_names, naming
+from ansible.module_utils.durable import keep_names, naming, new_name
 
 if TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
@@ -33,17 +32,18 @@ def keep(
     if differs and not module.check_mode:
         path.parent.mkdir(mode=0o755, exist_ok=True)
         # Beside its target, so that it can take the target's place at once.
-        descriptor, sibling = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        sibling = new_name(path)
+        descriptor = os.open(sibling, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
             with naming(path), os.fdopen(descriptor, "w", encoding="utf-8", errors="surrogateescape") as file:
                 file.write(text)
                 file.flush()
                 os.fsync(descriptor)
-            Path(sibling).chmod(mode)
-            module.atomic_move(sibling, str(path), unsafe_writes=unsafe_writes)
+            sibling.chmod(mode)
+            module.atomic_move(str(sibling), str(path), unsafe_writes=unsafe_writes)
             keep_names(path.parent)
         finally:
-            Path(sibling).unlink(missing_ok=True)
+            sibling.unlink(missing_ok=True)
     # What takes a file's place is given its mode and owner, which may be the very ones that are wrong.
     return give_to_root(module, path, mode) or differs
 

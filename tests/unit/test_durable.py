@@ -2,6 +2,8 @@
 
 import os
 import stat
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -73,3 +75,18 @@ def test_what_was_open_to_all_is_its_owners_alone(tmp_path: Path, write: Callabl
 def test_a_page_may_go_where_no_file_is() -> None:
     durable.write_private(Path(os.devnull), "text")
     assert stat.S_ISCHR(Path(os.devnull).stat().st_mode)
+
+
+def test_what_a_killed_writer_left_beside_a_file_goes_with_the_next_write(tmp_path: Path) -> None:
+    """What others write stays: other processes, other hosts that share the directory, other files."""
+    path, here = tmp_path / "secrets.yml", os.uname().nodename
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        pass
+    dead, own, other = ended.pid, os.getpid(), os.getppid()
+    goes = [f".{path.name}.{here}.{dead}", f".{path.name}.{here}.{own}"]
+    stays = [f".{path.name}.{here}.{other}", f".{path.name}.elsewhere.{dead}", f".other.{here}.{dead}"]
+    stays += [f".{path.name}.{here}.swp", path.name]
+    for name in (*goes, *stays):
+        (tmp_path / name).touch()
+    durable.replace_file(path, "new")
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == sorted(stays)

@@ -2,6 +2,8 @@
 
 import os
 import stat
+import subprocess
+import sys
 from importlib import import_module
 from pathlib import Path
 
@@ -32,3 +34,18 @@ def test_a_file_is_on_disk_before_it_takes_its_place(tmp_path: Path, monkeypatch
     assert done == ["sync after", "rename", "sync directory"]
     assert (path.read_text(), stat.S_IMODE(path.stat().st_mode)) == ("after", 0o640)
     assert [entry.name for entry in tmp_path.iterdir()] == ["slurm.conf"]
+
+
+def test_what_a_killed_writer_left_beside_a_file_goes_with_the_next_write(tmp_path: Path) -> None:
+    """What others write stays: other processes, other hosts that share the directory, other files."""
+    path, here = tmp_path / "slurm.conf", os.uname().nodename
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        pass
+    dead, own, other = ended.pid, os.getpid(), os.getppid()
+    goes = [f".{path.name}.{here}.{dead}", f".{path.name}.{here}.{own}"]
+    stays = [f".{path.name}.{here}.{other}", f".{path.name}.elsewhere.{dead}", f".other.{here}.{dead}"]
+    stays += [f".{path.name}.{here}.swp", path.name]
+    for name in (*goes, *stays):
+        (tmp_path / name).touch()
+    durable.replace_file(path, b"new", 0o644)
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == sorted(stays)
