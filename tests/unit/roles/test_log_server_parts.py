@@ -1,0 +1,32 @@
+"""How large a host's log becomes before it is put by: rsyslog keeps the number in an int of C."""
+
+import pytest
+from ansible.parsing.dataloader import DataLoader
+from ansible.template import Templar, trust_as_template
+
+from tests.contract.content import ROOT, read_yaml
+
+_ROLE = ROOT / "roles/log_server"
+_LARGEST = 2**31 - 1
+
+
+def part_bytes(host_mb: int) -> int:
+    parts = ("__log_server_part_mb", "__log_server_part_bytes")
+    role = read_yaml(_ROLE / "vars/main.yml")
+    templates = {name: trust_as_template(role[name]) for name in parts}
+    templar = Templar(loader=DataLoader(), variables={**templates, "log_server_host_mb": host_mb})
+    return int(templar.template(templates["__log_server_part_bytes"]))
+
+
+@pytest.mark.parametrize("host_mb", [1, 8, 4096, 8191, 8192, 12288, 16384, 1 << 20])
+def test_rsyslog_understands_the_size_of_a_part(host_mb: int) -> None:
+    assert 0 < part_bytes(host_mb) <= _LARGEST
+
+
+def test_it_is_a_quarter_of_what_a_host_has() -> None:
+    assert [part_bytes(mb) >> 20 for mb in (1, 8, 4096, 8188, 1 << 20)] == [1, 2, 1024, 2047, 2047]
+
+
+def test_rsyslog_goes_by_it() -> None:
+    settings = (_ROLE / "templates/etc/rsyslog.d/10-deploy-server.conf.j2").read_text(encoding="utf-8")
+    assert 'rotation.sizeLimit="{{ __log_server_part_bytes }}"' in settings
