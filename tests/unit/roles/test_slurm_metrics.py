@@ -160,6 +160,43 @@ def test_scheduler(parsed: Mapping[str, Samples]) -> None:
     assert parsed["slurm_rpc_seconds_total"]["REQUEST_SUBMIT_BATCH_JOB",] < 1
 
 
+def test_a_round_of_backfill_that_goes_on_hides_nothing(program: Module, release: str) -> None:
+    """sdiag has another heading while it does, which is most of the time where rounds are long."""
+    (command,) = (each for each in program.commands(SETTINGS) if each.name == "scheduler")
+    text = recorded(release, "scheduler")
+    busy = text.replace(
+        "Backfilling stats\n",
+        "Backfilling stats (WARNING: data obtained in the middle of backfilling execution.)\n",
+    )
+    assert busy != text
+    found = samples(command.parse(busy, 1795323000.0))
+    assert found == samples(command.parse(text, 1795323000.0))
+    assert "slurm_scheduler_backfill_last_cycle_seconds" in found
+
+
+@pytest.mark.parametrize(
+    ("version", "parameters", "cpus", "most"),
+    [
+        ("22.05.8", "enable_configless", 64, 256),
+        ("24.05.1", "conmgr_threads=8", 64, 256),
+        ("24.11.5", "enable_configless", 4, 64),
+        ("24.11.5", "enable_configless,CONMGR_THREADS=200", 4, 200),
+        ("25.05.3", "(null)", 64, 128),
+        ("25.11.0", "(null)", 64, 32),
+        ("26.05.5", "conmgr_threads=0", 8, 16),
+    ],
+)
+def test_how_many_calls_are_answered_at_a_time(
+    program: Module, version: str, parameters: str, cpus: int, most: int
+) -> None:
+    assert program.site_metrics.threads(version, parameters, cpus) == most
+
+
+def test_limits_of_slurmctld(parsed: Mapping[str, Samples], release: str) -> None:
+    assert parsed["slurm_scheduler_dbd_queue_max"] == {(): 20008}
+    assert (parsed["slurm_scheduler_threads_max"][()] == 256) == (release == "22.05")
+
+
 def test_requests_of_people_with_long_names(program: Module) -> None:
     """Slurm has a column of 16 letters for them, and no blank behind one that is full."""
     (command,) = (each for each in program.commands(SETTINGS) if each.name == "scheduler")
@@ -240,6 +277,11 @@ def test_a_node_that_power_saving_has_switched_off(nodes: Module, state: str, is
         ("gpu:a100:2(S:0,2),gpu:t4:1(S:1),nic:4", {"a100": 2, "t4": 1}),
         ("gpu:h100_1g.10gb:7(IDX:0-6)", {"h100_1g.10gb": 7}),
         ("gpu:a100:0(IDX:N/A),gpu:a100:1(IDX:3)", {"a100": 1}),
+        ("gpu:3090:4(S:0-1)", {"3090": 4}),
+        ("gpu:2080ti:4", {"2080ti": 4}),
+        ("gpu:1g.10gb:7,gpu:7:1", {"1g.10gb": 7, "7": 1}),
+        ("gpu:a100:2,gpu:4090:1,shard:16,gpu:_x:1", {"a100": 2, "4090": 1, "_x": 1}),
+        ("shard:3090:4,mps:100", {}),
     ],
 )
 def test_gpus_of_a_node(nodes: Module, gres: str, count: Mapping[str, int]) -> None:
@@ -293,10 +335,17 @@ def test_tres(jobs: Module) -> None:
 
 
 def line(
-    number: str, state: str, started: object = "N/A", ended: object = "N/A", reason: str = "None"
+    number: str,
+    state: str,
+    started: object = "N/A",
+    ended: object = "N/A",
+    reason: str = "None",
+    eligible: object = 1100,
+    nodes: str | None = None,
 ) -> str:
-    head = f"{number}|{number}|{state}|batch|alice|research|normal|1000|1100|{started}|{ended}|30:00"
-    return f"{head}|cpu=1,mem=1G,node=1||{reason}\n"
+    head = f"{number}|{number}|{state}|batch|alice|research|normal|1000|{eligible}|{started}|{ended}|30:00"
+    where = ("" if state == "PENDING" else "node1") if nodes is None else nodes
+    return f"{head}|cpu=1,mem=1G,node=1|{where}|{reason}\n"
 
 
 def test_starts_and_ends_are_counted_once_and_not_what_was_there_before(jobs: Module) -> None:
@@ -316,6 +365,30 @@ def test_starts_and_ends_are_counted_once_and_not_what_was_there_before(jobs: Mo
         assert second["slurm_job_wait_seconds_bucket"]["batch", "900"] == 1
         ended = {key[1]: value for key, value in second["slurm_jobs_ended_total"].items() if value}
         assert ended == {"failed": 1, "timeout": 1}
+
+
+def test_who_is_cancelled_while_he_waits_did_not_start(jobs: Module) -> None:
+    """As squeue shows it: started and ended in that second, without nodes."""
+    kept = jobs.JobMetrics(10)
+    kept.metrics(line("1", "PENDING", reason="Priority") + line("2", "RUNNING", 1200), 1300)
+    after = line("1", "CANCELLED", 9000, 9000, nodes="") + line("2", "CANCELLED", 1200, 9000)
+    found = samples(kept.metrics(after, 9001))
+    assert found["slurm_job_wait_seconds_count"] == {("batch",): 0}
+    assert found["slurm_jobs_ended_total"]["batch", "cancelled"] == 2
+
+
+def test_how_long_slurm_has_not_looked_at_a_job(jobs: Module) -> None:
+    """Where some are always young, none of them is old."""
+    kept = jobs.JobMetrics(10)
+    for minute in range(1, 60):
+        now = 2000 + 60 * minute
+        young = line(str(minute), "PENDING", eligible=now - 5) + line("500", "PENDING", reason="Priority")
+        assert samples(kept.metrics(young, now))["slurm_jobs_unseen_oldest_seconds"] == {("batch",): 5}
+    old = line("600", "PENDING", eligible=2000) + line("601", "PENDING", eligible="N/A")
+    assert samples(kept.metrics(old, 2960))["slurm_jobs_unseen_oldest_seconds"] == {("batch",): 1960}
+    assert samples(kept.metrics(line("1", "RUNNING", 1200), 2960))["slurm_jobs_unseen_oldest_seconds"] == {
+        ("batch",): 0
+    }
 
 
 def test_a_job_that_does_not_end_is_seen(jobs: Module) -> None:

@@ -92,6 +92,11 @@ class Job(NamedTuple):
         """Whether it has not started."""
         return self.state in _WAITING
 
+    @property
+    def has_started(self) -> bool:
+        """Whether it has: of one that is cancelled while it waits Slurm says that it started then, on no node."""
+        return bool(self.started) and not self.is_waiting and (self.state not in _ENDED or bool(self.nodes))
+
 
 class Reader:
     """Reads lines; the same words of resources come again and again."""
@@ -187,7 +192,7 @@ class JobMetrics:
 
     def _count(self, jobs: Sequence[Job]) -> None:
         """Counts starts and ends that the round before did not see; the first round only learns them."""
-        starts = {(job.id, job.started): job for job in jobs if job.started and not job.is_waiting}
+        starts = {(job.id, job.started): job for job in jobs if job.has_started}
         ends = {(job.id, job.ended): job for job in jobs if job.state in _ENDED}
         for partition in {job.partition for job in jobs}:
             self._waited.know(partition)
@@ -224,10 +229,15 @@ def _of_queue(jobs: Sequence[Job]) -> Iterator[Metric]:
 def _of_waiting(jobs: Sequence[Job], now: float) -> Iterator[Metric]:
     reasons: dict[Labels, float] = defaultdict(float)
     oldest: dict[Labels, float] = {(job.partition,): 0 for job in jobs}
+    unseen: dict[Labels, float] = {(job.partition,): 0 for job in jobs}
     for job in jobs:
         if not job.is_waiting:
             continue
-        reasons[job.partition, job.reason or "None"] += job.tasks
+        reason = job.reason or "None"
+        reasons[job.partition, reason] += job.tasks
+        if reason == "None":
+            key = (job.partition,)
+            unseen[key] = max(unseen[key], now - max(job.eligible, job.submitted))
         if job.reason not in _WILLING and job.eligible:
             key = (job.partition,)
             oldest[key] = max(oldest[key], now - job.eligible)
@@ -237,6 +247,12 @@ def _of_waiting(jobs: Sequence[Job], now: float) -> Iterator[Metric]:
         "How long the job has waited that waits longest; not those that are held or wait on purpose.",
         ["partition"],
         oldest,
+    )
+    yield gauge(
+        "slurm_jobs_unseen_oldest_seconds",
+        "How long the job has waited that waits longest of those of which Slurm does not say why.",
+        ["partition"],
+        unseen,
     )
 
 

@@ -28,7 +28,8 @@ _FIELD = re.compile(rf"(?:^| )({'|'.join(_KEYS)})=(\S*)")
 _SWITCHED_OFF = frozenset({"POWERED_DOWN", "POWERING_DOWN", "POWERING_UP"})
 """By Slurm's power saving; the last of them: its machine may not have started yet."""
 _REASON = re.compile(r" Reason=(.*?) \[([^\[\]@]+)@(\d+)\]")
-_GPUS = re.compile(r"(?:^|,)gpu:(?:([A-Za-z][^:,()]*):)?(\d+)")
+# What stands before a second colon is the type, also where it begins with a digit: gpu:3090:4, gpu:1g.10gb:7.
+_GPUS = re.compile(r"(?:^|,)gpu:(?:([^:,()]+):)?(\d+)(?=[,:]|$)")
 _NOT_RESPONDING = "*"
 _MARKS = "*~#!%$@^-+"
 _BUSY = frozenset({"allocated", "mixed", "completing"})

@@ -96,7 +96,8 @@ def parse(text: str) -> tuple[_Numbers, _Calls]:
     calls: dict[tuple[str, str], tuple[float, float]] = {}
     chapter = ""
     for line in text.splitlines():
-        title = line.partition(" (micro")[0].rstrip(": ")
+        # Behind some a remark follows, such as that a round of backfill goes on.
+        title = line.partition(" (")[0].rstrip(": ")
         if title in _CHAPTERS:
             chapter = _CHAPTERS[title]
         elif found := _RPC.match(line):

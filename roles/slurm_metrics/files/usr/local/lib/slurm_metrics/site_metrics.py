@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import socket
 from collections import defaultdict
@@ -20,6 +21,7 @@ ACCOUNTING = ("sacctmgr", "--noheader", "--parsable2", "show", "cluster", "forma
 _PING = re.compile(r"Slurmctld\(([^)]*)\) at (\S+) is (\w+)")
 _HOST = re.compile(r"^SlurmctldHost\[\d+\]\s+= ([^\s(]+)(?:\(([^)]+)\))?", re.MULTILINE)
 _SETTING = re.compile(r"^(\w+)\s+= (.*?)\s*$", re.MULTILINE)
+_THREADS = re.compile(r"(?:^|,)conmgr_threads=([1-9]\d*)", re.IGNORECASE)
 _PARTITION_STATES = ("up", "down", "drain", "inactive")
 
 
@@ -85,8 +87,20 @@ def _resolved(address: str) -> str:
         return address
 
 
+def threads(version: str, parameters: str, cpus: int) -> int:
+    """How many calls slurmctld answers at a time, by its release, SlurmctldParameters and its host's CPUs."""
+    release = tuple(int(number) for number in re.findall(r"\d+", version)[:2])
+    if release < (24, 11):
+        return 256
+    if said := _THREADS.search(parameters):
+        return int(said[1])
+    if release < (25, 5):
+        return 64
+    return 2 * cpus if release < (25, 11) else min(32, 2 * cpus)
+
+
 def configuration(text: str, _: float) -> list[Metric]:
-    """What runs, and since when. Raises KeyError when it is not slurmctld's configuration."""
+    """What runs, since when, its limits. Raises KeyError when it is not slurmctld's configuration."""
     found = dict(_SETTING.findall(text))
     booted = found["BOOT_TIME"]
     return [
@@ -101,6 +115,18 @@ def configuration(text: str, _: float) -> list[Metric]:
             "When slurmctld started.",
             [],
             {(): float(booted)} if booted.isdigit() else {},
+        ),
+        gauge(
+            "slurm_scheduler_threads_max",
+            "How many threads of slurmctld answer somebody at most.",
+            [],
+            {(): threads(found["SLURM_VERSION"], found.get("SlurmctldParameters", ""), os.cpu_count() or 1)},
+        ),
+        gauge(
+            "slurm_scheduler_dbd_queue_max",
+            "How many messages may wait for slurmdbd; slurmctld loses some beyond it.",
+            [],
+            {(): float(waiting)} if (waiting := found.get("MaxDBDMsgs", "")).isdigit() else {},
         ),
     ]
 
@@ -123,6 +149,6 @@ def shares(text: str, _: float) -> list[Metric]:
             "slurm_fairshare_factor", "0 for who used far too much, 1 for who used nothing.", labels, factors
         ),
         gauge("slurm_fairshare_shares_ratio", "Which part of its siblings' shares it has.", labels, wanted),
-        gauge("slurm_fairshare_usage_ratio", "Which part of the cluster's usage it had.", labels, used),
+        gauge("slurm_fairshare_usage_ratio", "Which part of its siblings' usage it had.", labels, used),
         gauge("slurm_fairshare_usage_seconds", "Its usage in TRES seconds, decayed.", labels, seconds),
     ]
