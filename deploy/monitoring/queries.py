@@ -34,3 +34,5 @@ UNLESS_POWERED_DOWN = (
 """Behind what is asked of hosts: but for nodes that Slurm's power saving has switched off."""
 POWERED_DOWN = 'slurm_node_powered_down{instance="ctl1",job="slurm",node="node1"}'
 """A series of one, for what proves alerts."""
+LOCAL = 'fstype=~"ext[234]|xfs|btrfs|zfs"'
+"""The file systems of a host's own disks."""

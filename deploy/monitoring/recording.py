@@ -7,6 +7,8 @@ nvitop-exporter end with their unit.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from deploy.monitoring.queries import LOCAL
+
 _KEYS = "instance, gpu"
 _MIB = 1 << 20
 
@@ -124,4 +126,29 @@ NODE: Sequence[Recording] = (
     ),
 )
 
-GROUPS = {"gpu_names": GPU, "jobs_of_gpus": GPU_JOBS, "slurm_by_instance": SLURM, "hosts_by_instance": NODE}
+
+def _once(record: str, metric: str, condition: str, keys: str) -> Recording:
+    """What was so once: each round remembers the one before, over an hour without Prometheus, too."""
+    return Recording(
+        record,
+        f"max by ({keys}) ({metric} {condition})"
+        f" or last_over_time({record}[1h]) and on ({keys}) last_over_time({metric}[1h])",
+        "none",
+    )
+
+
+MEMORY: Sequence[Recording] = (
+    _once(
+        *("filesystem:writable:once", f"node_filesystem_readonly{{{LOCAL}}}", "== 0"),
+        "instance, device, mountpoint",
+    ),
+    _once("infiniband:active:once", "node_infiniband_state_id", "== 4", "instance, device, port"),
+)
+
+GROUPS = {
+    "gpu_names": GPU,
+    "jobs_of_gpus": GPU_JOBS,
+    "slurm_by_instance": SLURM,
+    "hosts_by_instance": NODE,
+    "as_it_was": MEMORY,
+}

@@ -36,7 +36,7 @@ def test_alerts_fire_when_they_should_and_not_otherwise(chapter: Chapter, tmp_pa
     assert answer.returncode == 0, answer.stdout + answer.stderr
 
 
-def fires(name: str, minute: int, **labels: str) -> dict[str, object]:
+def fires(name: str, minute: int, /, **labels: str) -> dict[str, object]:
     """That an alert fires at a minute once with these labels; without labels that it does not."""
     shown = ",".join(f'{label}="{value}"' for label, value in sorted(labels.items()))
     by = f"by ({', '.join(sorted(labels))}) " if labels else ""
@@ -86,3 +86,119 @@ def test_an_alert_that_does_not_fire_is_noticed(tmp_path: Path) -> None:
     file = tmp_path / "tests.yml"
     file.write_text(yaml.safe_dump(tests))
     assert promtool("test", "rules", file).returncode != 0
+
+
+_NFS = 'device="ctl1:/home",fstype="nfs4",mountpoint="/home"'
+_SSHFS = 'device="other:/data",fstype="fuse.sshfs",mountpoint="/home/alice/data"'
+_CLOSED = 'device="other:/x",fstype="nfs4",mountpoint="/home/alice/x",device_error="permission denied"'
+_ROOT = 'instance="node1",device="/dev/sda1",fstype="ext4",mountpoint="/"'
+_FLAPS = 'instance="node1",job="node",name="slurmd.service",type="simple"'
+_ACTIVATING = "1 1 1 0 1 1 1 1 0 1 1 1 1 1 0 1 1 1 1 0 1 1 1 1 1 0 1 1 1 1 0 1 1 1 0 1 1 1 1 1 0 1 1 1 1 0"
+_ACTIVE = _ACTIVATING.translate({ord("0"): "1", ord("1"): "0"})
+_ASKED = 'slurm_exporter_collect_success{instance="ctl1",job="slurm",command='
+
+
+def _disk(instance: str, place: str, free: int) -> dict[str, str]:
+    labels = f'{{instance="{instance}",job="node",{place}}}'
+    return {
+        f"node_filesystem_avail_bytes{labels}": f"{free}x60",
+        f"node_filesystem_size_bytes{labels}": "100x60",
+    }
+
+
+@pytest.mark.parametrize(
+    ("chapter", "series", "expected"),
+    [
+        pytest.param(
+            "hosts",
+            _disk("node1", _NFS, 4) | _disk("node2", _NFS, 4),
+            [fires("DiskFull", 30, device="ctl1:/home", mountpoint="/home")],
+            id="what is shared is told once",
+        ),
+        pytest.param(
+            "hosts",
+            _disk("node1", _SSHFS, 0),
+            [fires("DiskFull", 30)],
+            id="what a user mounted in his home may be full",
+        ),
+        pytest.param(
+            "hosts",
+            {
+                f'node_filesystem_device_error{{instance="node1",{place}}}': "1x60"
+                for place in (_SSHFS, _CLOSED)
+            },
+            [fires("NetworkMountStale", 30)],
+            id="what the exporter may not enter is not stale",
+        ),
+        pytest.param(
+            "hosts",
+            # It starts again, and shows no more for twenty minutes; then somebody repairs it.
+            {f"node_filesystem_readonly{{{_ROOT}}}": "0x5 _x20 1x200 0x200"},
+            [
+                fires("FilesystemReadOnly", 24),
+                fires("FilesystemReadOnly", 60, instance="node1", mountpoint="/"),
+                fires("FilesystemReadOnly", 220, instance="node1", mountpoint="/"),
+                fires("FilesystemReadOnly", 300),
+            ],
+            id="what became read-only stays so across a start",
+        ),
+        pytest.param(
+            "hosts",
+            {
+                'node_infiniband_state_id{instance="node1",device="mlx5_0",port="1"}': "4x5 1x200",
+                'node_infiniband_state_id{instance="node1",device="mlx5_0",port="2"}': "1x205",
+            },
+            [fires("InfinibandPortDown", 190, instance="node1", device="mlx5_0", port="1")],
+            id="a port that nobody connected is not down",
+        ),
+        pytest.param(
+            "hosts",
+            {f'node_systemd_unit_state{{{_FLAPS},state="activating"}}': _ACTIVATING},
+            [fires("UnitDiesAgainAndAgain", 45, instance="node1", name="slurmd.service")],
+            id="a service that dies at once passes for active at times",
+        ),
+        pytest.param(
+            "slurm",
+            {f'node_systemd_unit_state{{{_FLAPS},state="active"}}': _ACTIVE},
+            [fires("SlurmDaemonNotRunning", 45, instance="node1", name="slurmd.service")],
+            id="a daemon of Slurm that dies at once does not run",
+        ),
+        pytest.param(
+            "slurm",
+            {f'node_systemd_unit_state{{{_FLAPS},state="active"}}': "1x10 0 1x40"},
+            [fires("SlurmDaemonNotRunning", minute) for minute in range(8, 20)],
+            id="a daemon of Slurm that was started anew runs",
+        ),
+        pytest.param(
+            "hosts",
+            {'node_systemd_unit_state{instance="login1",name="user@2001.service",state="failed"}': "1x60"},
+            [fires("UnitFailed", 30)],
+            id="what a user killed of his own has not failed",
+        ),
+        pytest.param(
+            "slurm",
+            {f'{_ASKED}"{name}"}}': "1x5 0x60" for name in ("controllers", "nodes")},
+            [fires("SlurmControllerDown", 30, controller="ctl1")],
+            id="a controller that hangs is down",
+        ),
+        pytest.param(
+            "slurm",
+            {f'{_ASKED}"controllers"}}': "1x5 0x60", f'{_ASKED}"nodes"}}': "1x65"},
+            [fires("SlurmControllerDown", 30)],
+            id="where another controller answers it is not",
+        ),
+    ],
+)
+def test_what_alerts_tell_apart(
+    chapter: str, series: dict[str, str], expected: list[dict[str, object]], tmp_path: Path
+) -> None:
+    test = {
+        "interval": "1m",
+        "input_series": [{"series": name, "values": values} for name, values in series.items()],
+        "promql_expr_test": expected,
+    }
+    rules = [str(path) for path in RULES if path.stem in {"recording", chapter}]
+    file = tmp_path / "tests.yml"
+    file.write_text(yaml.safe_dump({"rule_files": rules, "evaluation_interval": "1m", "tests": [test]}))
+    answer = promtool("test", "rules", file)
+    assert answer.returncode == 0, answer.stdout + answer.stderr

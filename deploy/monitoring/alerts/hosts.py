@@ -1,16 +1,31 @@
 """Machines: whether they answer, their disks, memory, clocks and services."""
 
 from deploy.monitoring.alert import Alert, Chapter
-from deploy.monitoring.queries import POWERED_DOWN, UNLESS_POWERED_DOWN
+from deploy.monitoring.queries import LOCAL, POWERED_DOWN, UNLESS_POWERED_DOWN
 
-_LOCAL = 'fstype=~"ext[234]|xfs|btrfs|zfs"'
-_REMOTE = 'fstype=~"nfs.*|lustre|ceph|beegfs.*|fuse.*|gpfs"'
-_REAL = 'fstype!~"tmpfs|ramfs|overlay|squashfs|iso9660|fuse.*"'
+# What users mount in their homes by FUSE says nothing to others; of FUSE it is GlusterFS that sites mount.
+_SHARED = "nfs.*|lustre|ceph|beegfs.*|gpfs|fuse[.]glusterfs"
+_REMOTE = f'fstype=~"{_SHARED}"'
+_OWN = f'fstype!~"tmpfs|ramfs|overlay|squashfs|iso9660|fuse.*|{_SHARED}"'
 _DISK = '{instance="node1",job="node",mountpoint="/",device="/dev/sda1",fstype="ext4"}'
 _SACKD = 'instance="login1",name="sackd.service",state="activating",type="notify"'
 _NFS = '{instance="node1",job="node",mountpoint="/home",device="ctl1:/home",fstype="nfs4"}'
 _HOST = '{instance="node1",job="node"}'
+_PORT = '{instance="node1",device="mlx5_0",port="1"}'
 _NODE1 = {"instance": "node1"}
+_ONE_OF_ALL = "min by (device, fstype, mountpoint)"
+"""Of what is shared: one alert, and not one of each host."""
+_WHERE = "{{ $labels.mountpoint }} on {{ or $labels.instance $labels.device }}"
+
+
+def _free(filesystems: str) -> str:
+    return f"node_filesystem_avail_bytes{{{filesystems}}} / node_filesystem_size_bytes{{{filesystems}}}"
+
+
+def _soon_full(filesystems: str) -> str:
+    left = f"predict_linear(node_filesystem_avail_bytes{{{filesystems}}}[3h], 86400)"
+    return f"{left} < 0 and {_free(filesystems)} < 0.3"
+
 
 HOSTS = Chapter(
     "hosts",
@@ -51,8 +66,8 @@ HOSTS = Chapter(
         Alert(
             "DiskFull",
             "critical",
-            "{{ $labels.mountpoint }} on {{ $labels.instance }} has {{ $value | humanizePercentage }} left",
-            f"node_filesystem_avail_bytes{{{_REAL}}} / node_filesystem_size_bytes{{{_REAL}}} < 0.05",
+            _WHERE + " has {{ $value | humanizePercentage }} left",
+            f"{_free(_OWN)} < 0.05 or {_ONE_OF_ALL} ({_free(_REMOTE)}) < 0.05",
             5,
             (
                 "Less than 5 % of a file system is free. On the controller Slurm can then lose its "
@@ -70,9 +85,8 @@ HOSTS = Chapter(
         Alert(
             "DiskFillingUp",
             "warning",
-            "{{ $labels.mountpoint }} on {{ $labels.instance }} will be full within a day",
-            f"predict_linear(node_filesystem_avail_bytes{{{_REAL}}}[3h], 86400) < 0"
-            f" and node_filesystem_avail_bytes{{{_REAL}}} / node_filesystem_size_bytes{{{_REAL}}} < 0.3",
+            _WHERE + " will be full within a day",
+            f"{_soon_full(_OWN)} or {_ONE_OF_ALL} ({_soon_full(_REMOTE)})",
             30,
             "As fast as the last three hours, the file system is full within 24 hours.",
             "Which directory grows, and whose job writes there.",
@@ -98,7 +112,7 @@ HOSTS = Chapter(
                 "{{ $labels.mountpoint }} on {{ $labels.instance }} has {{ $value | humanizePercentage "
                 "}} of its inodes left"
             ),
-            f"node_filesystem_files_free{{{_LOCAL}}} / node_filesystem_files{{{_LOCAL}}} < 0.05",
+            f"node_filesystem_files_free{{{LOCAL}}} / node_filesystem_files{{{LOCAL}}} < 0.05",
             10,
             "There is room, but hardly a file can be created any more: somebody has millions of small files.",
             "Which directory holds them.",
@@ -114,13 +128,17 @@ HOSTS = Chapter(
             "FilesystemReadOnly",
             "critical",
             "{{ $labels.mountpoint }} on {{ $labels.instance }} has become read-only",
-            f"node_filesystem_readonly{{{_LOCAL}}} == 1",
+            f"node_filesystem_readonly{{{LOCAL}}} == 1"
+            " and on (instance, device, mountpoint) filesystem:writable:once",
             2,
-            "The kernel made a local file system read-only, which it does after an error of the disk.",
+            (
+                "A local file system was writable and no longer is: the kernel makes it read-only after an "
+                "error of the disk. What was mounted read-only from the beginning does not count."
+            ),
             "The kernel's messages, then the disk's own record of errors.",
             ("ssh HOST dmesg --level err,warn", "ssh HOST smartctl --all /dev/DISK"),
+            {f"node_filesystem_readonly{_DISK}": "0x5 1x60"},
             {f"node_filesystem_readonly{_DISK}": "1x60"},
-            {f"node_filesystem_readonly{_DISK}": "0x60"},
             {"instance": "node1", "mountpoint": "/"},
             repair="mount",
         ),
@@ -128,7 +146,8 @@ HOSTS = Chapter(
             "NetworkMountStale",
             "critical",
             "{{ $labels.mountpoint }} on {{ $labels.instance }} does not answer",
-            f"node_filesystem_device_error{{{_REMOTE}}} == 1",
+            # Older exporters do not tell the error.
+            f'node_filesystem_device_error{{{_REMOTE},device_error!="permission denied"}} == 1',
             5,
             (
                 "A network file system is mounted and does not answer: its server is gone, or its export "
@@ -230,13 +249,16 @@ HOSTS = Chapter(
             "InfinibandPortDown",
             "critical",
             "{{ $labels.device }} port {{ $labels.port }} of {{ $labels.instance }} is not active",
-            "node_infiniband_state_id != 4",
+            "node_infiniband_state_id != 4 and on (instance, device, port) infiniband:active:once",
             5,
-            "An InfiniBand port is not in the state ACTIVE. Jobs over several nodes fail or become slow.",
+            (
+                "An InfiniBand port was ACTIVE and no longer is. Jobs over several nodes fail or become "
+                "slow. A port that never was does not count: nobody may have connected it."
+            ),
             "Cable and switch port; whether a subnet manager runs when many ports are affected.",
             ("ssh HOST ibstat", "ssh HOST ibdiagnet"),
-            {'node_infiniband_state_id{instance="node1",device="mlx5_0",port="1"}': "1x60"},
-            {'node_infiniband_state_id{instance="node1",device="mlx5_0",port="1"}': "4x60"},
+            {f"node_infiniband_state_id{_PORT}": "4x5 1x60"},
+            {f"node_infiniband_state_id{_PORT}": "1x60"},
             {"instance": "node1", "device": "mlx5_0"},
         ),
         Alert(
@@ -275,7 +297,8 @@ HOSTS = Chapter(
             "UnitFailed",
             "warning",
             "{{ $labels.name }} has failed on {{ $labels.instance }}",
-            'node_systemd_unit_state{state="failed"} == 1',
+            # user@UID: whose it is may kill it.
+            'node_systemd_unit_state{state="failed",name!~"user@.*"} == 1',
             5,
             "systemd gave up on a service.",
             (
@@ -291,7 +314,8 @@ HOSTS = Chapter(
             "UnitDiesAgainAndAgain",
             "warning",
             "{{ $labels.name }} does not come up on {{ $labels.instance }}",
-            'node_systemd_unit_state{state="activating",type!="oneshot"} == 1',
+            # Between two deaths it may pass for active a moment.
+            'avg_over_time(node_systemd_unit_state{state="activating",type!="oneshot"}[15m]) > 0.25',
             15,
             (
                 "A service dies, and systemd starts it again and again, as deploy's units want it; such a "
@@ -299,8 +323,8 @@ HOSTS = Chapter(
             ),
             "Its last lines. `deploy cluster` starts what it manages, and says why it does not run.",
             ("ssh HOST systemctl status UNIT", "ssh HOST journalctl --unit UNIT --lines 50"),
-            {f"node_systemd_unit_state{{{_SACKD}}}": "1x60"},
-            {f"node_systemd_unit_state{{{_SACKD}}}": "1x10 0x50"},
+            {f"node_systemd_unit_state{{{_SACKD}}}": "1 1 1 0 1 1 0 1 1 1 1 0 1 1 1 1 0 1x40"},
+            {f"node_systemd_unit_state{{{_SACKD}}}": "0x10 1x5 0x50"},
             {"instance": "login1", "name": "sackd.service"},
         ),
     ),

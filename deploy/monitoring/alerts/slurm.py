@@ -3,6 +3,8 @@
 from deploy.monitoring.alert import Alert, Chapter
 
 _JOB = 'instance="ctl1",job="slurm"'
+_DBD_QUEUE_MAX = f"slurm_scheduler_dbd_queue_max{{{_JOB}}}"
+_THREADS_MAX = f"slurm_scheduler_threads_max{{{_JOB}}}"
 _ACCOUNTING = f'slurm_exporter_collect_success{{{_JOB},command="accounting"}}'
 _REASON = f'{_JOB},node="node1",reason="fan",user="root"'
 _DRAIN = 'instance="ctl1",job="node",node="node1",reason="fan"'
@@ -29,7 +31,11 @@ SLURM = Chapter(
             "SlurmControllerDown",
             "critical",
             "slurmctld on {{ $labels.controller }} does not answer",
-            "slurm_controller_up == 0 and on (instance) max by (instance) (slurm_controller_up) == 0",
+            # Of one that hangs `scontrol ping` itself hangs, for MessageTimeout, and is given up.
+            "slurm_controller_up == 0 and on (instance) max by (instance) (slurm_controller_up) == 0"
+            ' or label_replace(slurm_exporter_collect_success{command="controllers"} == 0'
+            ' and on (instance) slurm_exporter_collect_success{command="nodes"} == 0,'
+            ' "controller", "$1", "instance", "(.+)")',
             2,
             "slurmctld does not answer. Jobs that run go on; nothing is submitted, started or ended.",
             (
@@ -74,7 +80,9 @@ SLURM = Chapter(
             "SlurmDaemonNotRunning",
             "critical",
             "{{ $labels.name }} does not run on {{ $labels.instance }}",
-            'node_systemd_unit_state{name=~"slurm(ctld|dbd|d)[.]service",state="active"} == 0',
+            # One that dies at once and is started again passes for active at times.
+            'avg_over_time(node_systemd_unit_state{name=~"slurm(ctld|dbd|d)[.]service",state="active"}[5m])'
+            " < 0.5",
             5,
             "slurmctld, slurmdbd or slurmd is installed on the host and does not run.",
             "Its last lines. `deploy cluster --limit HOST` starts what it manages.",
@@ -137,17 +145,17 @@ SLURM = Chapter(
         Alert(
             "SlurmDbdQueueNearlyFull",
             "critical",
-            "{{ $value }} messages wait for slurmdbd; from MaxDBDMsgs on accounting is lost",
-            "slurm_scheduler_dbd_queue > 8000",
+            "The queue for slurmdbd is {{ $value | humanizePercentage }} full; then accounting is lost",
+            "slurm_scheduler_dbd_queue / on (instance) slurm_scheduler_dbd_queue_max > 0.8",
             0,
             (
-                "slurmctld drops messages when the queue is full (MaxDBDMsgs, 10,000 or more): "
-                "accounting of jobs would be lost."
+                "slurmctld drops messages when the queue is full (MaxDBDMsgs, by itself 20,000 and four for "
+                "each node): accounting of jobs would be lost."
             ),
             "Bring slurmdbd back; the queue then empties by itself.",
             ("sdiag | grep DBD", "systemctl restart slurmdbd", "scontrol show config | grep MaxDBDMsgs"),
-            {f"slurm_scheduler_dbd_queue{{{_JOB}}}": "9000x60"},
-            {f"slurm_scheduler_dbd_queue{{{_JOB}}}": "70x60"},
+            {f"slurm_scheduler_dbd_queue{{{_JOB}}}": "20000x60", _DBD_QUEUE_MAX: "24000x60"},
+            {f"slurm_scheduler_dbd_queue{{{_JOB}}}": "9000x60", _DBD_QUEUE_MAX: "24000x60"},
             _CTL1,
         ),
         Alert(
@@ -276,12 +284,15 @@ SLURM = Chapter(
         Alert(
             "SlurmJobsPendingWithoutReason",
             "warning",
-            "{{ $value }} jobs of {{ $labels.partition }} wait, and Slurm does not say why",
-            'slurm_jobs_pending{reason="None"} > 0',
-            15,
             (
-                "The scheduler has not looked at these jobs for a quarter of an hour: it does not get "
-                "that far, or does not run."
+                "A job of {{ $labels.partition }} has waited for {{ $value | humanizeDuration }}, and Slurm "
+                "does not say why"
+            ),
+            "slurm_jobs_unseen_oldest_seconds > 900",
+            5,
+            (
+                "The scheduler has not looked at a job for a quarter of an hour: it does not get that far, "
+                "or does not run."
             ),
             "How long its rounds take and how many jobs it looks at.",
             (
@@ -289,11 +300,8 @@ SLURM = Chapter(
                 "squeue --states PENDING --Format JobID,Reason,Partition",
                 "scontrol show config | grep Sched",
             ),
-            {f'slurm_jobs_pending{{{_JOB},partition="batch",reason="None"}}': "4x60"},
-            {
-                f'slurm_jobs_pending{{{_JOB},partition="batch",reason="None"}}': "4x5 _x60",
-                f'slurm_jobs_pending{{{_JOB},partition="batch",reason="Priority"}}': "400x60",
-            },
+            {f'slurm_jobs_unseen_oldest_seconds{{{_JOB},partition="batch"}}': "0+60x60"},
+            {f'slurm_jobs_unseen_oldest_seconds{{{_JOB},partition="batch"}}': "50x60"},
             {"partition": "batch"},
         ),
         Alert(
@@ -350,14 +358,17 @@ SLURM = Chapter(
         Alert(
             "SlurmControllerBusy",
             "warning",
-            "slurmctld answers {{ $value }} calls at a time",
-            "slurm_scheduler_threads > 150",
+            "{{ $value | humanizePercentage }} of slurmctld's threads for calls are busy",
+            "slurm_scheduler_threads / on (instance) slurm_scheduler_threads_max > 0.6",
             5,
-            "slurmctld is near the number of calls that it answers at a time (256); more have to wait.",
+            (
+                "slurmctld is near the number of calls that it answers at a time; more have to wait. That is "
+                "256 before Slurm 24.11, 64 with it, then two for each CPU, and at most 32 from 25.11 on."
+            ),
             "Who calls so often: `sdiag` names types and users. Loops around squeue are the usual cause.",
             ("sdiag",),
-            {f"slurm_scheduler_threads{{{_JOB}}}": "220x60"},
-            {f"slurm_scheduler_threads{{{_JOB}}}": "4x60"},
+            {f"slurm_scheduler_threads{{{_JOB}}}": "40x60", _THREADS_MAX: "64x60"},
+            {f"slurm_scheduler_threads{{{_JOB}}}": "40x60", _THREADS_MAX: "256x60"},
             _CTL1,
         ),
         Alert(
@@ -391,11 +402,14 @@ SLURM = Chapter(
             "warning",
             (
                 "{{ $value | humanize }} jobs of {{ $labels.partition }} were lost within an hour "
-                "because their nodes failed"
+                "because their nodes failed, and do not start again"
             ),
             'increase(slurm_jobs_ended_total{state="node_fail"}[1h]) >= 3',
             0,
-            "Nodes died under jobs several times within an hour.",
+            (
+                "Nodes failed under jobs that Slurm does not start again: those of salloc and srun, and with "
+                "--no-requeue. Others wait once more, and do not count."
+            ),
             "Whether it was one node or many, and one user's jobs or anybody's.",
             (
                 "sacct --state NODE_FAIL --starttime now-2hours --format JobID,User,NodeList,End",
@@ -445,20 +459,27 @@ SLURM = Chapter(
             "SlurmNumbersOld",
             "warning",
             "What {{ $labels.command }} said is {{ $value | humanizeDuration }} old",
-            "time() - slurm_exporter_collect_timestamp_seconds > 1200",
+            "time() - slurm_exporter_collect_timestamp_seconds > 1200"
+            " and on (instance, command) slurm_exporter_collect_success == 1",
             5,
             "The exporter serves answers that are more than twenty minutes old.",
             "How long a round takes, and whether slurmctld answers slowly.",
             ("journalctl --unit slurm_metrics --lines 20", "sdiag"),
-            {f'slurm_exporter_collect_timestamp_seconds{{{_JOB},command="jobs"}}': "0x60"},
-            {f'slurm_exporter_collect_timestamp_seconds{{{_JOB},command="jobs"}}': "0+60x60"},
+            {
+                f'slurm_exporter_collect_timestamp_seconds{{{_JOB},command="jobs"}}': "0x60",
+                f'slurm_exporter_collect_success{{{_JOB},command="jobs"}}': "1x60",
+            },
+            {
+                f'slurm_exporter_collect_timestamp_seconds{{{_JOB},command="jobs"}}': "0x60",
+                f'slurm_exporter_collect_success{{{_JOB},command="jobs"}}': "0x60",
+            },
             {"command": "jobs"},
         ),
         Alert(
             "MungeNotRunning",
             "critical",
             "munge does not run on {{ $labels.instance }}",
-            'node_systemd_unit_state{name="munge.service",state="active"} == 0',
+            'avg_over_time(node_systemd_unit_state{name="munge.service",state="active"}[5m]) < 0.5',
             2,
             "Without munge nothing of Slurm works on the host.",
             "Its last lines. A key with wrong rights or owner is refused.",

@@ -110,10 +110,14 @@ SCHEDULER = Dashboard(
             (
                 Panel(
                     "Threads that answer",
-                    "short",
-                    (Query("slurm_scheduler_threads", "threads"),),
-                    thresholds=((150, ORANGE), (230, RED)),
-                    meaning="slurmctld answers 256 calls at a time.",
+                    "percentunit",
+                    (
+                        Query(
+                            "slurm_scheduler_threads / on (instance) slurm_scheduler_threads_max", "threads"
+                        ),
+                    ),
+                    thresholds=((0.6, ORANGE), (0.9, RED)),
+                    meaning="Of those that slurmctld has; calls wait when all are busy.",
                 ),
                 Panel(
                     "Messages to slurmdbd that wait",

@@ -181,7 +181,9 @@ STORAGE = Dashboard(
                     (
                         Query(
                             'mysql_global_status_buffer_pool_pages{state="data"}'
-                            " / on (instance) sum by (instance) (mysql_global_status_buffer_pool_pages)",
+                            " / on (instance) sum by (instance)"
+                            # Old ones are a part of those with data.
+                            ' (mysql_global_status_buffer_pool_pages{state!="old"})',
                             "{{instance}}",
                         ),
                     ),

@@ -64,7 +64,7 @@ USERS = Dashboard(
                         "user": ("User", ""),
                         "Value #A": ("Factor", "percentunit"),
                         "Value #B": ("Shares among siblings", "percentunit"),
-                        "Value #C": ("Usage of the cluster", "percentunit"),
+                        "Value #C": ("Usage among siblings", "percentunit"),
                         "Value #D": ("Usage, decayed", "s"),
                     },
                     needs="accounting",

@@ -28,7 +28,8 @@ def sources(names: set[str]) -> set[str]:
     """The exporters' metrics behind names, through the recording rules."""
     found = set()
     for name in names:
-        found |= sources(metrics_in(RECORDED[name])) if name in RECORDED else {name}
+        # A rule that remembers names itself, too.
+        found |= sources(metrics_in(RECORDED[name]) - {name}) if name in RECORDED else {name}
     return found
 
 

@@ -339,6 +339,7 @@ def line(
     state: str,
     started: object = "N/A",
     ended: object = "N/A",
+    *,
     reason: str = "None",
     eligible: object = 1100,
     nodes: str | None = None,
