@@ -2,6 +2,7 @@
 
 import os
 import re
+import time
 from subprocess import CompletedProcess
 
 import pytest
@@ -25,6 +26,12 @@ def srun(on: On, machine: str, *words: str) -> CompletedProcess[str]:
     """As a user, who has to get an answer soon."""
     options = ["timeout", "30", "setpriv", "--reuid=alice", "--regid=alice", "--init-groups"]
     return on(machine, *options, "srun", "--quiet", "--chdir=/", *words)
+
+
+def logs_of(on: On, machine: str, process: str) -> list[str]:
+    """The files below /var/log that it has open; of one that is removed it says so."""
+    command = f"readlink /proc/{process}/fd/* | grep '^/var/log/' | sort --unique"
+    return on(machine, "sh", "-c", command).stdout.splitlines()
 
 
 def test_user_runs_a_job(on: On, idle: str) -> None:
@@ -57,6 +64,21 @@ def test_configuration_comes_from_the_controller(on: On, machine: str) -> None:
     )
     received = on(machine, "cat", "/var/spool/slurmd/conf-cache/slurm.conf").stdout
     assert received == on(machine, "cat", "/etc/slurm/slurm.conf").stdout
+
+
+def test_it_goes_on_with_a_new_log_when_the_old_one_is_put_by(on: On, machine: str) -> None:
+    """As on a node, which has no slurm.conf of its own."""
+    conf, aside, log = "/etc/slurm/slurm.conf", "/etc/slurm/aside", "/var/log/slurm/slurmd.log"
+    on(machine, "mv", conf, aside)
+    try:
+        on(machine, "logrotate", "--force", "/etc/logrotate.d/slurmd")
+    finally:
+        on(machine, "mv", aside, conf)
+    daemon = on(machine, "systemctl", "show", "--value", "--property=MainPID", "slurmd").stdout.strip()
+    deadline = time.monotonic() + 30
+    while log not in (held := logs_of(on, machine, daemon)) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert held == [log]
 
 
 def test_it_starts_with_the_machine(on: On, machine: str) -> None:
