@@ -8,7 +8,7 @@
     listens:                             # on the port that its variable <role>_port says
       programs: [prometheus-node-exporter]
       to: watchers                       # Prometheus; or cluster, or people: a page
-      asks_nobody: true                  # a page that shows and does everything for everybody
+      asks_nobody: true                  # it shows and does everything for everybody who reaches it
       job: node                          # what Prometheus asks there, as a scrape job of this name
     listens_also:                        # further ports of its daemons, each by what its variables begin with
       node_exporter_second: {programs: [prometheus-node-exporter], to: watchers}
@@ -52,7 +52,7 @@ class Listening:
     """Who comes there: ``cluster`` for its hosts, ``watchers`` for Prometheus, ``people`` for those, too,
     ``users`` for everybody who may log in."""
     asks_nobody: bool = False
-    """Whether it is a page that shows and does everything for everybody who reaches it."""
+    """Whether it shows and does everything for everybody who reaches it."""
     job: str = ""
     """The scrape job in which Prometheus asks it; empty for none."""
 

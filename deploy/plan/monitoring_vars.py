@@ -46,7 +46,7 @@ def _address(host: Host, role: str, said: Listening) -> str:
 
 
 def _page_address(host: Host, role: str, address: str) -> str:
-    """Where a page listens that asks nobody who they are: on its own host alone, unless something guards it.
+    """Where that listens which asks nobody who they are: on its own host alone, unless something guards it.
 
     A firewall does, or accounts that the site gives it; and the site may say where it listens.
     """
@@ -58,7 +58,7 @@ def _page_address(host: Host, role: str, address: str) -> str:
 
 
 def _page(host: Host, role: str) -> str:
-    """Where programs on the host that watches ask a page."""
+    """Where programs on the host that watches ask what asks nobody who they are."""
     port = host.value(f"{role}_port")
     return f"{_LOOPBACK}:{port}" if _page_address(host, role, "") == _LOOPBACK else host.place(port)
 
@@ -113,7 +113,7 @@ def _asked_at(site: Site, host: Host, role: str) -> str:
 def _probes(site: Site, members: Members) -> Iterator[Variables]:
     """What the blackbox exporter asks: the services that people and hosts of the cluster come to."""
     for watcher in site.metrics:
-        exporter = watcher.place(watcher.value("blackbox_exporter_port"))
+        exporter = _page(watcher, "blackbox_exporter")
         for host, module, service, place in _services(site, members):
             labels = {"service": service, "__param_module": module, "__exporter": exporter}
             yield _target(host, place, **labels)

@@ -135,6 +135,27 @@ def test_pages_that_ask_nobody_who_they_are_are_open_to_their_host_alone(
     assert targets(site)["alertmanager"] == {"login1": [f"{asked}:9093"]}
 
 
+@pytest.mark.parametrize(
+    ("variables", "address", "asked"),
+    [
+        ("", "127.0.0.1", "127.0.0.1"),
+        (_ACCOUNTS, "127.0.0.1", "127.0.0.1"),
+        ("firewall_admin_networks: [192.0.2.0/24]\n", "10.0.0.2", "10.0.0.2"),
+        ("blackbox_exporter_listen_address: 10.0.0.2\n", "10.0.0.2", "10.0.0.2"),
+    ],
+)
+def test_the_program_that_asks_whom_it_is_told_to_obeys_its_own_host_alone(
+    tmp_path: Path, variables: str, address: str, asked: str
+) -> None:
+    site = watched_by(tmp_path, "login1", files={"host_vars/login1.yml": variables})
+    made = groups(site)
+    # What the site itself says is not wired once more.
+    host = made["phase_check"]["hosts"]["login1"]
+    assert host.get("blackbox_exporter_listen_address", "10.0.0.2") == address
+    jobs = made["phase_targets"]["vars"]["scrape_targets_jobs"]["blackbox"]
+    assert {job["labels"]["__exporter"] for job in jobs} == {f"{asked}:9115"}
+
+
 _OPEN = "prometheus_listen_address: 10.0.0.2\n"
 
 

@@ -94,7 +94,7 @@ class Job(NamedTuple):
 
     @property
     def has_started(self) -> bool:
-        """Whether it has: of one that is cancelled while it waits Slurm says that it started then, on no node."""
+        """Whether it has: one that is cancelled while it waits "started" in that second, on no node."""
         return bool(self.started) and not self.is_waiting and (self.state not in _ENDED or bool(self.nodes))
 
 
