@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from deploy.errors import Finding, Severity
 from deploy.site.addresses import is_ip
 from deploy.site.inventory import LOGS, NODE, Host, Site
+from deploy.site.origin import host_origin
 from deploy.site.public_keys import is_public_key, restriction_faults
 from deploy.site.slurm_parameters import slurm_parameter
 
@@ -13,6 +14,7 @@ _FIREWALL = "firewall_admin_networks"
 _NETWORKS = "firewall_cluster_networks"
 _SSHD = "ssh_server_parameters"
 _METHODS, _KEYBOARD = "AuthenticationMethods", "keyboard-interactive"
+_SENDERS = "log_server_senders"
 _SHOWN = 5
 
 
@@ -24,6 +26,7 @@ def check_access(site: Site) -> Iterator[Finding]:
     yield from _firewall_that_is_off(site)
     yield from _proxies_with_passwords(site)
     yield from _tls_on_one_side(site)
+    yield from _senders_without_addresses(site)
     yield from dict.fromkeys(_restricted_keys(site, datetime.now(UTC)))
 
 
@@ -89,16 +92,24 @@ def _peers_without_addresses(site: Site) -> Iterator[Finding]:
     walled = [
         host for host in site.cluster if _FIREWALL in host.variables and not host.variables.get(_NETWORKS)
     ]
-    nameless = [host.name for host in site.cluster if not is_ip(host.cluster_address)]
+    nameless = _without_addresses(site)
     if walled and nameless:
         yield Finding(
             walled[0].where(_FIREWALL),
             "firewall-without-addresses",
-            f"the inventory has no address of {', '.join(nameless[:_SHOWN])}"
-            f"{' …' if len(nameless) > _SHOWN else ''}, so the firewall would cut it off from the cluster",
+            f"the inventory has no address of {_first(nameless)}, so the firewall would cut it off from the "
+            "cluster",
             "write addresses into ansible_host or hosts_file_address, or the cluster's networks into "
             f"{_NETWORKS}",
         )
+
+
+def _without_addresses(site: Site) -> list[str]:
+    return [host.name for host in site.cluster if not is_ip(host.cluster_address)]
+
+
+def _first(names: list[str]) -> str:
+    return ", ".join(names[:_SHOWN]) + (" …" if len(names) > _SHOWN else "")
 
 
 def _firewall_that_is_off(site: Site) -> Iterator[Finding]:
@@ -127,6 +138,22 @@ def _proxies_with_passwords(site: Site) -> Iterator[Finding]:
                     Severity.WARNING,
                 )
                 break
+
+
+def _senders_without_addresses(site: Site) -> Iterator[Finding]:
+    """The server takes logs from the networks of addresses; who sends from elsewhere is not told."""
+    nameless = _without_addresses(site)
+    for keeper in site.group(LOGS)[:1]:
+        if _SENDERS not in keeper.variables and 0 < len(nameless) < len(site.cluster):
+            yield Finding(
+                host_origin(site.inventory, keeper.name),
+                "logs-without-addresses",
+                f"the inventory has no address of {_first(nameless)}, so {keeper.name} might take no logs "
+                "from there, and nobody would be told",
+                "write addresses into ansible_host or hosts_file_address, or all networks whose hosts send "
+                f"into {_SENDERS} of {keeper.name}",
+                Severity.WARNING,
+            )
 
 
 def _tls_on_one_side(site: Site) -> Iterator[Finding]:

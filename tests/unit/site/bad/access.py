@@ -36,6 +36,19 @@ SITES = (
         edits=(("node1 ansible_host=10.0.0.11", "node1"), ("node2 ansible_host=10.0.0.12", "node2")),
         files={"group_vars/all.yml": "firewall_admin_networks: [192.0.2.0/24]\n"},
     ),
+    BadSite(
+        "a server of logs that does not know all hosts",
+        expected=(
+            (
+                "inventory.ini:2: warning: the inventory has no address of node1, so ctl1 might take no logs "
+                "from there, and nobody would be told [logs-without-addresses]"
+            ),
+        ),
+        edits=(
+            ("node1 ansible_host=10.0.0.11", "node1"),
+            ("[slurm-cluster:children]", "[slurm-log]\nctl1\n\n[slurm-cluster:children]"),
+        ),
+    ),
     variables(
         "keys with restrictions that let nobody in",
         (
