@@ -27,6 +27,20 @@ def test_it_is_a_quarter_of_what_a_host_has() -> None:
     assert [part_bytes(mb) >> 20 for mb in (1, 8, 4096, 8188, 1 << 20)] == [1, 2, 1024, 2047, 2047]
 
 
-def test_rsyslog_goes_by_it() -> None:
+@pytest.mark.parametrize(
+    ("release", "rotates"),
+    [(("Debian", "12"), True), (("Debian", "13"), True), (("Ubuntu", "22"), False), (("Ubuntu", "24"), True)],
+)
+def test_rsyslog_goes_by_it_where_it_knows_the_word(release: tuple[str, str], *, rotates: bool) -> None:
+    """Before 8.2302 it does not, and refuses the file."""
+    said = read_yaml(_ROLE / "defaults/main.yml") | read_yaml(_ROLE / "vars/main.yml")
+    facts = dict(zip(("distribution", "distribution_major_version"), release, strict=True))
+    variables = {
+        name: trust_as_template(text) if isinstance(text, str) else text for name, text in said.items()
+    }
+    templar = Templar(loader=DataLoader(), variables={**variables, "ansible_facts": facts})
     settings = (_ROLE / "templates/etc/rsyslog.d/10-deploy-server.conf.j2").read_text(encoding="utf-8")
-    assert 'rotation.sizeLimit="{{ __log_server_part_bytes }}"' in settings
+    made = str(templar.template(trust_as_template(settings)))
+    assert ('rotation.sizeLimit="1073741824"' in made) == rotates
+    assert ("rotation." in made) == rotates
+    assert "dynaFileCacheSize" in made
