@@ -16,6 +16,7 @@ from deploy.site.hardware_check import check_hardware
 from deploy.site.inventory import Site
 from deploy.site.job_programs import check_job_programs
 from deploy.site.membership import check_addresses, check_groups, check_names
+from deploy.site.monitoring import check_monitoring
 from deploy.site.other_numbers import check_other_numbers
 from deploy.site.partitions import check_partitions
 from deploy.site.portal import check_portal
@@ -69,6 +70,7 @@ _OF_VALUES: tuple[Callable[[Site], Iterable[Finding]], ...] = (
     check_portal,
     check_registry,
     check_rest,
+    check_monitoring,
 )
 """Those that ask what values mean, whatever templates they come from."""
 

@@ -58,6 +58,17 @@ SITES = (
         edits=(("[slurm-master]\n", "[slurm-metric]\nctl1\nlogin1\n[slurm-master]\n"),),
     ),
     BadSite(
+        "numbers of many nodes beside Slurm's state",
+        expected=(
+            (
+                "inventory.ini:2: warning: Prometheus's numbers of 50 nodes lie on ctl1 beside what Slurm "
+                "cannot be without, and nothing limits them: each node may make 1 to 3 GB in 90 days "
+                "[metrics-without-limit]"
+            ),
+        ),
+        edits=(("node[1:2]", "node[1:50]"),),
+    ),
+    BadSite(
         "no controller",
         expected=(
             (
