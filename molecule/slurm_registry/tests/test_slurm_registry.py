@@ -12,13 +12,14 @@ USER, PASSWORD = "registry", "the-password-of-this-scenario-alone"
 CLIENT = """
 import base64, hashlib, json, ssl, sys, urllib.error, urllib.request
 place, login, todo, name, tag, size = sys.argv[1:]
+LIST = "application/vnd.oci.image.index.v1+json"
 context = ssl.create_default_context(cafile="/etc/slurm-registry/tls.crt") if "https" in place else None
 
 def ask(method, path, data=None, kind="application/octet-stream"):
     url = path if path.startswith("http") else place + path
     request = urllib.request.Request(url, data=data, method=method)
     request.add_header("Content-Type", kind)
-    request.add_header("Accept", "application/vnd.oci.image.manifest.v1+json")
+    request.add_header("Accept", "application/vnd.oci.image.manifest.v1+json, " + LIST)
     if login:
         request.add_header("Authorization", "Basic " + base64.b64encode(login.encode()).decode())
     try:
@@ -35,6 +36,44 @@ def blob(content):
     join = "&" if "?" in headers["Location"] else "?"
     status, _, said = ask("PUT", headers["Location"] + join + "digest=" + digest, content)
     return status, digest if status == 201 else said
+
+def manifest(made, reference=None):
+    """Pushes a manifest, by its digest where it gets no name of its own."""
+    content = json.dumps(made).encode()
+    digest = "sha256:" + hashlib.sha256(content).hexdigest()
+    kind = made["mediaType"]
+    status = ask("PUT", f"/v2/{name}/manifests/{reference or digest}", content, kind)[0]
+    return status, {"mediaType": kind, "digest": digest, "size": len(content)}
+
+def push_list():
+    kind = "application/vnd.oci.image.manifest.v1+json"
+    platforms = []
+    for system in ("amd64", "arm64"):
+        parts = []
+        for each in (json.dumps({"architecture": system}).encode(), system.encode() * 100):
+            status, digest = blob(each)
+            if status != 201:
+                return status
+            parts.append({"mediaType": "application/octet-stream", "digest": digest, "size": len(each)})
+        made = {"schemaVersion": 2, "mediaType": kind, "config": parts[0], "layers": parts[1:]}
+        status, platform = manifest(made)
+        if status != 201:
+            return status
+        platforms.append({**platform, "platform": {"architecture": system, "os": "linux"}})
+    listed = {"schemaVersion": 2, "mediaType": LIST, "manifests": platforms}
+    return manifest(listed, tag)[0]
+
+def pull_list():
+    """The size of each platform's layer, or what its manifest answers."""
+    status, _, said = ask("GET", f"/v2/{name}/manifests/{tag}")
+    if status != 200:
+        return status
+    found = []
+    for platform in json.loads(said)["manifests"]:
+        status, _, said = ask("GET", f"/v2/{name}/manifests/{platform['digest']}")
+        layer = json.loads(said)["layers"][0]["digest"] if status == 200 else ""
+        found.append(len(ask("GET", f"/v2/{name}/blobs/{layer}")[2]) if layer else status)
+    return found
 
 def push():
     content = (tag * 8).encode() * (int(size) // (8 * len(tag)) or 1)
@@ -56,7 +95,8 @@ def pull():
     status, _, content = ask("GET", f"/v2/{name}/blobs/{layer}")
     return [status, len(content), content[:len(tag)].decode()]
 
-print(json.dumps(push() if todo == "push" else pull()))
+todos = {"push": push, "pull": pull, "push-list": push_list, "pull-list": pull_list}
+print(json.dumps(todos[todo]()))
 """
 HERE, THERE = "https://127.0.0.1:5000", "http://127.0.0.1:5999"
 
@@ -78,6 +118,14 @@ def push(on: On, machine: str, name: str, **how: object) -> object:
 def keep(on: On, machine: str) -> None:
     """What the timer does."""
     on(machine, "systemctl", "start", "slurm-registry-upkeep.service")
+
+
+def collect(on: On, machine: str) -> None:
+    """What the timer does at the hour when space is freed, for images that were pushed before today."""
+    links = "/srv/registry/own/docker/registry/v2/repositories"
+    on(machine, "find", links, "-name", "link", "-exec", "touch", "--date=2 hours ago", "{}", "+")
+    on(machine, "rm", "--force", "/var/lib/slurm-registry/collected")
+    keep(on, machine)
 
 
 def held(on: On, machine: str) -> set[str]:
@@ -168,12 +216,33 @@ def test_what_no_tag_names_goes(on: On, machine: str) -> None:
     assert push(on, machine, "team/again:swap") == 201
     first = held(on, machine)
     assert push(on, machine, "team/again:swap", size=2000) == 201
-    on(machine, "rm", "--force", "/var/lib/slurm-registry/collected")
-    keep(on, machine)
+    collect(on, machine)
     assert not first <= held(on, machine)
     assert client(on, machine, "pull", "team/again:swap") == [200, 1984, "swap"]
     assert push(on, machine, "team/again:swap") == 201
     assert metrics(on, machine)["deploy_registry_collected_timestamp_seconds"] > time.time() - 600
+
+
+def test_the_platforms_of_an_image_stay(on: On, machine: str) -> None:
+    """Their manifests have no tags: the list's tag leads to them."""
+    login = f"{USER}:{PASSWORD}"
+    assert client(on, machine, "push-list", "team/platforms:1", login=login) == 201
+    collect(on, machine)
+    assert client(on, machine, "pull-list", "team/platforms:1") == [500, 500]
+    before = held(on, machine)
+    # The tag names something else: list and platforms go together.
+    assert push(on, machine, "team/platforms:1") == 201
+    collect(on, machine)
+    assert len(before - held(on, machine)) == 7
+
+
+def test_what_was_just_pushed_waits_for_its_list(on: On, machine: str) -> None:
+    assert push(on, machine, "team/early:swap") == 201
+    first = held(on, machine)
+    assert push(on, machine, "team/early:swap", size=3000) == 201
+    on(machine, "rm", "--force", "/var/lib/slurm-registry/collected")
+    keep(on, machine)
+    assert first <= held(on, machine)
 
 
 def test_nobody_pushes_while_space_is_freed(on: On, machine: str) -> None:
