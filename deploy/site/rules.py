@@ -262,8 +262,8 @@ _NETWORK = Form(
     example="10.0.0.0/16",
 )
 _PROXY = Form(
-    r'|https?://[^\s"/]+/?',
-    "a URL, as in http://proxy.example:3128, or empty",
+    r'|https?://[^\s"/#?]+/?',
+    "a URL, as in http://proxy.example:3128, or empty; # and ? in a password are %23 and %3F",
     judge=lambda text: not text or _is_proxy(text),
 )
 _DURATION_PATTERN = r"(\d+y)?(\d+w)?(\d+d)?(\d+h)?(\d+m)?(\d+s)?(\d+ms)?"

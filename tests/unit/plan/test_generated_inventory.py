@@ -1,4 +1,5 @@
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -424,6 +425,17 @@ def test_packages_come_through_the_hosts_that_keep_them(tmp_path: Path) -> None:
     assert login["package_cache_listen_address"] == "10.0.0.2"
     assert node["package_cache_upstream_proxy"] == "{{ proxy_http }}"
     assert "package_cache_listen_address" not in groups["phase_check"]["hosts"]["node2"]
+
+
+def test_the_time_is_for_hosts_that_are_known_by_name_too(tmp_path: Path) -> None:
+    """chrony answers nobody whom it is not told of."""
+    everybody = ["0.0.0.0/0", "::/0"]
+    some = INVENTORY.replace("node1 ansible_host=10.0.0.11", "node1")
+    hosts = wired(read_site(write_site(tmp_path, some)))["phase_check"]["hosts"]
+    assert hosts["ctl1"]["time_sync_allow"] == everybody
+    names = re.sub(" ansible_host=.*", "", INVENTORY)
+    hosts = wired(read_site(write_site(tmp_path, names)))["phase_check"]["hosts"]
+    assert hosts["ctl1"]["time_sync_allow"] == everybody
 
 
 def test_without_the_group_nobody_looks_for_a_cache(tmp_path: Path) -> None:
