@@ -38,7 +38,7 @@ def blob(content):
     return status, digest if status == 201 else said
 
 def manifest(made, reference=None):
-    """Pushes a manifest, by its digest where it gets no name of its own."""
+    # By its digest where it gets no name of its own.
     content = json.dumps(made).encode()
     digest = "sha256:" + hashlib.sha256(content).hexdigest()
     kind = made["mediaType"]
@@ -64,7 +64,7 @@ def push_list():
     return manifest(listed, tag)[0]
 
 def pull_list():
-    """The size of each platform's layer, or what its manifest answers."""
+    # The size of each platform's layer, or what its manifest answers.
     status, _, said = ask("GET", f"/v2/{name}/manifests/{tag}")
     if status != 200:
         return status
