@@ -380,6 +380,7 @@ RULES: Mapping[str, Rule] = {
     "enroot_package_files[].url": _URL,
     "enroot_runtime_directory": _DIRECTORY,
     "package_cache_port": PORT,
+    "package_cache_ports[]": PORT,
     "pyxis_runtime_directory": _DIRECTORY,
     "prometheus_evaluation_interval": _INTERVAL,
     "prometheus_external_url": _PAGE,

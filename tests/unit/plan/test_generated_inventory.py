@@ -412,6 +412,13 @@ def test_packages_come_through_the_hosts_that_keep_them(tmp_path: Path) -> None:
     files = {
         "host_vars/login1.yml": "package_cache_port: 3143\n",
         "host_vars/node1.yml": "proxy_http: http://proxy.example:3128\n",
+        "group_vars/all.yml": (
+            "bootstrap_archive: http://10.0.0.5:8000/packages\n"
+            "slurm_packages_repository: {uri: 'http://mirror.example:8081/slurm'}\n"
+            "nvidia_repository_cuda_uri: https://mirror.example:8443/cuda\n"
+            "grafana_repository_uri: 'http://mirror.example:{{ port }}/grafana'\n"
+            "port: 8082\n"
+        ),
     }
     groups = wired(read_site(write_site(tmp_path, inventory, files)))
     assert list(groups["phase_proxy"]["hosts"]) == ["ctl1", "login1", "node1", "node2"]
@@ -423,6 +430,8 @@ def test_packages_come_through_the_hosts_that_keep_them(tmp_path: Path) -> None:
     assert groups["phase_package_cache"]["vars"] == {"package_cache_clients": ["10.0.0.0/24"]}
     login, node = (groups["phase_check"]["hosts"][name] for name in ("login1", "node1"))
     assert login["package_cache_listen_address"] == "10.0.0.2"
+    # Elsewhere it would be a way to what else listens on hosts that the cache reaches.
+    assert login["package_cache_ports"] == [80, 8000, 8081]
     assert node["package_cache_upstream_proxy"] == "{{ proxy_http }}"
     assert "package_cache_listen_address" not in groups["phase_check"]["hosts"]["node2"]
 
