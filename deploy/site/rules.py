@@ -637,6 +637,7 @@ RULES: Mapping[str, Rule] = {
     "slurm_registry_directory": _DIRECTORY,
     "slurm_registry_layer_mb": _COUNT,
     "slurm_registry_max_gb": _COUNT,
+    "slurm_registry_upstream_proxy": _PROXY,
     "slurm_registry_upstreams[].name": Form(
         r"[a-z0-9][a-z0-9-]*(\.[a-z0-9-]+)+", "a registry's name as images have it, as in docker.io"
     ),

@@ -195,6 +195,13 @@ def test_a_cache_answers_without_its_registry_and_takes_no_pushes(on: On, machin
     assert push(on, machine, "docker.io/library/mine:1") == 403
 
 
+def test_a_cache_goes_out_through_the_proxy(on: On, machine: str) -> None:
+    assert push(on, machine, "team/far:3", place=THERE, login="") == 201
+    assert client(on, machine, "pull", "far.test/team/far:3") == [200, 1000, "3"]
+    file = "/etc/slurm-registry/environment"
+    assert on(machine, "stat", "--format=%U %a", file).stdout == "root 600\n"
+
+
 def test_a_layer_that_is_too_large_is_refused(on: On, machine: str) -> None:
     assert push(on, machine, "team/large:1", size=3_000_000) == 413
 
@@ -282,7 +289,7 @@ def test_a_full_registry_empties_its_caches_and_takes_no_pushes(on: On, machine:
 
 @pytest.fixture
 def closed(converge: Converge) -> Iterator[None]:
-    answer = converge(pull="accounts", upstreams=[])
+    answer = converge(pull="accounts", upstreams=[], proxy="")
     assert answer.returncode == 0, answer.stdout + answer.stderr
     yield
     answer = converge()
@@ -298,5 +305,6 @@ def test_pulling_with_accounts_alone_and_a_cache_that_is_declared_no_more(on: On
         "/srv/registry:",
         "own",
     ]
+    assert on(machine, "ls", "/etc/slurm-registry/environment", check=False).returncode != 0
     unit = "slurm-registry@docker.io.service"
     assert on(machine, "systemctl", "is-enabled", unit, check=False).stdout == "disabled\n"
