@@ -352,6 +352,16 @@ def test_the_cluster_is_reached_without_the_proxy(tmp_path: Path) -> None:
     assert expected == 'Acquire::http::Proxy "http://proxy.example:3128";\n'
 
 
+def test_no_proxy_of_a_large_cluster_is_read_by_pam(tmp_path: Path) -> None:
+    """pam_env of Debian 12 ends at a line beyond 8192 bytes, and leaves out what follows, too."""
+    inventory = INVENTORY.replace(
+        "node2 ansible_host=10.0.0.12", "gpu-node[0001:1000]\ngpu-node0001 ansible_host=10.0.0.13"
+    ).replace("node[1:2]", "node1\ngpu-node[0001:1000]\n\n[slurm-cache]\ngpu-node0001")
+    files = {"group_vars/all.yml": "proxy_http: http://proxy.example:3128\n"}
+    told = wired(read_site(write_site(tmp_path, inventory, files)))["phase_proxy"]["vars"]["proxy_direct"]
+    assert told == ["ctl1", "login1", "gpu-node0001", "10.0.0.1", "10.0.0.2", "10.0.0.0/24"]
+
+
 def test_without_a_proxy_a_new_host_concerns_no_other_there(tmp_path: Path) -> None:
     files = {"group_vars/slurm-node.yml": 'proxy_http: ""\n'}
     groups = wired(read_site(write_site(tmp_path, files=files)))
