@@ -13,7 +13,7 @@ Variables = dict[str, Any]
 
 _SSH_PORT = 22
 _LONGEST_NAMES = 6000
-"""pam_env of Debian 12 ends at a line of /etc/environment beyond 8192 bytes; the site adds names of its own."""
+"""pam_env of Debian 12 ends at a line beyond 8192 bytes; the site adds names of its own."""
 
 
 def access_of(site: Site, host: Host) -> Variables:
