@@ -1,5 +1,6 @@
 """Apt with a root of its own: packages of any release, for machines that have none yet."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -84,6 +85,9 @@ class Apt:
             capture_output=True,
             text=True,
             errors="replace",
+            # What it says is read here, and apt speaks its caller's language; LANGUAGE would win over LC_ALL.
+            env={name: value for name, value in os.environ.items() if name != "LANGUAGE"}
+            | {"LC_ALL": "C.UTF-8"},
             check=False,
         )
         if ended.returncode != 0:

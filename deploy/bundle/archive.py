@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import format_datetime
 from pathlib import Path
@@ -15,9 +16,11 @@ from urllib.parse import unquote
 
 from deploy.bundle.apt import Apt
 from deploy.bundle.files import sha256
+from deploy.durable import replace_file, take_place
 from deploy.errors import ExitCode, error
 from deploy.place import place_on_disk
 
+_PUBLIC = 0o644
 Stanza = str
 """What a package list says of one package: lines of ``Field: value``."""
 
@@ -80,19 +83,21 @@ class Signer:
         return ended.stdout
 
 
-def make_archive(
-    directory: Path,
-    sources: Iterable[str],
-    wishes: Iterable[frozenset[str]],
-    *,
-    suite: str,
-    architecture: str,
-    signer: Signer,
-) -> list[str]:
-    """Fills a directory with the wished packages and all they need; returns wishes that the sources lack.
+@dataclass(frozen=True)
+class Fetched:
+    """Packages in a directory: their list, the names of their files, and wishes that the sources lack."""
 
-    What is there from an earlier bundle is not fetched again, and goes when it is needed no more.
-    Raises DeployError.
+    packages: str
+    files: frozenset[str]
+    lacking: tuple[str, ...]
+
+
+def fetch_packages(
+    directory: Path, sources: Iterable[str], wishes: Iterable[frozenset[str]], architecture: str
+) -> Fetched:
+    """Brings the wished packages and all they need into a directory, beside what is there.
+
+    What is there of an earlier bundle is not fetched again, and that one stays whole. Raises DeployError.
     """
     directory.mkdir(parents=True, exist_ok=True)
     wanted = list(wishes)
@@ -103,20 +108,47 @@ def make_archive(
         needed: dict[str, str] = {}
         for names in known:
             needed |= apt.needed(names)
-        for old in directory.iterdir():
-            if old.suffix == ".deb" and needed.get(old.name) == sha256(old):
-                shutil.move(old, apt.archives / old.name)
-            else:
-                old.unlink()
+        there = {name for name, digest in needed.items() if _is(directory / name, digest)}
+        for name in there:
+            _lend(directory / name, apt.archives / name)
         for names in known:
             apt.download(names)
-        files = {digest: name for name, digest in needed.items() if sha256(apt.archives / name) == digest}
+        files = {digest: name for name, digest in needed.items() if _is(apt.archives / name, digest)}
         stanzas = apt.describe(name_and_version(name) for name in files.values())
-        packages = "\n\n".join(in_this_directory(stanza, files) for stanza in stanzas).encode() + b"\n"
-        for name in files.values():
-            shutil.move(apt.archives / name, directory / name)
-    (directory / "Packages").write_bytes(packages)
-    release = directory / "Release"
-    release.write_text(release_file(suite, architecture, packages, datetime.now(UTC)))
-    signer.sign(release, directory / "InRelease")
-    return sorted({name for wish, names in zip(wanted, known, strict=True) for name in wish - set(names)})
+        for name in {*files.values()} - there:
+            beside = directory / f"{name}.part"
+            shutil.move(apt.archives / name, beside)
+            take_place(beside, directory / name)
+    return Fetched(
+        "\n\n".join(in_this_directory(stanza, files) for stanza in stanzas) + "\n",
+        frozenset(files.values()),
+        tuple(
+            sorted({name for wish, names in zip(wanted, known, strict=True) for name in wish - set(names)})
+        ),
+    )
+
+
+def publish(directory: Path, fetched: Fetched, *, suite: str, architecture: str, signer: Signer) -> None:
+    """Makes an archive of what was fetched; what is needed no more goes last."""
+    release, signed, beside = (directory / name for name in ("Release", "InRelease", "InRelease.part"))
+    text = release_file(suite, architecture, fetched.packages.encode(), datetime.now(UTC))
+    replace_file(release, text, _PUBLIC)
+    signer.sign(release, beside)
+    replace_file(directory / "Packages", fetched.packages, _PUBLIC)
+    take_place(beside, signed)
+    kept = {*fetched.files, release.name, signed.name, "Packages"}
+    for old in directory.iterdir():
+        if old.name not in kept and not old.is_dir():
+            old.unlink()
+
+
+def _is(path: Path, digest: str) -> bool:
+    return path.is_file() and sha256(path) == digest
+
+
+def _lend(path: Path, place: Path) -> None:
+    """The same file in another place; a copy where that is another file system."""
+    try:
+        place.hardlink_to(path)
+    except OSError:
+        shutil.copyfile(path, place)

@@ -7,13 +7,15 @@ from enum import StrEnum
 from pathlib import Path
 
 from deploy.bundle.apt import need_tools
-from deploy.bundle.archive import Signer, make_archive
+from deploy.bundle.archive import Signer, fetch_packages, publish
 from deploy.bundle.contents import Contents
 from deploy.bundle.files import fetch
+from deploy.durable import replace_file
 from deploy.errors import ExitCode, error
 from deploy.lab.apt_settings import read_sources
 from deploy.place import place_on_disk
 
+_PUBLIC = 0o644
 FILES, PACKAGES, VARIABLES = "files", "packages", "variables.json"
 _PLACES = {"bookworm": "debian-12", "trixie": "debian-13"}
 """The directories where hosts of a release look."""
@@ -52,25 +54,24 @@ def make_bundle(
         say(f"file {number} of {len(contents.downloads)}: {download.url}")
         fetch(download, directory / FILES)
     left_out = list(contents.left_out)
-    with place_on_disk("bundle") as place:
-        signer = Signer(Path(place) / "gnupg")
+    fetched = {}
+    for release in releases:
+        say(f"packages of {release} ...")
+        place = directory / PACKAGES / _PLACES[release]
+        fetched[release] = fetch_packages(place, _sources(release), contents.packages, architecture)
+        if lacking := fetched[release].lacking:
+            left_out.append(f"packages that {release} does not have: {' '.join(lacking)}")
+    # Until here an earlier bundle is as it was, with its key.
+    with place_on_disk("bundle") as home:
+        signer = Signer(home / "gnupg")
         try:
-            for release in releases:
-                say(f"packages of {release} ...")
-                lacking = make_archive(
-                    directory / PACKAGES / _PLACES[release],
-                    _sources(release),
-                    contents.packages,
-                    suite=release,
-                    architecture=architecture,
-                    signer=signer,
-                )
-                if lacking:
-                    left_out.append(f"packages that {release} does not have: {' '.join(lacking)}")
+            for release, packages in fetched.items():
+                place = directory / PACKAGES / _PLACES[release]
+                publish(place, packages, suite=release, architecture=architecture, signer=signer)
             key = signer.public_key
         finally:
             signer.end()
-    (directory / VARIABLES).write_text(json.dumps(variables(url, key), indent=1) + "\n", encoding="utf-8")
+    replace_file(directory / VARIABLES, json.dumps(variables(url, key), indent=1) + "\n", _PUBLIC)
     everything = [path for path in directory.rglob("*") if path.is_file()]
     return Bundle(
         packages=sum(path.suffix == ".deb" and PACKAGES in path.parts for path in everything),

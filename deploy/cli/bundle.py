@@ -68,4 +68,5 @@ def bundle(
     )
     for line in made.left_out:
         typer.echo(f"not in it: {line}")
+    typer.echo(f"its key is new: who keeps {VARIABLES} in group_vars copies it there again")
     typer.echo(f"next: deploy cluster {shown_path(inventory)} -e @{directory / VARIABLES}")

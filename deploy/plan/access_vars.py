@@ -5,13 +5,15 @@ from typing import Any
 
 from deploy.site.access import is_entered_by_job
 from deploy.site.addresses import is_ip
-from deploy.site.inventory import METRIC, NODE, PORTAL, REST, Host, Site
+from deploy.site.inventory import MEMBERS, METRIC, NODE, OF_NODES, PORTAL, REST, Host, Site
 from deploy.site.schema import options
 from deploy.site.slurm_parameters import told_node_name
 
 Variables = dict[str, Any]
 
 _SSH_PORT = 22
+_LONGEST_NAMES = 6000
+"""pam_env of Debian 12 ends at a line beyond 8192 bytes; the site adds names of its own."""
 
 
 def access_of(site: Site, host: Host) -> Variables:
@@ -98,10 +100,15 @@ def direct(site: Site, networks: list[str]) -> list[str]:
 
     So that, without one, a new node concerns no other.
     The addresses of all nodes would make every process's environment long: those of hosts that offer
-    something are named, and the networks, for programs that know networks.
+    something are named, and the networks, for programs that know networks. The names of very many nodes are
+    left out, too: PAM reads no variable from a line that is longer.
     """
     if not any(host.value(name) for host in site.cluster for name in ("proxy_http", "proxy_https")):
         return []
     offering = {host.name: host for host in (*site.controllers, *site.logins, *site.group(METRIC))}
     addresses = {host.cluster_address for host in offering.values()}
-    return [*(host.name for host in site.cluster), *sorted(filter(is_ip, addresses)), *networks]
+    names = [host.name for host in site.cluster]
+    if len(",".join(names)) > _LONGEST_NAMES:
+        serving = {*MEMBERS} - OF_NODES
+        names = [host.name for host in site.cluster if serving & {*host.groups}]
+    return [*names, *sorted(filter(is_ip, addresses)), *networks]

@@ -58,6 +58,7 @@ _SLURM_COMPONENTS: tuple[tuple[str, str], ...] = (
 
 
 _STRATUM_WITHOUT_UPSTREAM = 10
+_EVERYBODY = ["0.0.0.0/0", "::/0"]
 _ACCOUNTED = ("jobs", "reservations", "usage", "users")
 """What slurmdbd, too, can hide from users; slurmdbd.conf(5), PrivateData."""
 MAIL_PROGRAM = "/usr/bin/mail"
@@ -224,6 +225,7 @@ def _by_host(site: Site, contract: Mapping[str, Hardware], *, is_limited: bool) 
     listening = listeners(members)
     controllers = [host.cluster_address for host in site.controllers]
     networks = _networks(site)
+    has_addresses = all(is_ip(host.cluster_address) for host in site.cluster)
     cluster = str(_value(site, "slurmctld_cluster_name"))
 
     def variables(host: Host) -> Variables:
@@ -240,7 +242,8 @@ def _by_host(site: Site, contract: Mapping[str, Hardware], *, is_limited: bool) 
             **rest_variables(site, host),
         }
         if host.name in members["controller"]:
-            wired["time_sync_allow"] = networks
+            # chrony answers nobody whom it is not told of; the time is no secret.
+            wired["time_sync_allow"] = networks if has_addresses else _EVERYBODY
             # Without a time server of its own the cluster at least agrees with its first controller.
             rank = site.controllers.index(host)
             wired["time_sync_local_stratum"] = _STRATUM_WITHOUT_UPSTREAM + rank

@@ -15,7 +15,14 @@ def registry_variables(site: Site, host: Host) -> Variables:
     if host not in site.group(REGISTRY)[:1]:
         return {}
     metrics = str(host.value("deploy_metrics_textfile_directory")) if site.metrics else ""
-    return {"slurm_registry_names": certified_names(host), "slurm_registry_textfile_directory": metrics}
+    # Names, not values: a proxy's URL may have a password in it.
+    proxies = [name for name in ("proxy_https", "proxy_http") if name in host.variables]
+    return {
+        "slurm_registry_names": certified_names(host),
+        "slurm_registry_textfile_directory": metrics,
+        "slurm_registry_upstream_proxy": f"{{{{ {' or '.join(proxies)} }}}}" if proxies else "",
+        "slurm_registry_no_proxy": "{{ proxy_no_proxy }}" if "proxy_no_proxy" in host.variables else [],
+    }
 
 
 def pulling(site: Site) -> Variables:

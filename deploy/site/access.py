@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from deploy.errors import Finding, Severity
 from deploy.site.addresses import is_ip
-from deploy.site.inventory import LOGS, NODE, Host, Site
+from deploy.site.inventory import CACHE, LOGS, NODE, Host, Site
 from deploy.site.origin import host_origin
 from deploy.site.public_keys import is_public_key, restriction_faults
 from deploy.site.slurm_parameters import slurm_parameter
@@ -15,6 +15,8 @@ _NETWORKS = "firewall_cluster_networks"
 _SSHD = "ssh_server_parameters"
 _METHODS, _KEYBOARD = "AuthenticationMethods", "keyboard-interactive"
 _SENDERS = "log_server_senders"
+_SERVED = {CACHE: "package_cache_clients", LOGS: _SENDERS}
+"""Groups whose services are for the cluster's networks, and the variable with these."""
 _SHOWN = 5
 
 
@@ -23,6 +25,7 @@ def check_access(site: Site) -> Iterator[Finding]:
     yield from _sessions_without_jobs(site)
     yield from _asked_by_keyboard_alone(site)
     yield from _peers_without_addresses(site)
+    yield from _open_services(site)
     yield from _firewall_that_is_off(site)
     yield from _proxies_with_passwords(site)
     yield from _tls_on_one_side(site)
@@ -112,6 +115,23 @@ def _first(names: list[str]) -> str:
     return ", ".join(names[:_SHOWN]) + (" …" if len(names) > _SHOWN else "")
 
 
+def _open_services(site: Site) -> Iterator[Finding]:
+    """What is for the cluster's networks is for everybody where the inventory has none."""
+    if any(is_ip(host.cluster_address) for host in site.cluster):
+        return
+    for group, networks in _SERVED.items():
+        for host in site.group(group):
+            if networks not in host.variables:
+                yield Finding(
+                    host.where(networks),
+                    "services-without-addresses",
+                    f"the inventory has no address of any host, so {networks} would be empty and the service "
+                    "there open to everybody",
+                    "write addresses into ansible_host or hosts_file_address, or the networks into "
+                    f"{networks}",
+                )
+
+
 def _firewall_that_is_off(site: Site) -> Iterator[Finding]:
     for host in site.cluster:
         if _FIREWALL not in host.variables and "firewall_open" in host.variables:
@@ -133,8 +153,10 @@ def _proxies_with_passwords(site: Site) -> Iterator[Finding]:
                 yield Finding(
                     host.where(name),
                     "proxy-with-password",
-                    f"{name} has a user and a password in it: only apt is told, users are not",
-                    "use a proxy that knows the cluster by its addresses, where users need one",
+                    f"{name} has a user and a password in it: only apt is told; users, and the files "
+                    "that deploy fetches on hosts, go out without it",
+                    "use a proxy that knows the cluster by its addresses, or have files from a "
+                    "bootstrap_mirror that hosts reach without one",
                     Severity.WARNING,
                 )
                 break

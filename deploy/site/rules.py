@@ -262,8 +262,8 @@ _NETWORK = Form(
     example="10.0.0.0/16",
 )
 _PROXY = Form(
-    r'|https?://[^\s"/]+/?',
-    "a URL, as in http://proxy.example:3128, or empty",
+    r'|https?://[^\s"/#?]+/?',
+    "a URL, as in http://proxy.example:3128, or empty; # and ? in a password are %23 and %3F",
     judge=lambda text: not text or _is_proxy(text),
 )
 _DURATION_PATTERN = r"(\d+y)?(\d+w)?(\d+d)?(\d+h)?(\d+m)?(\d+s)?(\d+ms)?"
@@ -380,6 +380,7 @@ RULES: Mapping[str, Rule] = {
     "enroot_package_files[].url": _URL,
     "enroot_runtime_directory": _DIRECTORY,
     "package_cache_port": PORT,
+    "package_cache_ports[]": PORT,
     "pyxis_runtime_directory": _DIRECTORY,
     "prometheus_evaluation_interval": _INTERVAL,
     "prometheus_external_url": _PAGE,
@@ -636,6 +637,7 @@ RULES: Mapping[str, Rule] = {
     "slurm_registry_directory": _DIRECTORY,
     "slurm_registry_layer_mb": _COUNT,
     "slurm_registry_max_gb": _COUNT,
+    "slurm_registry_upstream_proxy": _PROXY,
     "slurm_registry_upstreams[].name": Form(
         r"[a-z0-9][a-z0-9-]*(\.[a-z0-9-]+)+", "a registry's name as images have it, as in docker.io"
     ),

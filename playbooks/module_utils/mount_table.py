@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -82,7 +83,7 @@ def containing(path: str, mounts: Sequence[Mount]) -> Mount | None:
 def differences(wanted: Mount, there: Mount) -> list[str]:
     """In what a mounted file system differs from the wanted one: options as far as the kernel shows them."""
     found = []
-    if wanted.source.rstrip("/") != there.source.rstrip("/"):
+    if _shown_source(wanted) != _shown_source(wanted, there.source):
         found.append(f"{there.source} instead of {wanted.source}")
     if _SAME_KIND.get(wanted.kind, wanted.kind) != _SAME_KIND.get(there.kind, there.kind):
         found.append(f"{there.kind} instead of {wanted.kind}")
@@ -96,6 +97,25 @@ def differences(wanted: Mount, there: Mount) -> list[str]:
         if not value and _opposite(option) in shown:
             found.append(f"{_opposite(option)} instead of {option}")
     return found + [_without(option) for option in lost(wanted, there)]
+
+
+def _shown_source(wanted: Mount, source: str = "") -> str:
+    """Of a source what can be compared: mount.ceph makes addresses of monitors' names."""
+    source = source or wanted.source
+    monitors, colon, _ = wanted.source.rpartition(":/")
+    if wanted.kind == "ceph" and colon and not all(map(_is_address, monitors.split(","))):
+        source = source.rpartition(":/")[2]
+    return source.rstrip("/")
+
+
+def _is_address(monitor: str) -> bool:
+    """Whether that is what a monitor is named by, with or without its port."""
+    bracketed = re.fullmatch(r"\[(.*)\](:\d+)?", monitor)
+    try:
+        ipaddress.ip_address(bracketed[1] if bracketed else monitor.partition(":")[0])
+    except ValueError:
+        return False
+    return True
 
 
 def lost(wanted: Mount, there: Mount) -> list[str]:

@@ -156,6 +156,13 @@ def test_images_come_from_the_caches_that_there_are(on: On, machine: str, named:
     assert answer.stdout.splitlines() == ["import", "--output", "a b", IMAGES[named]], answer.stderr
 
 
+@pytest.mark.parametrize("command", ["load", "digest"])
+def test_other_commands_that_fetch_go_there_too(on: On, machine: str, command: str) -> None:
+    """Pyxis loads images where it is told to make no file of them (use_enroot_load)."""
+    answer = su(on, machine, "alice", f"enroot {command} --name x docker://debian")
+    assert answer.stdout.splitlines()[-1] == IMAGES["debian"], answer.stderr
+
+
 def test_who_logs_in_elsewhere_himself_goes_there(on: On, machine: str) -> None:
     kept = "machine nvcr.io login $oauthtoken password KEY"
     on(

@@ -90,6 +90,12 @@ def test_it_is_no_way_to_pages(on: On, machine: str) -> None:
     assert asked(on, machine, "http://deb.example/index.html") == "403"
 
 
+def test_it_is_no_way_to_other_services(on: On, machine: str) -> None:
+    """A query that ends like a package is enough for what it fetches; its ports are those of archives."""
+    for address in ("127.0.0.1", f"10.78.0.{NUMBERS[OTHER[machine]]}"):
+        assert asked(on, machine, f"http://{address}:3142/{PAGE}?a.deb") == "403"
+
+
 def test_the_page_does_nothing_without_the_password(on: On, machine: str) -> None:
     assert asked(on, machine, f"/{PAGE}?doExpire=yes") == "401"
     assert asked(on, machine, f"/{PAGE}?doExpire=yes", "Basic YWRtaW46YWRtaW4=") == "401"

@@ -12,13 +12,14 @@ USER, PASSWORD = "registry", "the-password-of-this-scenario-alone"
 CLIENT = """
 import base64, hashlib, json, ssl, sys, urllib.error, urllib.request
 place, login, todo, name, tag, size = sys.argv[1:]
+LIST = "application/vnd.oci.image.index.v1+json"
 context = ssl.create_default_context(cafile="/etc/slurm-registry/tls.crt") if "https" in place else None
 
 def ask(method, path, data=None, kind="application/octet-stream"):
     url = path if path.startswith("http") else place + path
     request = urllib.request.Request(url, data=data, method=method)
     request.add_header("Content-Type", kind)
-    request.add_header("Accept", "application/vnd.oci.image.manifest.v1+json")
+    request.add_header("Accept", "application/vnd.oci.image.manifest.v1+json, " + LIST)
     if login:
         request.add_header("Authorization", "Basic " + base64.b64encode(login.encode()).decode())
     try:
@@ -35,6 +36,44 @@ def blob(content):
     join = "&" if "?" in headers["Location"] else "?"
     status, _, said = ask("PUT", headers["Location"] + join + "digest=" + digest, content)
     return status, digest if status == 201 else said
+
+def manifest(made, reference=None):
+    # By its digest where it gets no name of its own.
+    content = json.dumps(made).encode()
+    digest = "sha256:" + hashlib.sha256(content).hexdigest()
+    kind = made["mediaType"]
+    status = ask("PUT", f"/v2/{name}/manifests/{reference or digest}", content, kind)[0]
+    return status, {"mediaType": kind, "digest": digest, "size": len(content)}
+
+def push_list():
+    kind = "application/vnd.oci.image.manifest.v1+json"
+    platforms = []
+    for system in ("amd64", "arm64"):
+        parts = []
+        for each in (json.dumps({"architecture": system}).encode(), system.encode() * 100):
+            status, digest = blob(each)
+            if status != 201:
+                return status
+            parts.append({"mediaType": "application/octet-stream", "digest": digest, "size": len(each)})
+        made = {"schemaVersion": 2, "mediaType": kind, "config": parts[0], "layers": parts[1:]}
+        status, platform = manifest(made)
+        if status != 201:
+            return status
+        platforms.append({**platform, "platform": {"architecture": system, "os": "linux"}})
+    listed = {"schemaVersion": 2, "mediaType": LIST, "manifests": platforms}
+    return manifest(listed, tag)[0]
+
+def pull_list():
+    # The size of each platform's layer, or what its manifest answers.
+    status, _, said = ask("GET", f"/v2/{name}/manifests/{tag}")
+    if status != 200:
+        return status
+    found = []
+    for platform in json.loads(said)["manifests"]:
+        status, _, said = ask("GET", f"/v2/{name}/manifests/{platform['digest']}")
+        layer = json.loads(said)["layers"][0]["digest"] if status == 200 else ""
+        found.append(len(ask("GET", f"/v2/{name}/blobs/{layer}")[2]) if layer else status)
+    return found
 
 def push():
     content = (tag * 8).encode() * (int(size) // (8 * len(tag)) or 1)
@@ -56,8 +95,10 @@ def pull():
     status, _, content = ask("GET", f"/v2/{name}/blobs/{layer}")
     return [status, len(content), content[:len(tag)].decode()]
 
-print(json.dumps(push() if todo == "push" else pull()))
+todos = {"push": push, "pull": pull, "push-list": push_list, "pull-list": pull_list}
+print(json.dumps(todos[todo]()))
 """
+COLLECTED = "/var/lib/slurm-registry/collected"
 HERE, THERE = "https://127.0.0.1:5000", "http://127.0.0.1:5999"
 
 
@@ -78,6 +119,21 @@ def push(on: On, machine: str, name: str, **how: object) -> object:
 def keep(on: On, machine: str) -> None:
     """What the timer does."""
     on(machine, "systemctl", "start", "slurm-registry-upkeep.service")
+
+
+@pytest.fixture(autouse=True)
+def collected(on: On, machine: str) -> None:
+    """A new registry frees space two minutes after its host's boot, and takes no pushes meanwhile."""
+    if on(machine, "test", "-e", COLLECTED, check=False).returncode != 0:
+        keep(on, machine)
+
+
+def collect(on: On, machine: str) -> None:
+    """What the timer does at the hour when space is freed, for images that were pushed before today."""
+    images = "/srv/registry/own/docker/registry/v2/repositories"
+    on(machine, "find", images, "-type", "f", "-exec", "touch", "--date=2 hours ago", "{}", "+")
+    on(machine, "rm", "--force", COLLECTED)
+    keep(on, machine)
 
 
 def held(on: On, machine: str) -> set[str]:
@@ -147,6 +203,13 @@ def test_a_cache_answers_without_its_registry_and_takes_no_pushes(on: On, machin
     assert push(on, machine, "docker.io/library/mine:1") == 403
 
 
+def test_a_cache_goes_out_through_the_proxy(on: On, machine: str) -> None:
+    assert push(on, machine, "team/far:3", place=THERE, login="") == 201
+    assert client(on, machine, "pull", "far.test/team/far:3") == [200, 1000, "3"]
+    file = "/etc/slurm-registry/environment"
+    assert on(machine, "stat", "--format=%U %a", file).stdout == "root 600\n"
+
+
 def test_a_layer_that_is_too_large_is_refused(on: On, machine: str) -> None:
     assert push(on, machine, "team/large:1", size=3_000_000) == 413
 
@@ -168,12 +231,33 @@ def test_what_no_tag_names_goes(on: On, machine: str) -> None:
     assert push(on, machine, "team/again:swap") == 201
     first = held(on, machine)
     assert push(on, machine, "team/again:swap", size=2000) == 201
-    on(machine, "rm", "--force", "/var/lib/slurm-registry/collected")
-    keep(on, machine)
+    collect(on, machine)
     assert not first <= held(on, machine)
     assert client(on, machine, "pull", "team/again:swap") == [200, 1984, "swap"]
     assert push(on, machine, "team/again:swap") == 201
     assert metrics(on, machine)["deploy_registry_collected_timestamp_seconds"] > time.time() - 600
+
+
+def test_the_platforms_of_an_image_stay(on: On, machine: str) -> None:
+    """Their manifests have no tags: the list's tag leads to them."""
+    login = f"{USER}:{PASSWORD}"
+    assert client(on, machine, "push-list", "team/platforms:1", login=login) == 201
+    collect(on, machine)
+    assert client(on, machine, "pull-list", "team/platforms:1") == [500, 500]
+    before = held(on, machine)
+    # The tag names something else: list and platforms go together.
+    assert push(on, machine, "team/platforms:1") == 201
+    collect(on, machine)
+    assert len(before - held(on, machine)) == 7
+
+
+def test_what_was_just_pushed_waits_for_its_list(on: On, machine: str) -> None:
+    assert push(on, machine, "team/early:swap") == 201
+    first = held(on, machine)
+    assert push(on, machine, "team/early:swap", size=3000) == 201
+    on(machine, "rm", "--force", COLLECTED)
+    keep(on, machine)
+    assert first <= held(on, machine)
 
 
 def test_nobody_pushes_while_space_is_freed(on: On, machine: str) -> None:
@@ -213,7 +297,7 @@ def test_a_full_registry_empties_its_caches_and_takes_no_pushes(on: On, machine:
 
 @pytest.fixture
 def closed(converge: Converge) -> Iterator[None]:
-    answer = converge(pull="accounts", upstreams=[])
+    answer = converge(pull="accounts", upstreams=[], proxy="")
     assert answer.returncode == 0, answer.stdout + answer.stderr
     yield
     answer = converge()
@@ -229,5 +313,6 @@ def test_pulling_with_accounts_alone_and_a_cache_that_is_declared_no_more(on: On
         "/srv/registry:",
         "own",
     ]
+    assert on(machine, "ls", "/etc/slurm-registry/environment", check=False).returncode != 0
     unit = "slurm-registry@docker.io.service"
     assert on(machine, "systemctl", "is-enabled", unit, check=False).stdout == "disabled\n"

@@ -48,6 +48,14 @@ def test_easyconfigs_of_the_project_are_found(on: On, machine: str) -> None:
     )
 
 
+def test_nothing_of_the_directory_that_it_is_typed_in_runs(on: On, machine: str) -> None:
+    """What alice leaves there would run as bob, who decides what everybody runs."""
+    trap = "mkdir --parents /srv/trap && tee /srv/trap/logging.py /srv/trap/easybuild.py /srv/trap/runpy.py"
+    on(machine, "sh", "-c", trap, data="raise SystemExit('code of another')\n")
+    said = typed(on, machine, "bob", "cd /srv/trap && eb --version")
+    assert said.startswith("This is EasyBuild 5.4.1")
+
+
 def test_who_is_no_member_builds_nothing_there(on: On, machine: str) -> None:
     again = _BUILD.replace("eb build", "eb --rebuild build")
     assert "Permission denied" in typed(on, machine, "alice", again, data=_EASYCONFIG, code=1)

@@ -88,7 +88,9 @@ class Builder:
 
     def build(self, environment: Environment) -> str:
         """Makes the environment and its module file current; returns what was built or pointed elsewhere."""
-        place = environment.place(self._directory, self._version(environment))
+        python = self._version(environment)
+        kept = environment.kept(self._directory, python)
+        place = kept or environment.place(self._directory, python)
         done = [] if is_complete(place) else [f"built {place}"]
         file, text = environment.module_file(self._directory), environment.module_text(place)
         if not file.is_file() or file.read_text(encoding="utf-8") != text:
@@ -107,7 +109,9 @@ class Builder:
             path.unlink()
 
     def _version(self, environment: Environment) -> str:
-        command = [environment.python, "-c", "import sys; print(sys.version)"]
+        # Not sys.version: an update has another date in it, and wheels of before fit.
+        said = "import os, sys; print(os.path.realpath(sys.executable), 'python%d.%d' % sys.version_info[:2])"
+        command = [environment.python, "-c", said]
         return self._must(command, f"{environment.name}: there is no Python {environment.python} here")
 
     def _fill(self, environment: Environment, place: Path) -> None:

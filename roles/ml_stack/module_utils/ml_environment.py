@@ -35,14 +35,25 @@ class Environment:
         given = {key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()}
         return cls(**{key: value for key, value in given.items() if value is not None})
 
-    def digest(self, python_version: str) -> str:
+    def digest(self, python: str) -> str:
         """Changes whenever something else would be installed: an environment is never changed in place."""
-        content = [python_version, sorted(self.requirements)]
+        content = [python, sorted(self.requirements)]
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:_DIGITS]
 
-    def place(self, directory: Path, python_version: str) -> Path:
-        """Where it lies."""
-        return directory / "environments" / f"{self.name}-{self.version}-{self.digest(python_version)}"
+    def place(self, directory: Path, python: str) -> Path:
+        """Where it lies when it is made by this Python: its program, and the name of its directory in lib."""
+        return directory / "environments" / f"{self.name}-{self.version}-{self.digest(python)}"
+
+    def kept(self, directory: Path, python: str) -> Path | None:
+        """The environment that users load now, where it is what is declared, whatever it was named after."""
+        file = self.module_file(directory)
+        place = place_of(file.read_text(encoding="utf-8")) if file.is_file() else None
+        if not place or place.parent != directory / "environments" or not is_complete(place):
+            return None
+        listed = (place / "requirements.txt").read_text(encoding="utf-8").splitlines()
+        program, library = python.rsplit(maxsplit=1)
+        made_by_it = (place / "bin/python").resolve() == Path(program) and (place / "lib" / library).is_dir()
+        return place if made_by_it and sorted(listed) == sorted(self.requirements) else None
 
     def module_file(self, directory: Path) -> Path:
         """The file by which users load it."""

@@ -25,7 +25,13 @@ def _ceph(entry: Entry) -> tuple[str, list[str]]:
     options = [f"name={user}", f"secretfile=/etc/ceph/{user}.secret"]
     if entry.get("name"):
         options.append(f"mds_namespace={entry['name']}")
-    return f"{','.join(entry['servers'])}:{entry.get('directory') or '/'}", [*options, *_SAFE]
+    monitors = ",".join(map(_bracketed, entry["servers"]))
+    return f"{monitors}:{entry.get('directory') or '/'}", [*options, *_SAFE]
+
+
+def _bracketed(server: str) -> str:
+    """An IPv6 address as it stands before a port; others have at most the colon of their port."""
+    return f"[{server}]" if server.count(":") > 1 and not server.startswith("[") else server
 
 
 def _glusterfs(entry: Entry) -> tuple[str, list[str]]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from collections.abc import Sequence
-from urllib.parse import urlsplit
 
 _MADE = "# Made by deploy; changes made here are undone by the next run."
 # One that takes connections and says nothing is as good as none.
@@ -32,8 +30,8 @@ _ALWAYS_DIRECT = ("localhost", "127.0.0.1", "::1")
 
 
 def has_password(url: str) -> bool:
-    """Whether a URL carries credentials."""
-    return "@" in urlsplit(url).netloc
+    """Whether a URL carries credentials, however they are written."""
+    return "@" in url
 
 
 def apt_text(http: str, https: str, direct: Sequence[str], finder: str = "") -> str:
@@ -48,10 +46,8 @@ def apt_text(http: str, https: str, direct: Sequence[str], finder: str = "") -> 
 def _proxy_lines(http: str, https: str, direct: Sequence[str]) -> list[str]:
     lines = [f'Acquire::http::Proxy "{http}";'] if http else []
     lines.append(f'Acquire::https::Proxy "{https or http}";')
-    # apt knows no networks and no domains here.
-    hosts = [
-        name for name in direct if not name.startswith(".") and "/" not in name and not _is_address(name)
-    ]
+    # apt knows no networks and no domains here, and its settings no name with colons.
+    hosts = [name for name in direct if not name.startswith(".") and "/" not in name and ":" not in name]
     return lines + [
         f'Acquire::{scheme}::Proxy::{host} "DIRECT";' for host in hosts for scheme in ("http", "https")
     ]
@@ -85,10 +81,3 @@ def environment_text(before: str, http: str, https: str, direct: Sequence[str]) 
     # Of two lines for a variable the last one counts.
     start = f"{rest}\n" if rest and not rest.endswith("\n") else rest
     return start + block
-
-
-def _is_address(text: str) -> bool:
-    try:
-        return bool(ipaddress.ip_address(text))
-    except ValueError:
-        return False

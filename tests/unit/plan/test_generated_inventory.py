@@ -1,4 +1,5 @@
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -351,6 +352,16 @@ def test_the_cluster_is_reached_without_the_proxy(tmp_path: Path) -> None:
     assert expected == 'Acquire::http::Proxy "http://proxy.example:3128";\n'
 
 
+def test_no_proxy_of_a_large_cluster_is_read_by_pam(tmp_path: Path) -> None:
+    """pam_env of Debian 12 ends at a line beyond 8192 bytes, and leaves out what follows, too."""
+    inventory = INVENTORY.replace(
+        "node2 ansible_host=10.0.0.12", "gpu-node[0001:1000]\ngpu-node0001 ansible_host=10.0.0.13"
+    ).replace("node[1:2]", "node1\ngpu-node[0001:1000]\n\n[slurm-cache]\ngpu-node0001")
+    files = {"group_vars/all.yml": "proxy_http: http://proxy.example:3128\n"}
+    told = wired(read_site(write_site(tmp_path, inventory, files)))["phase_proxy"]["vars"]["proxy_direct"]
+    assert told == ["ctl1", "login1", "gpu-node0001", "10.0.0.1", "10.0.0.2", "10.0.0.0/24"]
+
+
 def test_without_a_proxy_a_new_host_concerns_no_other_there(tmp_path: Path) -> None:
     files = {"group_vars/slurm-node.yml": 'proxy_http: ""\n'}
     groups = wired(read_site(write_site(tmp_path, files=files)))
@@ -411,6 +422,13 @@ def test_packages_come_through_the_hosts_that_keep_them(tmp_path: Path) -> None:
     files = {
         "host_vars/login1.yml": "package_cache_port: 3143\n",
         "host_vars/node1.yml": "proxy_http: http://proxy.example:3128\n",
+        "group_vars/all.yml": (
+            "bootstrap_archive: http://10.0.0.5:8000/packages\n"
+            "slurm_packages_repository: {uri: 'http://mirror.example:8081/slurm'}\n"
+            "nvidia_repository_cuda_uri: https://mirror.example:8443/cuda\n"
+            "grafana_repository_uri: 'http://mirror.example:{{ port }}/grafana'\n"
+            "port: 8082\n"
+        ),
     }
     groups = wired(read_site(write_site(tmp_path, inventory, files)))
     assert list(groups["phase_proxy"]["hosts"]) == ["ctl1", "login1", "node1", "node2"]
@@ -422,8 +440,21 @@ def test_packages_come_through_the_hosts_that_keep_them(tmp_path: Path) -> None:
     assert groups["phase_package_cache"]["vars"] == {"package_cache_clients": ["10.0.0.0/24"]}
     login, node = (groups["phase_check"]["hosts"][name] for name in ("login1", "node1"))
     assert login["package_cache_listen_address"] == "10.0.0.2"
+    # Elsewhere it would be a way to what else listens on hosts that the cache reaches.
+    assert login["package_cache_ports"] == [80, 8000, 8081]
     assert node["package_cache_upstream_proxy"] == "{{ proxy_http }}"
     assert "package_cache_listen_address" not in groups["phase_check"]["hosts"]["node2"]
+
+
+def test_the_time_is_for_hosts_that_are_known_by_name_too(tmp_path: Path) -> None:
+    """chrony answers nobody whom it is not told of."""
+    everybody = ["0.0.0.0/0", "::/0"]
+    some = INVENTORY.replace("node1 ansible_host=10.0.0.11", "node1")
+    hosts = wired(read_site(write_site(tmp_path, some)))["phase_check"]["hosts"]
+    assert hosts["ctl1"]["time_sync_allow"] == everybody
+    names = re.sub(" ansible_host=.*", "", INVENTORY)
+    hosts = wired(read_site(write_site(tmp_path, names)))["phase_check"]["hosts"]
+    assert hosts["ctl1"]["time_sync_allow"] == everybody
 
 
 def test_without_the_group_nobody_looks_for_a_cache(tmp_path: Path) -> None:

@@ -32,6 +32,17 @@ def test_nodes_take_images_from_its_caches_and_trust_what_follows_from_its_key(t
     }
 
 
+def test_caches_go_out_through_the_proxy_of_their_host(tmp_path: Path) -> None:
+    host = wired(tmp_path)["phase_check"]["hosts"]["ctl1"]
+    assert (host["slurm_registry_upstream_proxy"], host["slurm_registry_no_proxy"]) == ("", [])
+    text = "proxy_http: http://ops:k3Y@proxy.example:3128\nproxy_no_proxy: [.site.example]\n"
+    host = wired(tmp_path, text=text)["phase_check"]["hosts"]["ctl1"]
+    assert host["slurm_registry_upstream_proxy"] == "{{ proxy_http }}"
+    assert host["slurm_registry_no_proxy"] == "{{ proxy_no_proxy }}"
+    host = wired(tmp_path, text=f"{text}proxy_https: ''\n")["phase_check"]["hosts"]["ctl1"]
+    assert host["slurm_registry_upstream_proxy"] == "{{ proxy_https or proxy_http }}"
+
+
 def test_the_sites_own_certificate_is_checked_with_its_authority(tmp_path: Path) -> None:
     certificate = "-----BEGIN CERTIFICATE-----\\nMII=\\n-----END CERTIFICATE-----"
     text = f'slurm_registry_certificate: "{certificate}"\nslurm_registry_port: 5443\n'

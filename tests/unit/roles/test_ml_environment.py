@@ -1,5 +1,7 @@
 import os
 import pwd
+import subprocess
+import sys
 from contextlib import nullcontext
 from importlib import import_module
 from pathlib import Path
@@ -11,7 +13,7 @@ from tests.unit.roles.loading import load_module
 
 module = load_module("roles/ml_stack/library/ml_environments.py")
 ml = import_module("ansible.module_utils.ml_environment")
-PYTHON = "3.13.5 (main)"
+PYTHON = "/usr/bin/python3.13 python3.13"
 
 
 def environment(**changes: object) -> object:
@@ -31,7 +33,7 @@ def test_what_would_be_installed_decides_where_an_environment_lies() -> None:
     assert place(requirements=["b==1", "a==1"]) == place(requirements=["a==1", "b==1"])
     # Another mirror brings the same packages.
     assert place(index_url="https://mirror.example/simple") == place()
-    assert environment().place(Path("/s"), "3.14.0 (main)") != place()  # type: ignore[attr-defined]
+    assert environment().place(Path("/s"), "/usr/bin/python3.14 python3.14") != place()  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
@@ -81,6 +83,51 @@ def test_an_environment_without_its_stamp_is_not_complete(tmp_path: Path) -> Non
     assert not ml.is_complete(tmp_path)
     (tmp_path / ml.STAMP).touch()
     assert ml.is_complete(tmp_path)
+
+
+def test_an_update_of_python_makes_no_other_environment() -> None:
+    """Debian's security updates keep the version, and have another date in sys.version."""
+
+    def run_command(command: list[str], **_: object) -> tuple[int, str, str]:
+        ended = subprocess.run(command, capture_output=True, text=True, check=False)
+        return ended.returncode, ended.stdout, ended.stderr
+
+    fake = SimpleNamespace(params={"directory": "/s", "owner": pwd.getpwuid(os.geteuid()).pw_name})
+    fake.run_command = run_command
+    minor = f"python{sys.version_info[0]}.{sys.version_info[1]}"
+    found = module.Builder(fake)._version(environment(python=sys.executable))
+    assert found == f"{os.path.realpath(sys.executable)} {minor}"
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_kept"),
+    [
+        ({}, True),
+        ({"requirements": ["torch==2.9.2"]}, False),
+        ({"version": "3.0"}, False),
+    ],
+)
+def test_what_users_load_and_is_as_declared_stays(
+    tmp_path: Path, *, changes: dict[str, object], is_kept: bool
+) -> None:
+    lies = tmp_path / "environments/torch-2.9-0123456789ab"
+    (lies / "lib/python3.13").mkdir(parents=True)
+    (lies / "bin").mkdir()
+    (lies / "bin/python").symlink_to("/opt/python3.13")
+    (lies / "requirements.txt").write_text("torch==2.9.1\n")
+    file = environment().module_file(tmp_path)  # type: ignore[attr-defined]
+    file.parent.mkdir(parents=True)
+    file.write_text(environment().module_text(lies))  # type: ignore[attr-defined]
+    wanted = environment(**changes)
+
+    def kept(python: str = "/opt/python3.13 python3.13") -> object:
+        return wanted.kept(tmp_path, python)  # type: ignore[attr-defined]
+
+    assert kept() is None, "it is not complete"
+    (lies / ml.STAMP).touch()
+    assert kept() == (lies if is_kept else None)
+    assert kept("/opt/python3.13 python3.14") is None
+    assert kept("/other/python3.13 python3.13") is None
 
 
 def test_a_host_that_does_not_see_an_environment_says_why(tmp_path: Path) -> None:

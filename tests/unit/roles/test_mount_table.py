@@ -57,6 +57,24 @@ def test_only_what_the_kernel_shows_can_differ(
     assert table.differences(Mount(source, "/home", "nfs", options), there) == differing
 
 
+@pytest.mark.parametrize(
+    ("wanted", "there", "is_same"),
+    [
+        ("mon1.site,mon2:6789:/work", "10.0.0.4,10.0.0.5:6789:/work", True),
+        ("mon1.site,mon2.site:/work", "10.0.0.4,10.0.0.5:/other", False),
+        ("10.0.0.4,10.0.0.5:/work", "10.0.0.4,10.0.0.5:/work", True),
+        ("10.0.0.4:/work", "10.0.0.5:/work", False),
+        ("[fd00::4],[fd00::5]:6789:/", "[fd00::4],[fd00::5]:6789:/", True),
+        ("[fd00::4]:/", "[fd00::6]:/", False),
+    ],
+)
+def test_monitors_of_ceph_are_shown_by_their_addresses(wanted: str, there: str, *, is_same: bool) -> None:
+    """mount.ceph resolves names, and the kernel knows only what that made of them."""
+    found = table.differences(Mount(wanted, "/w", "ceph"), Mount(there, "/w", "ceph", ("rw",)))
+    assert found == ([] if is_same else [f"{there} instead of {wanted}"])
+    assert table.differences(Mount("a:/w", "/w", "nfs"), Mount("10.0.0.1:/w", "/w", "nfs", ("rw",)))
+
+
 def test_what_was_mounted_again_for_reading_alone_is_another() -> None:
     there = table.at("/mnt/two words", table.parse_mountinfo(MOUNTINFO))
     assert table.differences(Mount("tmpfs", there.path, "tmpfs"), there) == ["ro instead of rw"]

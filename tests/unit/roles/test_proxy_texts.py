@@ -12,7 +12,7 @@ module = importlib.import_module("ansible.module_utils.proxy_texts")
 
 PROXY = "http://proxy.example:3128"
 WITH_PASSWORD = "http://ops:k3Y@proxy.example:3128"  # noqa: S105
-DIRECT = ["ctl1", "10.0.0.0/24", ".site.example", "10.0.0.1", "mirror.site.example"]
+DIRECT = ["ctl1", "10.0.0.0/24", ".site.example", "10.0.0.1", "fd00::1", "mirror.site.example"]
 
 
 def test_apt_asks_named_hosts_directly() -> None:
@@ -21,6 +21,8 @@ def test_apt_asks_named_hosts_directly() -> None:
         f'Acquire::https::Proxy "{PROXY}";',
         'Acquire::http::Proxy::ctl1 "DIRECT";',
         'Acquire::https::Proxy::ctl1 "DIRECT";',
+        'Acquire::http::Proxy::10.0.0.1 "DIRECT";',
+        'Acquire::https::Proxy::10.0.0.1 "DIRECT";',
         'Acquire::http::Proxy::mirror.site.example "DIRECT";',
         'Acquire::https::Proxy::mirror.site.example "DIRECT";',
     ]
@@ -50,7 +52,17 @@ def test_without_a_proxy_nothing_is_left() -> None:
     assert module.environment_text(with_proxy, "", "", []) == "LANG=C\n"
 
 
-@pytest.mark.parametrize(("url", "expected"), [(PROXY, False), (WITH_PASSWORD, True), ("", False)])
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        (PROXY, False),
+        (WITH_PASSWORD, True),
+        ("", False),
+        # The part before it looks like a host and its port.
+        ("http://web:2024#Secret@proxy.example:3128", True),
+        ("http://web:2024?Secret@proxy.example:3128", True),
+    ],
+)
 def test_a_password_is_noticed(*, url: str, expected: bool) -> None:
     assert module.has_password(url) is expected
 

@@ -54,6 +54,11 @@ def test_nothing_is_waited_for_where_somebody_else_mounts(option: str) -> None:
             "m1:/",
             ["name=admin", "secretfile=/etc/ceph/admin.secret", *SAFE],
         ),
+        (
+            {"type": "ceph", "servers": ["fd00::4", "[fd00::5]:6789"]},
+            "[fd00::4],[fd00::5]:6789:/",
+            ["name=admin", "secretfile=/etc/ceph/admin.secret", *SAFE],
+        ),
         ({"type": "glusterfs", "servers": ["g1"], "name": "v"}, "g1:/v", ["_netdev"]),
         (
             {"type": "glusterfs", "servers": ["g1", "g2", "g3"], "name": "v"},

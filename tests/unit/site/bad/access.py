@@ -49,6 +49,29 @@ SITES = (
             ("[slurm-cluster:children]", "[slurm-log]\nctl1\n\n[slurm-cluster:children]"),
         ),
     ),
+    BadSite(
+        "services of the cluster alone in a site of names",
+        expected=(
+            (
+                "login1: the inventory has no address of any host, so log_server_senders would be empty and "
+                "the service there open to everybody [services-without-addresses]"
+            ),
+            (
+                "login1: the inventory has no address of any host, so package_cache_clients would be "
+                "empty and the service there open to everybody [services-without-addresses]"
+            ),
+        ),
+        edits=(
+            ("ctl1 ansible_host=10.0.0.1", "ctl1"),
+            ("login1 ansible_host=10.0.0.2", "login1"),
+            ("node1 ansible_host=10.0.0.11", "node1"),
+            ("node2 ansible_host=10.0.0.12", "node2"),
+            (
+                "[slurm-cluster:children]",
+                "[slurm-cache]\nlogin1\n\n[slurm-log]\nlogin1\n\n[slurm-cluster:children]",
+            ),
+        ),
+    ),
     variables(
         "keys with restrictions that let nobody in",
         (
@@ -135,8 +158,8 @@ SITES = (
         "a proxy with a password",
         "proxy_http: http://ops:k3Y@proxy.example:3128\n",
         (
-            "group_vars/all.yml:1: warning: proxy_http has a user and a password in it: only apt is told, "
-            "users are not [proxy-with-password]"
+            "group_vars/all.yml:1: warning: proxy_http has a user and a password in it: only apt is told; "
+            "users, and the files that deploy fetches on hosts, go out without it [proxy-with-password]"
         ),
     ),
     variables(

@@ -528,6 +528,15 @@ SITES = (
         ("group_vars/all.yml:1: proxy_http: the value is wrong (not shown: it is secret) [invalid-value]"),
     ),
     variables(
+        "a proxy's password that looks like the end of its address",
+        "proxy_http: http://web:2024#Secret@proxy.example:3128\n",
+        "group_vars/all.yml:1: proxy_http: the value is wrong (not shown: it is secret) [invalid-value]",
+        (
+            "group_vars/all.yml:1: warning: proxy_http has a user and a password in it: only apt is told; "
+            "users, and the files that deploy fetches on hosts, go out without it [proxy-with-password]"
+        ),
+    ),
+    variables(
         "a proxy without a host",
         "proxy_http: http://:3128\n",
         ("group_vars/all.yml:1: proxy_http: the value is wrong (not shown: it is secret) [invalid-value]"),

@@ -1,0 +1,132 @@
+"""A bundle that is made again: the earlier one is there until the new one is whole."""
+
+import hashlib
+import shutil
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import pytest
+
+from deploy.bundle import archive, make
+from deploy.bundle.apt import Apt
+from deploy.bundle.contents import Contents
+from deploy.bundle.make import Release, make_bundle
+from deploy.errors import DeployError, ExitCode, error
+
+CONTENTS = Contents(frozenset({frozenset({"slurm"})}), (), ())
+needs_gpg = pytest.mark.skipif(
+    not all(map(shutil.which, ("gpg", "gpg-agent", "gpgv", "apt-get"))),
+    reason="`make system` installs gpg for it",
+)
+
+
+def digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+class Mirror(Apt):
+    """Apt before a mirror with these packages (names of files -> content), which may be away."""
+
+    def __init__(self, packages: dict[str, str], *, is_away: bool = False) -> None:
+        self.packages, self.is_away = packages, is_away
+        self.sent: list[str] = []
+
+    def at(self, root: Path, sources: Iterable[str], architecture: str) -> "Mirror":
+        super().__init__(root, sources, architecture)
+        return self
+
+    def refresh(self) -> None: ...
+
+    def known(self, names: Iterable[str]) -> list[str]:
+        return list(names)
+
+    def needed(self, names: Iterable[str]) -> dict[str, str]:
+        assert list(names) == ["slurm"]
+        return {name: digest(text) for name, text in self.packages.items()}
+
+    def download(self, names: Iterable[str]) -> None:
+        assert list(names) == ["slurm"]
+        for name, text in self.packages.items():
+            place = self.archives / name
+            if place.exists() and place.read_text() == text:
+                continue
+            if self.is_away:
+                raise error("bundle-packages-failed", "E: no answer", hint="-", exit_code=ExitCode.FAILED)
+            place.write_text(text)
+            self.sent.append(name)
+
+    def describe(self, packages: Iterable[tuple[str, str]]) -> list[str]:
+        texts = {name.split("_")[0]: text for name, text in self.packages.items()}
+        return [
+            f"Package: {name}\nVersion: {version}\nFilename: pool/x.deb\nSHA256: {digest(texts[name])}\n"
+            for name, version in packages
+        ]
+
+
+Made = Callable[[Mirror], dict[str, str]]
+
+
+@pytest.fixture
+def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Made:
+    """Makes the bundle of a mirror; returns what lies in it."""
+    monkeypatch.setattr(make, "_sources", lambda _: [])
+
+    def again(mirror: Mirror) -> dict[str, str]:
+        monkeypatch.setattr(archive, "Apt", mirror.at)
+        try:
+            make_bundle(
+                tmp_path,
+                CONTENTS,
+                releases=[Release.BOOKWORM, Release.TRIXIE],
+                architecture="amd64",
+                url="http://x",
+                say=lambda _: None,
+            )
+        except DeployError:
+            assert mirror.is_away
+        return {
+            str(path.relative_to(tmp_path)): path.read_text()
+            for path in tmp_path.rglob("*")
+            if path.is_file()
+        }
+
+    return again
+
+
+@needs_gpg
+def test_what_changed_alone_is_fetched_and_what_nobody_needs_goes(made: Made) -> None:
+    made(Mirror({"slurm_1_amd64.deb": "one", "munge_1_amd64.deb": "key"}))
+    later = Mirror({"slurm_2_amd64.deb": "two", "munge_1_amd64.deb": "key"})
+    found = made(later)
+    assert later.sent == ["slurm_2_amd64.deb"] * 2, "once for each release"
+    assert sorted(path for path in found if path.startswith("packages/debian-13/")) == [
+        f"packages/debian-13/{name}"
+        for name in ("InRelease", "Packages", "Release", "munge_1_amd64.deb", "slurm_2_amd64.deb")
+    ]
+    packages = found["packages/debian-13/Packages"]
+    assert "Filename: ./slurm_2_amd64.deb" in packages
+    assert digest(packages) in found["packages/debian-13/InRelease"]
+
+
+@needs_gpg
+def test_one_that_fails_leaves_the_earlier_one(made: Made) -> None:
+    packages = {"slurm_1_amd64.deb": "one", "munge_1_amd64.deb": "key"}
+    before = made(Mirror(packages))
+    assert made(Mirror({**packages, "slurm_1_amd64.deb": "other"}, is_away=True)) == before
+    assert made(Mirror({"slurm_2_amd64.deb": "two"}, is_away=True)) == before
+
+
+def test_apt_is_understood_in_every_language(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    cache = programs / "apt-cache"
+    cache.write_text(
+        '#!/bin/sh\n[ "$LC_ALL" = C.UTF-8 ] && [ -z "$LANGUAGE" ] && '
+        'printf "gpg:\\n  Installed: (none)\\n  Candidate: 1\\n" && exit\n'
+        'printf "gpg:\\n  Installiert: (keine)\\n  Installationskandidat: 1\\n"\n'
+    )
+    cache.chmod(0o755)
+    for name, value in {"LANG": "de_DE.UTF-8", "LC_ALL": "de_DE.UTF-8", "LANGUAGE": "de"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("PATH", str(programs), prepend=":")
+    assert Apt(tmp_path / "root", [], "amd64").known(["gpg"]) == ["gpg"]
