@@ -55,6 +55,8 @@ _UNFINISHED = re.compile(r"\.(new|old)$")
 _PAUSE, _PAUSES = 0.02, 100
 SHARES = ("sshare", "--all", "--noheader", "--parsable2", "--format", "Account,User,RawShares,RawUsage")
 _OF_SHARES = 4
+# How squeue says that a job is no task of an array.
+_NO_TASK = "N/A"
 _NAME = re.compile(r"(?P<cluster>.+)-(?P<when>\d{8}T\d{6}Z)\.age")
 _UNFINISHED_NAME = re.compile(r"\.(?P<archive>.+\.age)\.\d+")
 _DAY = 86400
@@ -202,16 +204,18 @@ def _add_directory(tar: tarfile.TarFile, root: Path, name: str) -> None:
 def _queue() -> dict[str, Any]:
     """The ids of the jobs that Slurm has, and the next; empty where slurmctld does not answer."""
     try:
-        listed = must("timeout", "15", "squeue", "--noheader", "--all", "--format", "%A|%T")
+        listed = must("timeout", "15", "squeue", "--noheader", "--all", "--format", "%A|%T|%K")
         shown = must("timeout", "15", "scontrol", "show", "config")
     except (NoBackupError, OSError):
         return {}
-    rows = [line.strip().partition("|") for line in listed.splitlines() if "|" in line]
-    waiting = sorted({int(job) for job, _, state in rows if state == "PENDING"})
+    rows = [line.strip().split("|") for line in listed.splitlines() if "|" in line]
+    # One row has all tasks of an array that wait: each gets an id of its own when it starts.
+    waiting = {int(job): task for job, state, task in rows if state == "PENDING"}
     following = re.search(r"^NEXT_JOB_ID\s*=\s*(\d+)", shown, re.MULTILINE)
     return {
-        "running": sorted({int(job) for job, _, state in rows if state != "PENDING"}),
-        "waiting": waiting,
+        "running": sorted({int(job) for job, state, _ in rows if state != "PENDING"}),
+        "waiting": sorted(waiting),
+        "arrays": sorted(job for job, task in waiting.items() if task != _NO_TASK),
         "next_job_id": int(following[1]) if following else None,
     }
 
