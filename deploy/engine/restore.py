@@ -33,12 +33,14 @@ from deploy.site.secrets import missing_secrets
 STATE, DATABASE, SECRETS = "state", "database", "secrets"
 PARTS = (DATABASE, STATE, SECRETS)
 _OF_SECRETS = (SECRETS_FILE, FILE_NAME)
+_ALL_STAYS, _PARTS_STAY = "nothing was changed", "neither state nor database was changed"
 _DAY = 86400
 _MARK = "deploy:"
 # MAX_JOB_ID of slurm.h, which no site's MaxJobId exceeds.
 _HIGHEST_JOB_ID = 0x03FFFFFF
-# What a controller needs before its database and its state are put there: no daemon of Slurm's runs yet.
-_BEFORE = "base,slurm_packages,munge,slurm_auth,mariadb"
+# What hosts need before database and state are put there, with the mounts below which a state may be: no
+# daemon of Slurm's runs yet.
+_BEFORE = "base,slurm_packages,munge,slurm_auth,mariadb,storage"
 
 
 @dataclass(frozen=True)
@@ -96,16 +98,16 @@ def restore_archive(
             return
         if found["programs"]:
             hosts.put(wish.parts, lost.least_job_id, say)
-        elif STATE in wish.parts and not hosts.are_apart:
-            say(hosts.put_state(lost.least_job_id))
     if not found["programs"]:
-        deploys(replace(options, limit=",".join(hosts.names), tags=hosts.tags))
+        deploys(replace(options, limit=",".join(hosts.names), tags=_BEFORE))
         with _at_work(inventory, options, say) as run:
             hosts = _Hosts(run, archive)
-            if hosts.are_apart:
-                hosts.put(wish.parts, lost.least_job_id, say)
-            else:
-                hosts.complete(wish.parts, say)
+            came = [line for line in _put_aside(hosts.look(), wish) if line not in losses]
+            for line in came:
+                say(line)
+            if came and not agrees():
+                raise _not_agreed(_PARTS_STAY)
+            hosts.put(wish.parts, lost.least_job_id, say, are_new=True)
     deploys(options)
 
 
@@ -281,11 +283,6 @@ class _Hosts:
         return len(self.all) > 1
 
     @property
-    def tags(self) -> str:
-        """What they need before anything is put there; that of several, also what they mount."""
-        return f"{_BEFORE},storage" if self.are_apart else _BEFORE
-
-    @property
     def when(self) -> str:
         return time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
 
@@ -314,7 +311,9 @@ class _Hosts:
             return f"MariaDB serves on none of {names}; deploy restore begins with one of them"
         return f"{names} has no MariaDB yet"
 
-    def put(self, parts: Collection[str], least: int, say: Callable[[str], None]) -> None:
+    def put(
+        self, parts: Collection[str], least: int, say: Callable[[str], None], *, are_new: bool = False
+    ) -> None:
         """Puts the database and the state onto hosts that have their programs.
 
         Of several, every slurmctld is stopped first: one that stands by would take over, and write.
@@ -324,19 +323,12 @@ class _Hosts:
         if DATABASE in parts:
             say(self.put_database())
         if STATE in parts:
-            say(self.put_state(least))
+            say(self.put_state(least, are_new=are_new))
 
-    def complete(self, parts: Collection[str], say: Callable[[str], None]) -> None:
-        """Loads the database, now that there is a server, and gives the state that was put its owner."""
-        if DATABASE in parts:
-            say(self.put_database())
-        if STATE in parts:
-            self.send("own", "", {"directory": parts_of(self.site)["state"]})
-
-    def put_state(self, least: int) -> str:
+    def put_state(self, least: int, *, are_new: bool) -> str:
         made = made_by()
         records = {name: text.decode() for name, text in self.archive.files(made.RECORDS).items()}
-        arguments = {"least": least, "records": records, "when": self.when}
+        arguments = {"least": least, "records": records, "when": self.when, "is_new": are_new}
         directory = parts_of(self.site)["state"]
         answer = self.send("put_state", made.STATE, {"directory": directory, **arguments})
         said = f"state: {directory} is that of the backup{_aside(answer)}"
@@ -429,11 +421,16 @@ def _losses(found: Mapping[str, Any], lost: LostSince, wish: Wish) -> Iterator[s
     """What is lost, in lines."""
     if found.get("daemons"):
         yield f"stopped, and started again at the end: {', '.join(found['daemons'])}"
+    yield from _put_aside(found, wish)
+    yield from lost.losses()
+
+
+def _put_aside(found: Mapping[str, Any], wish: Wish) -> Iterator[str]:
+    """What is there in the place of what is put there, in lines."""
     if STATE in wish.parts and found.get("state"):
         yield "there is a state, which is put aside: jobs submitted since the backup are lost"
     if DATABASE in wish.parts and found.get("jobs"):
         yield f"there is a database with {found['jobs']} jobs, which is put aside"
-    yield from lost.losses()
 
 
 def _tell(archive: Archive, lost: LostSince, say: Callable[[str], None]) -> None:
@@ -443,10 +440,10 @@ def _tell(archive: Archive, lost: LostSince, say: Callable[[str], None]) -> None
         say(line)
 
 
-def _not_agreed() -> DeployError:
+def _not_agreed(unchanged: str = _ALL_STAYS) -> DeployError:
     return error(
         "restore-not-agreed",
-        "nothing was changed: what is said above would be lost",
+        f"{unchanged}: what is said above would be lost",
         hint="read it, and go on with --yes; --check tries it all and changes nothing",
         exit_code=ExitCode.CHANGES_PENDING,
     )

@@ -36,8 +36,8 @@ class LostSince:
         elif self.unknown:
             yield (
                 f"not in the backup by their ids: {_named(self.unknown)}; slurmctld ends them when it "
-                f"starts. Those that are tasks of the job arrays {_folded(self.arrays)}, which waited then, start "
-                "once more; the others were submitted after the backup, and are in no accounting"
+                f"starts. Those that are tasks of the job arrays {_folded(self.arrays)}, which waited then, "
+                "start once more; the others were submitted after the backup, and are in no accounting"
             )
         if self.started:
             yield (
@@ -46,8 +46,9 @@ class LostSince:
             )
         if self.again:
             yield (
-                f"waited or ran when the backup was made, and on no node that answers now: "
-                f"{_counted(self.again)}; those that ended since run once more, and write over what they wrote"
+                "waited or ran when the backup was made, and on no node that answers now: "
+                f"{_counted(self.again)}; those that ended since run once more, and write over what they "
+                "wrote"
             )
         if not self.is_known:
             yield "slurmctld did not answer when the backup was made: which running jobs it has is not known"

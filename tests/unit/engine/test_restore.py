@@ -148,18 +148,38 @@ def files(inventory: Path) -> dict[Path, bytes]:
 def test_a_bare_controller_gets_each_part_before_what_reads_it(cluster: Cluster, inventory: Path) -> None:
     cluster.restore(inventory)
     assert cluster.done == [
-        "put_state",
-        "deploy ctl1 base,slurm_packages,munge,slurm_auth,mariadb",
+        "deploy ctl1 base,slurm_packages,munge,slurm_auth,mariadb,storage",
         "put_database",
-        "own",
+        "put_state",
         "deploy",
     ]
     secrets = inventory.parent / "secrets.yml"
     assert secrets.read_bytes() == KEPT["site/secrets.yml"]
     assert secrets.stat().st_mode & 0o777 == 0o600
     assert cluster.sent["put_state"]["least"] == 4
+    assert cluster.sent["put_state"]["is_new"]
     assert cluster.sent["put_state"]["records"] == {"drains.json": "[]"}
     assert cluster.sent["put_database"]["expected"] == {"tables": 1, "jobs": 3, "associations": 2}
+
+
+def test_a_state_that_comes_into_sight_with_its_mount_is_asked_about_and_put_aside(
+    cluster: Cluster, inventory: Path
+) -> None:
+    deploys, before = cluster.deploys, "deploy ctl1 base,slurm_packages,munge,slurm_auth,mariadb,storage"
+
+    def mounts(options: Options) -> None:
+        deploys(options)
+        cluster.found = {**LIVING, "daemons": [], "jobs": None}
+
+    cluster.deploys = mounts  # type: ignore[method-assign]
+    with pytest.raises(DeployError, match="neither state nor database was changed"):
+        cluster.restore(inventory)
+    assert cluster.done == [before]
+    assert any("there is a state, which is put aside" in line for line in cluster.said)
+    cluster.found = BARE
+    cluster.done.clear()
+    cluster.restore(inventory, agrees=True)
+    assert cluster.done == [before, "put_database", "put_state", "deploy"]
 
 
 def test_jobs_that_the_backup_does_not_know_are_named_and_asked_about(
@@ -186,6 +206,7 @@ def test_a_living_cluster_is_asked_about_and_put_aside(cluster: Cluster, invento
     assert any("7 jobs" in line for line in cluster.said)
     cluster.restore(inventory, agrees=True)
     assert cluster.done == ["put_database", "put_state", "deploy"]
+    assert not cluster.sent["put_state"]["is_new"]
     assert any("what was there is /aside" in line for line in cluster.said)
 
 
@@ -195,7 +216,7 @@ def test_a_part_alone(cluster: Cluster, inventory: Path) -> None:
     (inventory.parent / "secrets.yml").chmod(0o600)
     cluster.restore(inventory, "database")
     assert cluster.done == [
-        "deploy ctl1 base,slurm_packages,munge,slurm_auth,mariadb",
+        "deploy ctl1 base,slurm_packages,munge,slurm_auth,mariadb,storage",
         "put_database",
         "deploy",
     ]

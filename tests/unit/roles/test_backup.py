@@ -272,6 +272,23 @@ def test_drains_that_several_controllers_share_are_not_put_beside(
     assert sorted(path.name for path in host.PLACE.iterdir()) == ["hosts.json", "ledger.json"]
 
 
+@pytest.mark.parametrize(("is_new", "known"), [(True, {"gone7": 0, "ctl1": 1}), (False, {"ctl1": 1})])
+def test_a_new_controller_knows_the_hosts_that_left_before_the_backup(
+    host: Any,  # noqa: ANN401
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    is_new: bool,
+    known: dict[str, int],
+) -> None:
+    host.PLACE.mkdir()
+    (host.PLACE / "hosts.json").write_text('{"ctl1": 1}')
+    monkeypatch.setattr(host.sys, "stdin", _Input(packed(job_state=job_state(9))))
+    records = {"hosts.json": '{"gone7": 0, "ctl1": 0}'}
+    host.put_state(str(tmp_path / "new"), 12, records, "now", is_new=is_new)
+    assert json.loads((host.PLACE / "hosts.json").read_text()) == known
+
+
 def test_what_deploy_has_in_the_state_stays_as_it_is(
     host: Any,  # noqa: ANN401
     state: Path,

@@ -38,7 +38,7 @@ FORMAT = 1
 MANIFEST = "manifest.json"
 DATABASE, STATE, RECORDS = "database.sql.gz", "state.tar.gz", "records"
 PLACE = Path("/var/lib/deploy")
-DRAINS, _HOSTS = "drains.json", "hosts.json"
+DRAINS, HOSTS = "drains.json", "hosts.json"
 # Of several controllers: which directory has the ledger of drains, and how that is called within the state.
 POINTER, LEDGER = "ledger.json", "deploy_ledger"
 _LOCK = ".backup.lock"
@@ -402,7 +402,7 @@ def alone() -> Iterator[None]:
 def records() -> Iterator[tuple[str, bytes]]:
     """What deploy keeps on a controller: the hosts of the cluster, and the drains, which several share."""
     with contextlib.suppress(FileNotFoundError):
-        yield _HOSTS, (PLACE / _HOSTS).read_bytes()
+        yield HOSTS, (PLACE / HOSTS).read_bytes()
     try:
         shared = json.loads((PLACE / POINTER).read_text(encoding="utf-8"))["directory"]
     except FileNotFoundError:
