@@ -167,6 +167,17 @@ def test_the_last_of_each_day_and_week_is_kept(backup: Any) -> None:  # noqa: AN
     assert backup.outlived({}, {"daily": 3, "weekly": 2}) == []
 
 
+def test_the_timers_never_take_the_place_of_those_that_have_the_sites_files(backup: Any) -> None:  # noqa: ANN401
+    keep = {"daily": 7, "weekly": 4}
+    manual = backup.name_of("c", _NOON)
+    timers = {backup.name_of("c", _NOON + day * _DAY, by_timer=True): _NOON + day * _DAY for day in range(60)}
+    found = backup.archives([manual, *timers], "c")
+    assert found == {manual: _NOON, **timers}
+    outlived = backup.outlived(found, keep)
+    assert manual not in outlived
+    assert outlived == backup.outlived(timers, keep)
+
+
 def test_archives_of_another_cluster_are_nobodys_business(backup: Any) -> None:  # noqa: ANN401
     names = (backup.name_of("a", _NOON), backup.name_of("a-b", _NOON), "a-notes.age", "a-1.age")
     assert backup.archives(names, "a") == {backup.name_of("a", _NOON): _NOON}

@@ -57,7 +57,9 @@ SHARES = ("sshare", "--all", "--noheader", "--parsable2", "--format", "Account,U
 _OF_SHARES = 4
 # How squeue says that a job is no task of an array.
 _NO_TASK = "N/A"
-_NAME = re.compile(r"(?P<cluster>.+)-(?P<when>\d{8}T\d{6}Z)\.age")
+# The timer's have a mark: they have not the site's files, and never are kept instead of those that have them.
+_BY_TIMER = ".timer"
+_NAME = re.compile(rf"(?P<cluster>.+)-(?P<when>\d{{8}}T\d{{6}}Z)(?:{re.escape(_BY_TIMER)})?\.age")
 _UNFINISHED_NAME = re.compile(r"\.(?P<archive>.+\.age)\.\d+")
 _DAY = 86400
 _WHEN = "%Y%m%dT%H%M%SZ"
@@ -447,9 +449,9 @@ def described(cluster: str, version: str, made_by: str, now: float) -> dict[str,
     return {"format": FORMAT, "cluster": cluster, "deploy": version, "made_by": made_by, "made_at": int(now)}
 
 
-def name_of(cluster: str, now: float) -> str:
+def name_of(cluster: str, now: float, *, by_timer: bool = False) -> str:
     """The name of the archive's file."""
-    return f"{cluster}-{time.strftime(_WHEN, time.gmtime(now))}.age"
+    return f"{cluster}-{time.strftime(_WHEN, time.gmtime(now))}{_BY_TIMER if by_timer else ''}.age"
 
 
 def archives(names: Iterable[str], cluster: str) -> dict[str, float]:
@@ -470,16 +472,19 @@ def outlived(found: Mapping[str, float], keep: Mapping[str, int]) -> list[str]:
     """Which of these archives are kept no more.
 
     The last one of each of the last days that have one is kept, and of each of the last weeks, and all that
-    were made within a day of the newest.
+    were made within a day of the newest; of the timer's, and of the others.
     """
-    newest = max(found.values(), default=0.0)
-    kept = {name for name, when in found.items() if when > newest - _DAY}
-    for count, form in ((keep["daily"], "%Y-%m-%d"), (keep["weekly"], "%G-%V")):
-        last = {
-            time.strftime(form, time.gmtime(when)): name
-            for name, when in sorted(found.items(), key=lambda item: item[1])
-        }
-        kept.update([*last.values()][-count:] if count else ())
+    kept: set[str] = set()
+    for by_timer in (True, False):
+        own = {name: when for name, when in found.items() if name.endswith(f"{_BY_TIMER}.age") == by_timer}
+        newest = max(own.values(), default=0.0)
+        kept.update(name for name, when in own.items() if when > newest - _DAY)
+        for count, form in ((keep["daily"], "%Y-%m-%d"), (keep["weekly"], "%G-%V")):
+            last = {
+                time.strftime(form, time.gmtime(when)): name
+                for name, when in sorted(own.items(), key=lambda item: item[1])
+            }
+            kept.update([*last.values()][-count:] if count else ())
     return [name for name in found if name not in kept]
 
 
@@ -586,7 +591,7 @@ def by_timer(settings: Mapping[str, Any]) -> None:
     directory, cluster, now = Path(settings["directory"]), settings["cluster"], time.time()
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with encrypted(directory / name_of(cluster, now), settings["recipients"]) as out:
+        with encrypted(directory / name_of(cluster, now, by_timer=True), settings["recipients"]) as out:
             members = Members(out)
             said = described(cluster, settings["version"], "the timer", now)
             members.end({**said, **add_parts(members, settings["parts"])})
