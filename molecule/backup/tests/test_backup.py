@@ -39,3 +39,17 @@ def test_a_backup_that_fails_leaves_nothing_and_is_told(on: On, machine: str) ->
     assert "deploy_backup_count 1" in on(machine, "cat", METRICS).stdout
     assert len(on(machine, "ls", "-A", "/srv/backups").stdout.splitlines()) == 1
     on(machine, "systemctl", "start", "mariadb", "slurmdbd")
+
+
+def test_below_a_mount_that_is_missing_there_is_no_backup(on: On, machine: str) -> None:
+    unit = "/run/systemd/system/srv-backups.mount"
+    text = "[Mount]\nWhat=/nothing\nWhere=/srv/backups\nType=ext4\n"
+    before = on(machine, "ls", "-A", "/srv/backups").stdout
+    on(machine, "sh", "-c", f"printf '{text}' > {unit} && systemctl daemon-reload")
+    try:
+        assert on(machine, "systemctl", "start", "deploy-backup.service", check=False).returncode != 0
+        assert on(machine, "ls", "-A", "/srv/backups").stdout == before
+    finally:
+        on(machine, "sh", "-c", f"rm {unit} && systemctl daemon-reload")
+    on(machine, "systemctl", "start", "deploy-backup.service")
+    assert on(machine, "ls", "-A", "/srv/backups").stdout != before

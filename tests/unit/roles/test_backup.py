@@ -516,3 +516,18 @@ def test_what_is_about_to_run_is_stopped_too(
     monkeypatch.setattr(restore, "must", must)
     restore.stop()
     assert ("systemctl stop slurmctld" in done) is is_stopped
+
+
+def test_the_timer_makes_nothing_in_the_place_of_a_mount_that_is_missing(
+    backup: Any,  # noqa: ANN401
+    tmp_path: Path,
+) -> None:
+    settings = {
+        "directory": str(tmp_path / "mount" / "backups"),
+        "cluster": "c",
+        "recipients": ["age1"],
+        "metrics": str(tmp_path / "backup.prom"),
+    }
+    with pytest.raises(FileNotFoundError):
+        backup.by_timer(settings)
+    assert [*tmp_path.iterdir()] == []

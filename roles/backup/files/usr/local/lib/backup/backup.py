@@ -590,7 +590,8 @@ def by_timer(settings: Mapping[str, Any]) -> None:
     """Makes an archive of what this host has, removes those that outlived, leaves metrics."""
     directory, cluster, now = Path(settings["directory"]), settings["cluster"], time.time()
     try:
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # What it lies in is of the site's: where a mount is missing, nothing is made in its place.
+        directory.mkdir(mode=0o700, exist_ok=True)
         with encrypted(directory / name_of(cluster, now, by_timer=True), settings["recipients"]) as out:
             members = Members(out)
             said = described(cluster, settings["version"], "the timer", now)
