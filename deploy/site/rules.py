@@ -215,7 +215,7 @@ _PLACE = Form(
     example="/data",
 )
 _AGE = Form(
-    r"(?i)\d+\s?(hour|day|month)s?",
+    r"(?i)\d+(hour|day|month)s?",
     "an age above 0 with its unit, as in 12months, 30days or 48hours",
     judge=_is_age,
     example="30days",
