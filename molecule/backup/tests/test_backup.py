@@ -2,7 +2,7 @@
 
 import json
 
-from molecule.conftest import On
+from molecule.conftest import Converge, On
 
 METRICS = "/var/lib/prometheus/node-exporter/backup.prom"
 
@@ -53,3 +53,12 @@ def test_below_a_mount_that_is_missing_there_is_no_backup(on: On, machine: str) 
         on(machine, "sh", "-c", f"rm {unit} && systemctl daemon-reload")
     on(machine, "systemctl", "start", "deploy-backup.service")
     assert on(machine, "ls", "-A", "/srv/backups").stdout != before
+
+
+def test_where_it_ends_nothing_is_told_any_more_and_backups_stay(
+    on: On, machine: str, converge: Converge
+) -> None:
+    converge(only=machine, backup_schedule="")
+    assert on(machine, "systemctl", "is-enabled", "deploy-backup.timer", check=False).returncode != 0
+    assert on(machine, "test", "-e", METRICS, check=False).returncode != 0
+    assert on(machine, "ls", "-A", "/srv/backups").stdout
