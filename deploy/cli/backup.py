@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from deploy.cli.parameters import AsData, ExtraVariables, Inventory, PrivateKey, User, VaultPasswordFile
+from deploy.cli.parameters import AsData, ExtraVariables, Inventory, PrivateKey, User, VaultPasswordFile, say
 from deploy.engine.backup import kept_backups, make_backup
 from deploy.engine.options import Options
 from deploy.show.backups import backup_json, backup_lines, made_lines
@@ -55,6 +55,8 @@ def backup(
         typer.echo(shown)
         return
     made = make_backup(inventory, to, options)
+    if made.left:
+        say(made.left)
     if as_data:
         typer.echo(json.dumps({**backup_json([made.kept])[0], "manifest": made.manifest}, indent=1))
     else:

@@ -52,7 +52,7 @@ class Local:
     def remove(self, names: Collection[str]) -> None:
         """Removes files."""
         for name in names:
-            (self.directory / name).unlink()
+            (self.directory / name).unlink(missing_ok=True)
 
 
 @dataclass(frozen=True)

@@ -597,7 +597,10 @@ def by_timer(settings: Mapping[str, Any]) -> None:
             said = described(cluster, settings["version"], "the timer", now)
             members.end({**said, **add_parts(members, settings["parts"])})
         for name in outlived(archives(_names(directory), cluster), settings["keep"]):
-            (directory / name).unlink()
+            try:
+                (directory / name).unlink(missing_ok=True)
+            except OSError as problem:
+                sys.stderr.write(f"the new one is whole; what outlived cannot be removed: {problem}\n")
     finally:
         if settings["metrics"] and directory.is_dir():
             file = Path(settings["metrics"])
