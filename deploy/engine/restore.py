@@ -33,6 +33,12 @@ from deploy.site.secrets import missing_secrets
 STATE, DATABASE, SECRETS = "state", "database", "secrets"
 PARTS = (DATABASE, STATE, SECRETS)
 _OF_SECRETS = (SECRETS_FILE, FILE_NAME)
+_AS_IT_WAS = "this part is as it was; put that right, and the same again"
+_STOPPED = (
+    "until then slurmctld and slurmdbd may be stopped on hosts of the restore; there "
+    "systemctl start slurmdbd slurmctld goes on with what is there"
+)
+_IS_PUT = "the database is that of the backup already"
 _ALL_STAYS, _PARTS_STAY = "nothing was changed", "neither state nor database was changed"
 _DAY = 86400
 _MARK = "deploy:"
@@ -200,6 +206,14 @@ def _put_site_files(run: Run, archive: Archive, wish: Wish, say: Callable[[str],
     Raises DeployError ``backup-without-secrets``.
     """
     directory, kept = run.site.directory, archive.files(SITE)
+    is_named = SECRETS in wish.parts and wish.parts != {*PARTS}
+    if is_named and not any(name in kept for name in _OF_SECRETS):
+        raise error(
+            "backup-without-secrets",
+            f"it has neither {SECRETS_FILE} nor {FILE_NAME}, as one that the controller made by itself",
+            where=shown_path(archive.path),
+            hint="take one that deploy backup made, or restore other parts",
+        )
     missing = missing_secrets(run.site, run.options.vault_password_file)
     if missing and (SECRETS_FILE not in kept or SECRETS not in wish.parts):
         raise error(
@@ -323,14 +337,15 @@ class _Hosts:
         if DATABASE in parts:
             say(self.put_database())
         if STATE in parts:
-            say(self.put_state(least, are_new=are_new))
+            say(self.put_state(least, are_new=are_new, after=f"{_IS_PUT}; " if DATABASE in parts else ""))
 
-    def put_state(self, least: int, *, are_new: bool) -> str:
+    def put_state(self, least: int, *, are_new: bool, after: str = "") -> str:
         made = made_by()
         records = {name: text.decode() for name, text in self.archive.files(made.RECORDS).items()}
         arguments = {"least": least, "records": records, "when": self.when, "is_new": are_new}
         directory = parts_of(self.site)["state"]
-        answer = self.send("put_state", made.STATE, {"directory": directory, **arguments})
+        hint = f"{_AS_IT_WAS}; {after}{_STOPPED}"
+        answer = self.send("put_state", made.STATE, {"directory": directory, **arguments}, hint=hint)
         said = f"state: {directory} is that of the backup{_aside(answer)}"
         if answer["are_ids_known"]:
             return said
@@ -340,7 +355,8 @@ class _Hosts:
         name, expected = parts_of(self.site)["database"], _counts(self.archive)
         arguments = {"name": name, "expected": expected, "when": self.when}
         with self._others_aside(name, expected):
-            answer = self.send("put_database", made_by().DATABASE, arguments, self.database)
+            hint = f"{_AS_IT_WAS}; {_STOPPED}"
+            answer = self.send("put_database", made_by().DATABASE, arguments, self.database, hint=hint)
         copied = f", and so has {fold(host.name for host in self.others)}" if self.others else ""
         return f"database: {name} has the {expected['jobs']} jobs of the backup{copied}{_aside(answer)}"
 
@@ -363,7 +379,13 @@ class _Hosts:
             self.send("join", "", {"name": name, "expected": expected}, host)
 
     def send(
-        self, verb: str, member: str, arguments: Mapping[str, Any], host: Host | None = None
+        self,
+        verb: str,
+        member: str,
+        arguments: Mapping[str, Any],
+        host: Host | None = None,
+        *,
+        hint: str = _AS_IT_WAS,
     ) -> dict[str, Any]:
         """A host's answer to a verb of the program restore.py, which gets a member of the archive.
 
@@ -383,7 +405,7 @@ class _Hosts:
                 "restore-failed",
                 f"{verb}: {problem}",
                 where=host.name,
-                hint="this part is as it was; put that right, and the same again",
+                hint=hint,
                 exit_code=ExitCode.UNREACHABLE,
             ) from None
         line = next(line for line in said.splitlines() if line.startswith(_MARK))

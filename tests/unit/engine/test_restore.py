@@ -70,14 +70,20 @@ class Cluster:
         return Archive(path, identities, {**manifest, **self.manifest}, self.small)
 
     def send(
-        self, verb: str, _: str, arguments: Mapping[str, Any], host: Host | None = None
+        self,
+        verb: str,
+        _: str,
+        arguments: Mapping[str, Any],
+        host: Host | None = None,
+        *,
+        hint: str = "again",
     ) -> dict[str, Any]:
         if verb == "look":
             assert host
             return dict(self.of_host.get(host.name, self.found))
         self.done.append(f"{verb} {host.name}" if host and host.name != "ctl1" else verb)
         if verb == self.failing:
-            raise error("restore-failed", "no room", hint="the same again")
+            raise error("restore-failed", "no room", hint=hint)
         self.sent[verb] = arguments
         return {"aside": "/aside", "are_ids_known": True, "scripts": 2}
 
@@ -111,8 +117,8 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     monkeypatch.setattr(module, "read_archive", made.archive)
     monkeypatch.setattr(module, "alone", _alone)
 
-    def send(_: object, *asked: Any) -> dict[str, Any]:  # noqa: ANN401
-        return made.send(*asked)
+    def send(_: object, *asked: Any, hint: str = "again") -> dict[str, Any]:  # noqa: ANN401
+        return made.send(*asked, hint=hint)
 
     monkeypatch.setattr(module._Hosts, "send", send)
     monkeypatch.setattr(Members, "ask", made.ask)
@@ -235,6 +241,26 @@ def test_secrets_of_the_site_stay_unless_they_alone_are_asked_for(cluster: Clust
     assert secrets.read_bytes() == KEPT["site/secrets.yml"]
     assert cluster.done == []
     assert not any("munge_key" in line for line in cluster.said)
+
+
+def test_secrets_that_are_asked_for_and_not_there_are_no_success(cluster: Cluster, inventory: Path) -> None:
+    del cluster.small["site/secrets.yml"]
+    (inventory.parent / "secrets.yml").write_bytes(SECRETS)
+    (inventory.parent / "secrets.yml").chmod(0o600)
+    assert refused(cluster, inventory, "secrets") == ("backup-without-secrets", ExitCode.BAD_INPUT)
+    assert refused(cluster, inventory, "secrets", "state") == ("backup-without-secrets", ExitCode.BAD_INPUT)
+
+
+@pytest.mark.parametrize("failing", ["put_database", "put_state"])
+def test_what_ends_half_way_says_what_is_stopped_and_what_is_put(
+    cluster: Cluster, inventory: Path, failing: str
+) -> None:
+    cluster.found, cluster.failing = LIVING, failing
+    with pytest.raises(DeployError) as failed:
+        cluster.restore(inventory, agrees=True)
+    hint = failed.value.findings[0].hint
+    assert "systemctl start slurmdbd slurmctld" in hint
+    assert ("the database is that of the backup already" in hint) == (failing == "put_state")
 
 
 @pytest.fixture
