@@ -336,12 +336,27 @@ class _Hosts:
             self.send("stop", "", {}, host)
         if DATABASE in parts:
             say(self.put_database())
+            self._put_given(DATABASE, self.site.accounting_hosts)
         if STATE in parts:
             say(self.put_state(least, are_new=are_new, after=f"{_IS_PUT}; " if DATABASE in parts else ""))
 
+            self._put_given(STATE, self.site.controllers)
+
+    def _put_given(self, part: str, hosts: Iterable[Host]) -> None:
+        """What is declared no more, and came back with a part, is taken away by the next run."""
+        made = made_by()
+        name = made.GIVEN[part]
+        if text := self.archive.files(made.RECORDS).get(name):
+            for host in hosts:
+                self.send("put_given", "", {"name": name, "text": text.decode()}, host)
+
     def put_state(self, least: int, *, are_new: bool, after: str = "") -> str:
         made = made_by()
-        records = {name: text.decode() for name, text in self.archive.files(made.RECORDS).items()}
+        records = {
+            name: text.decode()
+            for name, text in self.archive.files(made.RECORDS).items()
+            if name not in made.GIVEN.values()
+        }
         arguments = {"least": least, "records": records, "when": self.when, "is_new": are_new}
         directory = parts_of(self.site)["state"]
         hint = f"{_AS_IT_WAS}; {after}{_STOPPED}"

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import yaml
 
 from deploy.errors import ExitCode
 from deploy.lab.state import container_name
@@ -19,6 +20,7 @@ from tests.cluster.lab_cluster import DEPLOY, Cluster, Result, booted, run, wait
 pytestmark = pytest.mark.more
 _WEEKS = 30 * 86400
 _ROWS = ("sacct", "--allusers", "--noheader", "--parsable2", "--format", "JobID,User,Account,State,Start,End")
+_LEVEL = ("sacctmgr", "-nP", "show", "user", "bob", "format=adminlevel")
 _SHARES = ("sshare", "--all", "--noheader", "--parsable2", "--format", "Account,User,RawShares")
 
 
@@ -61,8 +63,20 @@ def lab(tmp_path_factory: pytest.TempPathFactory, key: Key) -> Iterator[Cluster]
     with booted("backup", tmp_path_factory, "--nodes", "2", "--gpus", "0") as made:
         with (made.directory / "group_vars" / "all.yml").open("a") as file:
             file.write(f"\nbackup_recipients: [{key.recipient}]\n")
+        give_bob(made, "operator")
         made.deploy()
         yield made
+
+
+def give_bob(lab: Cluster, level: str) -> None:
+    """Declares what he may do with the accounting; nothing by an empty level."""
+    variables = lab.directory / "group_vars" / "all.yml"
+    site = yaml.safe_load(variables.read_text())
+    (bob,) = (user for user in site["slurm_accounts_users"] if user["name"] == "bob")
+    bob.pop("admin_level", None)
+    if level:
+        bob["admin_level"] = level
+    variables.write_text(yaml.safe_dump(site))
 
 
 def backup(lab: Cluster, *options: str) -> Result:
@@ -94,6 +108,7 @@ def kept(lab: Cluster) -> Kept:
     assert said["manifest"]["queue"]["arrays"] == [int(array)]
     rows = tuple(row for row in lab.on("ctl1", *_ROWS).splitlines() if row.startswith(f"{ended}|"))
     shares = lab.on("ctl1", *_SHARES)
+    assert lab.on("ctl1", *_LEVEL).strip() == "Operator"
     lab.on("ctl1", "scontrol", "release", array)
     wait_for_job(lab, array, "COMPLETED")
     later = submit(lab, "--nodes 1", "sleep 3000")
@@ -185,6 +200,7 @@ def test_a_controller_that_was_lost_comes_back(lab: Cluster, kept: Kept, key: Ke
     )
     lab.up()
     (lab.directory / "secrets.yml").unlink()
+    give_bob(lab, "")
     said = restore(lab, kept.archive, key, expect=ExitCode.CHANGES_PENDING).stderr
     assert f"not in the backup by their ids: job {kept.later} (node" in said
     assert f"tasks of the job arrays {kept.ended}, which waited then, start once more" in said
@@ -197,6 +213,8 @@ def test_a_controller_that_was_lost_comes_back(lab: Cluster, kept: Kept, key: Ke
     rows = lab.on("ctl1", *_ROWS).splitlines()
     assert {*kept.rows} <= {*rows}
     assert lab.on("ctl1", *_SHARES) == kept.shares
+    # He was an operator in the backup.
+    assert lab.on("ctl1", *_LEVEL).strip() == "None"
 
 
 def test_jobs_of_the_backup_go_on_and_are_accounted(lab: Cluster, kept: Kept) -> None:

@@ -286,6 +286,24 @@ def test_every_slurmctld_is_stopped_before_state_and_database_are_put_where_they
     assert cluster.sent["put_state"]["directory"] == "/shared/state"
 
 
+def test_what_was_given_is_remembered_as_the_part_has_it(cluster: Cluster, apart: Path) -> None:
+    cluster.found = LIVING
+    cluster.small |= {
+        "records/given/slurm_accounts.json": b'{"users": []}',
+        "records/given/slurm_reservations.json": b"{}",
+    }
+    cluster.restore(apart, agrees=True)
+    assert cluster.done == [
+        *("stop", "stop ctl2", "stop db1"),
+        *("put_database db1", "put_given db1", "put_state", "put_given", "put_given ctl2", "deploy"),
+    ]
+    assert cluster.sent["put_state"]["records"] == {"drains.json": "[]"}
+    cluster.done.clear()
+    cluster.restore(apart, "database", agrees=True)
+    assert cluster.done[3:] == ["put_database db1", "put_given db1", "deploy"]
+    assert cluster.sent["put_given"] == {"name": "given/slurm_accounts.json", "text": '{"users": []}'}
+
+
 def test_new_hosts_get_their_packages_and_storage_first(cluster: Cluster, apart: Path) -> None:
     cluster.of_host = {"ctl2": {**LIVING, "daemons": [], "state": False, "server": False}}
     cluster.restore(apart)

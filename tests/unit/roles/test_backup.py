@@ -300,6 +300,32 @@ def test_a_new_controller_knows_the_hosts_that_left_before_the_backup(
     assert json.loads((host.PLACE / "hosts.json").read_text()) == known
 
 
+@pytest.mark.parametrize("parts", [{"state"}, {"database"}, {"state", "database"}])
+def test_what_roles_gave_is_kept_with_what_has_it_and_put_back(
+    backup: Any,  # noqa: ANN401
+    host: Any,  # noqa: ANN401
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    parts: set[str],
+) -> None:
+    monkeypatch.setattr(backup, "PLACE", tmp_path / "there")
+    (tmp_path / "there" / "given").mkdir(parents=True)
+    for name in backup.GIVEN.values():
+        (tmp_path / "there" / name).write_text(name)
+    for asked in ("state", "database", "must"):
+        monkeypatch.setattr(backup, asked, lambda *_: "")
+    monkeypatch.setattr(backup, "fair_share", dict)
+    out = io.BytesIO()
+    members = backup.Members(out)
+    members.end(backup.add_parts(members, dict.fromkeys(parts, "")))
+    kept = {name: content.decode() for name, content in unpacked(out.getvalue()).items() if "/" in name}
+    assert kept == {f"records/{name}": name for part, name in backup.GIVEN.items() if part in parts}
+    for name in kept.values():
+        host.put_given(name, "then")
+        assert (host.PLACE / name).read_text() == "then"
+        assert (host.PLACE / name).stat().st_mode & 0o777 == 0o600
+
+
 def test_what_deploy_has_in_the_state_stays_as_it_is(
     host: Any,  # noqa: ANN401
     state: Path,

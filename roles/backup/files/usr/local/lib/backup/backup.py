@@ -39,6 +39,8 @@ MANIFEST = "manifest.json"
 DATABASE, STATE, RECORDS = "database.sql.gz", "state.tar.gz", "records"
 PLACE = Path("/var/lib/deploy")
 DRAINS, HOSTS = "drains.json", "hosts.json"
+# What roles gave, and take away when it is declared no more, by the part that has what was given.
+GIVEN = {"state": "given/slurm_reservations.json", "database": "given/slurm_accounts.json"}
 # Of several controllers: which directory has the ledger of drains, and how that is called within the state.
 POINTER, LEDGER = "ledger.json", "deploy_ledger"
 _LOCK = ".backup.lock"
@@ -423,10 +425,15 @@ def records() -> Iterator[tuple[str, bytes]]:
 def add_parts(members: Members, parts: Mapping[str, Any]) -> dict[str, Any]:
     """Adds what ``parts`` names: ``state`` a directory, ``database`` a name; the part of the manifest.
 
-    Either may be on another host, and is left out then. What a controller keeps goes with its state.
+    Either may be on another host, and is left out then. What a controller keeps goes with its state; what
+    roles remember of what they gave goes with what has it.
     """
     said: dict[str, Any] = {}
     with alone():
+        for part, name in GIVEN.items():
+            if part in parts:
+                with contextlib.suppress(FileNotFoundError):
+                    members.add(f"{RECORDS}/{name}", (PLACE / name).read_bytes())
         if "state" in parts:
             for name, content in records():
                 members.add(f"{RECORDS}/{name}", content)

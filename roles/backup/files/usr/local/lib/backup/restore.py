@@ -199,6 +199,20 @@ def own(directory: str) -> None:
             os.chown(path, user.pw_uid, user.pw_gid, follow_symlinks=False)
 
 
+def put_given(name: str, text: str) -> dict[str, Any]:
+    """Has this host remember what roles had given when the backup was made, as what is put back has it.
+
+    The next run takes away of it what is declared no more.
+    """
+    file = PLACE / name
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    fresh = file.with_name(f".{file.name}.restoring")
+    fresh.write_text(text, encoding="utf-8")
+    fresh.chmod(0o600)
+    fresh.replace(file)
+    return {}
+
+
 def put_database(name: str, expected: Mapping[str, int], when: str) -> dict[str, Any]:
     """Makes the dump that comes the accounting database; the tables that were go to a database beside it."""
     fresh, aside = f"{name}_restoring", f"{name}_before_restore_{when}"
@@ -323,6 +337,7 @@ def main(verb: str, arguments: dict[str, Any]) -> None:
         "leave": leave,
         "join": join,
         "put_state": put_state,
+        "put_given": put_given,
         "put_database": put_database,
         "try_state": try_state,
         "try_database": try_database,
