@@ -132,7 +132,11 @@ def try_restore(inventory: Path, wish: Wish, options: Options, say: Callable[[st
             answer = hosts.send("try_state", made_by().STATE, {"least": lost.least_job_id})
             say(f"the state can be read; it has the scripts of {answer['scripts']} jobs")
         if DATABASE in wish.parts and found["has_database"]:
-            arguments = {"name": archive.manifest["database"]["name"], "expected": _counts(archive)}
+            arguments = {
+                "name": archive.manifest["database"]["name"],
+                "expected": _counts(archive),
+                "size": _size(archive),
+            }
             hosts.send("try_database", made_by().DATABASE, arguments, hosts.database)
             say(f"the database can be loaded; it has {archive.manifest['database']['jobs']} jobs")
         elif DATABASE in wish.parts:
@@ -368,7 +372,8 @@ class _Hosts:
 
     def put_database(self) -> str:
         name, expected = parts_of(self.site)["database"], _counts(self.archive)
-        arguments = {"name": name, "expected": expected, "when": self.when}
+        size = _size(self.archive)
+        arguments = {"name": name, "expected": expected, "when": self.when, "size": size}
         with self._others_aside(name, expected):
             hint = f"{_AS_IT_WAS}; {_STOPPED}"
             answer = self.send("put_database", made_by().DATABASE, arguments, self.database, hint=hint)
@@ -433,6 +438,11 @@ def _aside(answer: Mapping[str, Any]) -> str:
 
 def _counts(archive: Archive) -> dict[str, int]:
     return {what: archive.manifest["database"][what] for what in ("tables", "jobs", "associations")}
+
+
+def _size(archive: Archive) -> int:
+    """The bytes of the database; 0 where a backup does not say it, as those that an older deploy made."""
+    return int(archive.manifest["database"].get("bytes", 0))
 
 
 def _lost(run: Run, archive: Archive, say: Callable[[str], None]) -> LostSince:

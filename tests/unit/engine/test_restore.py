@@ -65,7 +65,7 @@ class Cluster:
             "made_at": int(time.time()),
             "made_by": "deploy backup",
             "queue": QUEUE,
-            "database": {"name": "slurm_acct_db", "tables": 1, "jobs": 3, "associations": 2},
+            "database": {"name": "slurm_acct_db", "tables": 1, "jobs": 3, "associations": 2, "bytes": 40},
         }
         return Archive(path, identities, {**manifest, **self.manifest}, self.small)
 
@@ -166,6 +166,7 @@ def test_a_bare_controller_gets_each_part_before_what_reads_it(cluster: Cluster,
     assert cluster.sent["put_state"]["is_new"]
     assert cluster.sent["put_state"]["records"] == {"drains.json": "[]"}
     assert cluster.sent["put_database"]["expected"] == {"tables": 1, "jobs": 3, "associations": 2}
+    assert cluster.sent["put_database"]["size"] == 40
 
 
 def test_a_state_that_comes_into_sight_with_its_mount_is_asked_about_and_put_aside(
@@ -442,4 +443,5 @@ def test_a_trial_changes_nothing(cluster: Cluster, inventory: Path) -> None:
     cluster.found = LIVING
     try_restore(inventory, Wish(Path("c.age"), ()), Options(), cluster.said.append)
     assert cluster.done == ["try_state", "try_state", "try_database"]
+    assert cluster.sent["try_database"]["size"] == 40
     json.dumps(cluster.sent)

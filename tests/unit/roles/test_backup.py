@@ -326,6 +326,25 @@ def test_what_roles_gave_is_kept_with_what_has_it_and_put_back(
         assert (host.PLACE / name).stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.parametrize("verb", ["put_database", "try_database"])
+def test_a_database_that_has_no_room_is_refused_before_anything_is_loaded(
+    backup: Any,  # noqa: ANN401
+    host: Any,  # noqa: ANN401
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    verb: str,
+) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(backup, "PLACE", tmp_path)
+    monkeypatch.setattr(host, "must", lambda *words: asked.append(words[-1]) or "")
+    monkeypatch.setattr(host, "rows", lambda _: [str(tmp_path)])
+    monkeypatch.setattr(host, "_load", lambda *_: pytest.fail("it was loaded"))
+    when = {"when": "now"} if verb == "put_database" else {}
+    with pytest.raises(host.NoBackupError, match=f"{tmp_path} has .* MiB free"):
+        getattr(host, verb)(name="db", expected={}, size=1 << 60, **when)
+    assert not [statement for statement in asked if statement.startswith("CREATE")]
+
+
 def test_what_deploy_has_in_the_state_stays_as_it_is(
     host: Any,  # noqa: ANN401
     state: Path,

@@ -260,7 +260,7 @@ def database(members: Members, name: str) -> dict[str, Any]:
     after = counts(name)
     compare(before, loaded, after)
     (version,) = rows("SELECT VERSION()")
-    return {"name": name, "mariadb": version, **loaded}
+    return {"name": name, "mariadb": version, "bytes": int(float(size)), **loaded}
 
 
 def compare(before: Mapping[str, Any], loaded: Mapping[str, Any], after: Mapping[str, Any]) -> None:
@@ -335,15 +335,20 @@ def _dump(name: str, packed: gzip.GzipFile, server: Iterable[str]) -> None:
         give_up(f"MariaDB could not {verb}: {why or 'it ended too early'}")
 
 
+def need_room(place: str, size: int, what: str) -> None:
+    """Raises NoBackupError where a database of this size (0 where that is not known) has no room there."""
+    needed, free = size * 2 + _NEEDED_BYTES, shutil.disk_usage(place).free
+    if free < needed:
+        give_up(f"{place} has {free >> 20} MiB free; {what} takes {needed >> 20}")
+
+
 @contextlib.contextmanager
 def throwaway(name: str, size: int) -> Iterator[tuple[str, ...]]:
     """A server with an empty database of that name, which only root reaches, by its socket; its options.
 
     ``size`` is how many bytes it shall have room for.
     """
-    needed, free = size * 2 + _NEEDED_BYTES, shutil.disk_usage(PLACE).free
-    if free < needed:
-        give_up(f"{PLACE} has {free >> 20} MiB free; loading the dump to verify it takes {needed >> 20}")
+    need_room(str(PLACE), size, "loading the dump to verify it")
     place = Path(tempfile.mkdtemp(prefix="backup-", dir=PLACE))
     owner = pwd.getpwnam("mysql")
     try:

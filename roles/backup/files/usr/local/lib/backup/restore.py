@@ -33,6 +33,7 @@ from backup import (
     give_up,
     input_of,
     must,
+    need_room,
     rows,
     tables,
     throwaway,
@@ -213,11 +214,14 @@ def put_given(name: str, text: str) -> dict[str, Any]:
     return {}
 
 
-def put_database(name: str, expected: Mapping[str, int], when: str) -> dict[str, Any]:
+def put_database(name: str, expected: Mapping[str, int], when: str, size: int) -> dict[str, Any]:
     """Makes the dump that comes the accounting database; the tables that were go to a database beside it."""
     fresh, aside = f"{name}_restoring", f"{name}_before_restore_{when}"
     _wait_for_server()
-    _tell(f"DROP DATABASE IF EXISTS `{fresh}`; CREATE DATABASE `{fresh}`")
+    _tell(f"DROP DATABASE IF EXISTS `{fresh}`")
+    (place,) = rows("SELECT @@datadir")
+    need_room(place, size, "loading the database beside the one that is there")
+    _tell(f"CREATE DATABASE `{fresh}`")
     _load(fresh)
     _compare(counts(fresh), expected)
     stop()
@@ -276,9 +280,9 @@ def try_state(least: int) -> dict[str, Any]:
     return {"scripts": jobs}
 
 
-def try_database(name: str, expected: Mapping[str, int]) -> dict[str, Any]:
+def try_database(name: str, expected: Mapping[str, int], size: int) -> dict[str, Any]:
     """Loads the dump that comes into a server of its own, which vanishes."""
-    with alone(), throwaway(name, 0) as server:
+    with alone(), throwaway(name, size) as server:
         _load(name, *server)
         _compare(counts(name, *server), expected)
     return {}
