@@ -336,7 +336,7 @@ def test_a_database_that_has_no_room_is_refused_before_anything_is_loaded(
 ) -> None:
     asked: list[str] = []
     monkeypatch.setattr(backup, "PLACE", tmp_path)
-    monkeypatch.setattr(host, "must", lambda *words: asked.append(words[-1]) or "")
+    monkeypatch.setattr(host, "must", lambda *words: asked.append(words[-1]))
     monkeypatch.setattr(host, "rows", lambda _: [str(tmp_path)])
     monkeypatch.setattr(host, "_load", lambda *_: pytest.fail("it was loaded"))
     when = {"when": "now"} if verb == "put_database" else {}
