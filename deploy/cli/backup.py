@@ -26,11 +26,12 @@ def backup(
     extra: ExtraVariables = None,
     vault_password_file: VaultPasswordFile = None,
 ) -> None:
-    """Make an encrypted archive of all that the loss of the controller would lose.
+    """Make an encrypted archive of Slurm's queue, its accounting and the site.
 
     It has the accounting database (loaded into a server of its own and counted there), Slurm's state with
     all jobs and their scripts, deploy's records, and the site's files: secrets.yml, hardware.yml, the
-    inventory and its variables. Slurm runs on meanwhile.
+    inventory and its variables. Slurm runs on meanwhile. It has neither what slurmdbd archived before it
+    purged (`slurmdbd_archive_dir`) nor other databases (`mariadb_databases`), homes or metrics.
 
     Only who has a private key of `backup_recipients` can read it; without recipients nothing is made, exit
     code 2. To another machine it goes by sftp, as your own ssh reaches that: with a key, without a question,

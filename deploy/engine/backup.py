@@ -1,4 +1,4 @@
-"""What ``deploy backup`` does: one encrypted archive of all that the loss of a controller would lose."""
+"""What ``deploy backup`` does: one encrypted archive of Slurm's queue, its accounting and the site."""
 
 import json
 import shutil
@@ -143,10 +143,21 @@ def site_files(site: Site) -> Iterator[tuple[str, bytes]]:
         [path for path in base.iterdir() if path.is_file()] if site.inventory.is_dir() else [site.inventory]
     )
     named = [base / name for name in (SECRETS_FILE, FILE_NAME) if (base / name).is_file()]
-    inner = [path for name in _OF_VARIABLES for path in (base / name).rglob("*") if path.is_file()]
+    inner = [path for name in _OF_VARIABLES for path in _below(base / name)]
     for path in sorted({*tops, *named, *inner}):
         if not path.name.startswith("."):
             yield str(path.relative_to(base)), path.read_bytes()
+
+
+def _below(directory: Path, above: frozenset[Path] = frozenset()) -> Iterator[Path]:
+    """All files in a directory, as Ansible finds them: through directories that are links, too."""
+    if not directory.is_dir() or (real := directory.resolve()) in above:
+        return
+    for path in directory.iterdir():
+        if path.is_file():
+            yield path
+        else:
+            yield from _below(path, above | {real})
 
 
 def need_age() -> None:

@@ -18,7 +18,7 @@ from deploy.errors import DeployError, ExitCode
 from deploy.run.archive import made_by
 from deploy.run.archive_places import Local
 from deploy.run.transfer import TransferError
-from deploy.site.inventory import Host
+from deploy.site.inventory import Host, read_site
 from tests.unit.site.sites import write_site
 
 ONE = "[slurm-master]\nctl1\n[slurm-node]\nnode1\n"
@@ -151,6 +151,19 @@ def test_a_backup_is_one_also_where_old_ones_cannot_be_removed(
     again = make_backup(inventory, None, Options())
     assert again.removed
     assert again.left == ""
+
+
+def test_variables_that_a_link_leads_to_are_kept(tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    site.mkdir()
+    inventory = _inventory(site, ONE)
+    (common := tmp_path / "common").mkdir()
+    (common / "names.yml").write_text("motd_title: of both\n")
+    (common / "again").symlink_to(common)
+    (site / "group_vars" / "slurm-master").symlink_to(common)
+    kept = dict(module.site_files(read_site(inventory)))
+    assert kept["group_vars/slurm-master/names.yml"] == b"motd_title: of both\n"
+    assert not [name for name in kept if "/again/" in name]
 
 
 def test_what_an_upload_that_was_cut_off_left_goes_after_a_day() -> None:
