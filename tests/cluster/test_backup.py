@@ -19,7 +19,11 @@ from tests.cluster.lab_cluster import DEPLOY, Cluster, Result, booted, run, wait
 
 pytestmark = pytest.mark.more
 _WEEKS = 30 * 86400
-_ROWS = ("sacct", "--allusers", "--noheader", "--parsable2", "--format", "JobID,User,Account,State,Start,End")
+# By itself sacct has no job that ended before midnight.
+_ROWS = (
+    *("sacct", "--allusers", "--starttime", "now-1days", "--noheader", "--parsable2"),
+    *("--format", "JobID,User,Account,State,Start,End"),
+)
 _LEVEL = ("sacctmgr", "-nP", "show", "user", "bob", "format=adminlevel")
 _SHARES = ("sshare", "--all", "--noheader", "--parsable2", "--format", "Account,User,RawShares")
 
