@@ -47,7 +47,7 @@ VERBS = (
     ),
     Verb("failover", "deploy.cli.failover:failover", "Have another of several controllers lead."),
     Verb("failback", "deploy.cli.failover:failback", "Have the first of several controllers lead again."),
-    Verb("backup", "deploy.cli.backup:backup", "Keep what the loss of a controller would lose."),
+    Verb("backup", "deploy.cli.backup:backup", "Keep Slurm's queue, its accounting and the site."),
     Verb("restore", "deploy.cli.restore:restore", "Make the cluster of a backup again."),
     Verb(
         "drill", "deploy.cli.drill:drill", "Restore the last backup into a lab, and report what came of it."

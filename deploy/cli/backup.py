@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from deploy.cli.parameters import AsData, ExtraVariables, Inventory, PrivateKey, User, VaultPasswordFile
+from deploy.cli.parameters import AsData, ExtraVariables, Inventory, PrivateKey, User, VaultPasswordFile, say
 from deploy.engine.backup import kept_backups, make_backup
 from deploy.engine.options import Options
 from deploy.show.backups import backup_json, backup_lines, made_lines
@@ -26,11 +26,12 @@ def backup(
     extra: ExtraVariables = None,
     vault_password_file: VaultPasswordFile = None,
 ) -> None:
-    """Make an encrypted archive of all that the loss of the controller would lose.
+    """Make an encrypted archive of Slurm's queue, its accounting and the site.
 
     It has the accounting database (loaded into a server of its own and counted there), Slurm's state with
     all jobs and their scripts, deploy's records, and the site's files: secrets.yml, hardware.yml, the
-    inventory and its variables. Slurm runs on meanwhile.
+    inventory and its variables. Slurm runs on meanwhile. It has neither what slurmdbd archived before it
+    purged (`slurmdbd_archive_dir`) nor other databases (`mariadb_databases`), homes or metrics.
 
     Only who has a private key of `backup_recipients` can read it; without recipients nothing is made, exit
     code 2. To another machine it goes by sftp, as your own ssh reaches that: with a key, without a question,
@@ -55,6 +56,8 @@ def backup(
         typer.echo(shown)
         return
     made = make_backup(inventory, to, options)
+    if made.left:
+        say(made.left)
     if as_data:
         typer.echo(json.dumps({**backup_json([made.kept])[0], "manifest": made.manifest}, indent=1))
     else:

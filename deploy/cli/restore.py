@@ -67,8 +67,9 @@ def restore(
     rest. Jobs that run on nodes go on.
 
     What was submitted after the backup is not in it: the jobs that nodes run and it does not know are named,
-    and slurmctld ends them; going on needs a typed yes, or --yes, as does a controller that has a state or a
-    database already. Those are put aside, and stay.
+    and slurmctld ends them. Jobs that it has and no node runs are named, too: those that ended since run once
+    more. Going on needs a typed yes, or --yes, as does a controller that has a state or a database already;
+    those are put aside, and stay.
 
     Examples:
       deploy restore inventory.ini backups/cluster-20270101T020000Z.age --identity backup.key

@@ -1,4 +1,4 @@
-"""What ``deploy backup`` does: one encrypted archive of all that the loss of a controller would lose."""
+"""What ``deploy backup`` does: one encrypted archive of Slurm's queue, its accounting and the site."""
 
 import json
 import shutil
@@ -40,11 +40,15 @@ class Kept:
 
 @dataclass(frozen=True)
 class Made:
-    """A backup that was made, by its manifest; ``removed`` are those that outlived ``backup_keep``."""
+    """A backup that was made, by its manifest; ``removed`` are those that outlived ``backup_keep``.
+
+    ``left`` says why some of them are there still.
+    """
 
     kept: Kept
     manifest: Mapping[str, Any]
     removed: tuple[str, ...]
+    left: str = ""
 
 
 def make_backup(inventory: Path, to: str | None, options: Options) -> Made:
@@ -68,28 +72,38 @@ def make_backup(inventory: Path, to: str | None, options: Options) -> Made:
                 for host, parts in _sources(site, options):
                     manifest |= _add_parts(members, host, parts, options)
                 members.end(manifest)
-            sizes = kept.sizes()
-            found = made.archives(sizes, cluster)
-            outlived = made.outlived(found, site.controller.value("backup_keep"))
-            kept.remove([*outlived, *cut_off(sizes, cluster, now)])
         except (made.NoBackupError, OSError, PlaceError) as problem:
             raise _none_made(str(problem), str(kept)) from None
-        return Made(Kept(kept.of(name), found[name], sizes[name]), manifest, tuple(outlived))
+        sizes = _sizes(kept, f"{name} is whole, and the others")
+        found = made.archives(sizes, cluster)
+        outlived, left = made.outlived(found, site.controller.value("backup_keep")), ""
+        try:
+            kept.remove([*outlived, *cut_off(sizes, cluster, now)])
+        except (OSError, PlaceError) as problem:
+            left = f"the new one is whole; what outlived backup_keep cannot be removed from {kept}: {problem}"
+        return Made(
+            Kept(kept.of(name), found[name], sizes[name]), manifest, () if left else tuple(outlived), left
+        )
 
 
 def kept_backups(inventory: Path, to: str | None, options: Options) -> tuple[Kept, ...]:
     """The backups of a site's cluster in a place, oldest first. Raises DeployError."""
     with opened(inventory, options, needs_ansible=False) as run:
         kept = _place(run.site, to)
-        try:
-            sizes = kept.sizes()
-        except (OSError, PlaceError) as problem:
-            message = f"the backups there cannot be listed: {problem}"
-            hint = "put that right, and the same again; nothing was changed"
-            code = ExitCode.FAILED
-            raise error("backups-not-listed", message, where=str(kept), hint=hint, exit_code=code) from None
+        sizes = _sizes(kept, "the backups there")
         found = made_by().archives(sizes, cluster_name(run.site.resolved))
         return tuple(Kept(kept.of(name), when, sizes[name]) for name, when in found.items())
+
+
+def _sizes(kept: Place, which: str) -> dict[str, int]:
+    """The files of a place and their sizes. Raises DeployError ``backups-not-listed``."""
+    try:
+        return kept.sizes()
+    except (OSError, PlaceError) as problem:
+        message = f"{which} cannot be listed: {problem}"
+        hint = "put that right, and the same again; nothing was removed"
+        code = ExitCode.FAILED
+        raise error("backups-not-listed", message, where=str(kept), hint=hint, exit_code=code) from None
 
 
 def cut_off(names: Iterable[str], cluster: str, now: float) -> list[str]:
@@ -129,10 +143,21 @@ def site_files(site: Site) -> Iterator[tuple[str, bytes]]:
         [path for path in base.iterdir() if path.is_file()] if site.inventory.is_dir() else [site.inventory]
     )
     named = [base / name for name in (SECRETS_FILE, FILE_NAME) if (base / name).is_file()]
-    inner = [path for name in _OF_VARIABLES for path in (base / name).rglob("*") if path.is_file()]
+    inner = [path for name in _OF_VARIABLES for path in _below(base / name)]
     for path in sorted({*tops, *named, *inner}):
         if not path.name.startswith("."):
             yield str(path.relative_to(base)), path.read_bytes()
+
+
+def _below(directory: Path, above: frozenset[Path] = frozenset()) -> Iterator[Path]:
+    """All files in a directory, as Ansible finds them: through directories that are links, too."""
+    if not directory.is_dir() or (real := directory.resolve()) in above:
+        return
+    for path in directory.iterdir():
+        if path.is_file():
+            yield path
+        else:
+            yield from _below(path, above | {real})
 
 
 def need_age() -> None:

@@ -33,12 +33,20 @@ from deploy.site.secrets import missing_secrets
 STATE, DATABASE, SECRETS = "state", "database", "secrets"
 PARTS = (DATABASE, STATE, SECRETS)
 _OF_SECRETS = (SECRETS_FILE, FILE_NAME)
+_AS_IT_WAS = "this part is as it was; put that right, and the same again"
+_STOPPED = (
+    "until then slurmctld and slurmdbd may be stopped on hosts of the restore; there "
+    "systemctl start slurmdbd slurmctld goes on with what is there"
+)
+_IS_PUT = "the database is that of the backup already"
+_ALL_STAYS, _PARTS_STAY = "nothing was changed", "neither state nor database was changed"
 _DAY = 86400
 _MARK = "deploy:"
 # MAX_JOB_ID of slurm.h, which no site's MaxJobId exceeds.
 _HIGHEST_JOB_ID = 0x03FFFFFF
-# What a controller needs before its database and its state are put there: no daemon of Slurm's runs yet.
-_BEFORE = "base,slurm_packages,munge,slurm_auth,mariadb"
+# What hosts need before database and state are put there, with the mounts below which a state may be: no
+# daemon of Slurm's runs yet.
+_BEFORE = "base,slurm_packages,munge,slurm_auth,mariadb,storage"
 
 
 @dataclass(frozen=True)
@@ -96,16 +104,16 @@ def restore_archive(
             return
         if found["programs"]:
             hosts.put(wish.parts, lost.least_job_id, say)
-        elif STATE in wish.parts and not hosts.are_apart:
-            say(hosts.put_state(lost.least_job_id))
     if not found["programs"]:
-        deploys(replace(options, limit=",".join(hosts.names), tags=hosts.tags))
+        deploys(replace(options, limit=",".join(hosts.names), tags=_BEFORE))
         with _at_work(inventory, options, say) as run:
             hosts = _Hosts(run, archive)
-            if hosts.are_apart:
-                hosts.put(wish.parts, lost.least_job_id, say)
-            else:
-                hosts.complete(wish.parts, say)
+            came = [line for line in _put_aside(hosts.look(), wish) if line not in losses]
+            for line in came:
+                say(line)
+            if came and not agrees():
+                raise _not_agreed(_PARTS_STAY)
+            hosts.put(wish.parts, lost.least_job_id, say, are_new=True)
     deploys(options)
 
 
@@ -124,7 +132,11 @@ def try_restore(inventory: Path, wish: Wish, options: Options, say: Callable[[st
             answer = hosts.send("try_state", made_by().STATE, {"least": lost.least_job_id})
             say(f"the state can be read; it has the scripts of {answer['scripts']} jobs")
         if DATABASE in wish.parts and found["has_database"]:
-            arguments = {"name": archive.manifest["database"]["name"], "expected": _counts(archive)}
+            arguments = {
+                "name": archive.manifest["database"]["name"],
+                "expected": _counts(archive),
+                "size": _size(archive),
+            }
             hosts.send("try_database", made_by().DATABASE, arguments, hosts.database)
             say(f"the database can be loaded; it has {archive.manifest['database']['jobs']} jobs")
         elif DATABASE in wish.parts:
@@ -198,6 +210,14 @@ def _put_site_files(run: Run, archive: Archive, wish: Wish, say: Callable[[str],
     Raises DeployError ``backup-without-secrets``.
     """
     directory, kept = run.site.directory, archive.files(SITE)
+    is_named = SECRETS in wish.parts and wish.parts != {*PARTS}
+    if is_named and not any(name in kept for name in _OF_SECRETS):
+        raise error(
+            "backup-without-secrets",
+            f"it has neither {SECRETS_FILE} nor {FILE_NAME}, as one that the controller made by itself",
+            where=shown_path(archive.path),
+            hint="take one that deploy backup made, or restore other parts",
+        )
     missing = missing_secrets(run.site, run.options.vault_password_file)
     if missing and (SECRETS_FILE not in kept or SECRETS not in wish.parts):
         raise error(
@@ -281,11 +301,6 @@ class _Hosts:
         return len(self.all) > 1
 
     @property
-    def tags(self) -> str:
-        """What they need before anything is put there; that of several, also what they mount."""
-        return f"{_BEFORE},storage" if self.are_apart else _BEFORE
-
-    @property
     def when(self) -> str:
         return time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
 
@@ -314,7 +329,9 @@ class _Hosts:
             return f"MariaDB serves on none of {names}; deploy restore begins with one of them"
         return f"{names} has no MariaDB yet"
 
-    def put(self, parts: Collection[str], least: int, say: Callable[[str], None]) -> None:
+    def put(
+        self, parts: Collection[str], least: int, say: Callable[[str], None], *, are_new: bool = False
+    ) -> None:
         """Puts the database and the state onto hosts that have their programs.
 
         Of several, every slurmctld is stopped first: one that stands by would take over, and write.
@@ -323,22 +340,31 @@ class _Hosts:
             self.send("stop", "", {}, host)
         if DATABASE in parts:
             say(self.put_database())
+            self._put_given(DATABASE, self.site.accounting_hosts)
         if STATE in parts:
-            say(self.put_state(least))
+            say(self.put_state(least, are_new=are_new, after=f"{_IS_PUT}; " if DATABASE in parts else ""))
 
-    def complete(self, parts: Collection[str], say: Callable[[str], None]) -> None:
-        """Loads the database, now that there is a server, and gives the state that was put its owner."""
-        if DATABASE in parts:
-            say(self.put_database())
-        if STATE in parts:
-            self.send("own", "", {"directory": parts_of(self.site)["state"]})
+            self._put_given(STATE, self.site.controllers)
 
-    def put_state(self, least: int) -> str:
+    def _put_given(self, part: str, hosts: Iterable[Host]) -> None:
+        """What is declared no more, and came back with a part, is taken away by the next run."""
         made = made_by()
-        records = {name: text.decode() for name, text in self.archive.files(made.RECORDS).items()}
-        arguments = {"least": least, "records": records, "when": self.when}
+        name = made.GIVEN[part]
+        if text := self.archive.files(made.RECORDS).get(name):
+            for host in hosts:
+                self.send("put_given", "", {"name": name, "text": text.decode()}, host)
+
+    def put_state(self, least: int, *, are_new: bool, after: str = "") -> str:
+        made = made_by()
+        records = {
+            name: text.decode()
+            for name, text in self.archive.files(made.RECORDS).items()
+            if name not in made.GIVEN.values()
+        }
+        arguments = {"least": least, "records": records, "when": self.when, "is_new": are_new}
         directory = parts_of(self.site)["state"]
-        answer = self.send("put_state", made.STATE, {"directory": directory, **arguments})
+        hint = f"{_AS_IT_WAS}; {after}{_STOPPED}"
+        answer = self.send("put_state", made.STATE, {"directory": directory, **arguments}, hint=hint)
         said = f"state: {directory} is that of the backup{_aside(answer)}"
         if answer["are_ids_known"]:
             return said
@@ -346,9 +372,11 @@ class _Hosts:
 
     def put_database(self) -> str:
         name, expected = parts_of(self.site)["database"], _counts(self.archive)
-        arguments = {"name": name, "expected": expected, "when": self.when}
+        size = _size(self.archive)
+        arguments = {"name": name, "expected": expected, "when": self.when, "size": size}
         with self._others_aside(name, expected):
-            answer = self.send("put_database", made_by().DATABASE, arguments, self.database)
+            hint = f"{_AS_IT_WAS}; {_STOPPED}"
+            answer = self.send("put_database", made_by().DATABASE, arguments, self.database, hint=hint)
         copied = f", and so has {fold(host.name for host in self.others)}" if self.others else ""
         return f"database: {name} has the {expected['jobs']} jobs of the backup{copied}{_aside(answer)}"
 
@@ -371,7 +399,13 @@ class _Hosts:
             self.send("join", "", {"name": name, "expected": expected}, host)
 
     def send(
-        self, verb: str, member: str, arguments: Mapping[str, Any], host: Host | None = None
+        self,
+        verb: str,
+        member: str,
+        arguments: Mapping[str, Any],
+        host: Host | None = None,
+        *,
+        hint: str = _AS_IT_WAS,
     ) -> dict[str, Any]:
         """A host's answer to a verb of the program restore.py, which gets a member of the archive.
 
@@ -391,7 +425,7 @@ class _Hosts:
                 "restore-failed",
                 f"{verb}: {problem}",
                 where=host.name,
-                hint="this part is as it was; put that right, and the same again",
+                hint=hint,
                 exit_code=ExitCode.UNREACHABLE,
             ) from None
         line = next(line for line in said.splitlines() if line.startswith(_MARK))
@@ -404,6 +438,11 @@ def _aside(answer: Mapping[str, Any]) -> str:
 
 def _counts(archive: Archive) -> dict[str, int]:
     return {what: archive.manifest["database"][what] for what in ("tables", "jobs", "associations")}
+
+
+def _size(archive: Archive) -> int:
+    """The bytes of the database; 0 where a backup does not say it, as those that an older deploy made."""
+    return int(archive.manifest["database"].get("bytes", 0))
 
 
 def _lost(run: Run, archive: Archive, say: Callable[[str], None]) -> LostSince:
@@ -429,11 +468,16 @@ def _losses(found: Mapping[str, Any], lost: LostSince, wish: Wish) -> Iterator[s
     """What is lost, in lines."""
     if found.get("daemons"):
         yield f"stopped, and started again at the end: {', '.join(found['daemons'])}"
+    yield from _put_aside(found, wish)
+    yield from lost.losses()
+
+
+def _put_aside(found: Mapping[str, Any], wish: Wish) -> Iterator[str]:
+    """What is there in the place of what is put there, in lines."""
     if STATE in wish.parts and found.get("state"):
         yield "there is a state, which is put aside: jobs submitted since the backup are lost"
     if DATABASE in wish.parts and found.get("jobs"):
         yield f"there is a database with {found['jobs']} jobs, which is put aside"
-    yield from lost.losses()
 
 
 def _tell(archive: Archive, lost: LostSince, say: Callable[[str], None]) -> None:
@@ -443,10 +487,10 @@ def _tell(archive: Archive, lost: LostSince, say: Callable[[str], None]) -> None
         say(line)
 
 
-def _not_agreed() -> DeployError:
+def _not_agreed(unchanged: str = _ALL_STAYS) -> DeployError:
     return error(
         "restore-not-agreed",
-        "nothing was changed: what is said above would be lost",
+        f"{unchanged}: what is said above would be lost",
         hint="read it, and go on with --yes; --check tries it all and changes nothing",
         exit_code=ExitCode.CHANGES_PENDING,
     )

@@ -40,7 +40,7 @@ class Local:
     @contextmanager
     def filled(self) -> Iterator[Path]:
         """A directory: what is in it in the end is in the place."""
-        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.directory.mkdir(mode=0o700, exist_ok=True)
         yield self.directory
 
     def sizes(self) -> dict[str, int]:
@@ -52,7 +52,7 @@ class Local:
     def remove(self, names: Collection[str]) -> None:
         """Removes files."""
         for name in names:
-            (self.directory / name).unlink()
+            (self.directory / name).unlink(missing_ok=True)
 
 
 @dataclass(frozen=True)

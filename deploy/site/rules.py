@@ -215,7 +215,7 @@ _PLACE = Form(
     example="/data",
 )
 _AGE = Form(
-    r"(?i)\d+\s?(hour|day|month)s?",
+    r"(?i)\d+(hour|day|month)s?",
     "an age above 0 with its unit, as in 12months, 30days or 48hours",
     judge=_is_age,
     example="30days",
@@ -331,6 +331,7 @@ _APPTAINER = Form(r"\d[A-Za-z0-9.~-]*", 'a version in quotes, as in "1.5.3"', qu
 RULES: Mapping[str, Rule] = {
     "backup_alert_days": Range(1),
     "backup_keep.daily": Range(1),
+    "backup_keep.weekly": Range(0),
     "backup_recipients[]": Form(
         r"[^\r\n]+",
         "a public key, as age-keygen prints it (age1…) or of ssh (ssh-ed25519 or ssh-rsa, on one line)",

@@ -35,8 +35,8 @@ _FORMS = {
         "begins or ends with a space, begins with # or ;, or has a line break, which sssd.conf cannot hold",
     ),
     "slurmdbd_database_password": (
-        re.compile(r"""[^\s#"']+"""),
-        "has a space, quote or hash sign, which slurmdbd.conf cannot hold",
+        re.compile(r"""[^\s#"'\\]+"""),
+        "has a space, quote, backslash or hash sign, which slurmdbd.conf cannot hold",
     ),
 }
 """What the service that reads a secret can take: the form, and what is wrong with any other."""

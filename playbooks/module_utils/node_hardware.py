@@ -13,13 +13,14 @@ from ansible.module_utils.nvidia_devices import gpu_types, read_devices
 Hardware = dict[str, Any]
 
 _MEMORY_FOR_JOBS = 0.98
-"""Part of the memory that is offered to jobs: MemTotal moves a little from kernel to kernel."""
+"""Part of the memory that a discovered contract has: MemTotal moves a little from kernel to kernel."""
 
 
 def read_hardware(run: Callable[[list[str]], str], *, by_name: bool = False) -> Hardware:
     """What this machine has; without ``gpus`` where that is not known. ``run`` gives a command's output.
 
-    ``by_name``: Slurm finds GPUs itself, by types that are a part of their names.
+    ``memory_mb`` is all that the kernel shows, as slurmd counts it. ``by_name``: Slurm finds GPUs itself, by
+    types that are a part of their names.
     """
     hardware = parse_topology(run(["lscpu", "--parse=CPU,CORE,SOCKET"]))
     hardware["memory_mb"] = parse_memory(Path("/proc/meminfo").read_text(encoding="utf-8"))
@@ -44,9 +45,9 @@ def parse_topology(text: str) -> Hardware:
 
 
 def parse_memory(meminfo: str) -> int:
-    """MiB for jobs, from the text of /proc/meminfo."""
+    """MiB that the kernel shows, from the text of /proc/meminfo."""
     found = re.search(r"^MemTotal:\s+(\d+) kB", meminfo, re.MULTILINE)
-    return int(int(found.group(1)) / 1024 * _MEMORY_FOR_JOBS) if found else 0
+    return int(found.group(1)) // 1024 if found else 0
 
 
 def gpu_type(model: str) -> str:
@@ -74,8 +75,12 @@ def type_by_name(model: str) -> str:
 
 
 def discover_hardware(run: Callable[[list[str]], str], *, by_name: bool = False) -> Hardware:
-    """What this machine has; GPUs that wait for their driver are named by their numbers on the PCI bus."""
+    """What a contract says of this machine: of its memory the part for jobs.
+
+    GPUs that wait for their driver are named by their numbers on the PCI bus.
+    """
     hardware = read_hardware(run, by_name=by_name)
+    hardware["memory_mb"] = int(hardware["memory_mb"] * _MEMORY_FOR_JOBS)
     gpus = hardware.get("gpus") or undriven_gpus(Path("/sys"))
     return hardware if gpus is None else {**hardware, "gpus": gpus}
 

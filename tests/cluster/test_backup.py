@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import yaml
 
 from deploy.errors import ExitCode
 from deploy.lab.state import container_name
@@ -18,7 +19,12 @@ from tests.cluster.lab_cluster import DEPLOY, Cluster, Result, booted, run, wait
 
 pytestmark = pytest.mark.more
 _WEEKS = 30 * 86400
-_ROWS = ("sacct", "--allusers", "--noheader", "--parsable2", "--format", "JobID,User,Account,State,Start,End")
+# By itself sacct has no job that ended before midnight.
+_ROWS = (
+    *("sacct", "--allusers", "--starttime", "now-1days", "--noheader", "--parsable2"),
+    *("--format", "JobID,User,Account,State,Start,End"),
+)
+_LEVEL = ("sacctmgr", "-nP", "show", "user", "bob", "format=adminlevel")
 _SHARES = ("sshare", "--all", "--noheader", "--parsable2", "--format", "Account,User,RawShares")
 
 
@@ -32,13 +38,17 @@ class Key:
 
 @dataclass(frozen=True)
 class Kept:
-    """A backup, the accounting of then, and jobs: on a node then, waiting then, submitted afterwards."""
+    """A backup, the accounting of then, and jobs: on a node then, waiting then, submitted afterwards.
+
+    ``ended`` waits in the backup, is an array, and ended afterwards.
+    """
 
     archive: Path
     rows: tuple[str, ...]
     shares: str
     running: str
     waiting: str
+    ended: str
     later: str
 
 
@@ -57,8 +67,20 @@ def lab(tmp_path_factory: pytest.TempPathFactory, key: Key) -> Iterator[Cluster]
     with booted("backup", tmp_path_factory, "--nodes", "2", "--gpus", "0") as made:
         with (made.directory / "group_vars" / "all.yml").open("a") as file:
             file.write(f"\nbackup_recipients: [{key.recipient}]\n")
+        give_bob(made, "operator")
         made.deploy()
         yield made
+
+
+def give_bob(lab: Cluster, level: str) -> None:
+    """Declares what he may do with the accounting; nothing by an empty level."""
+    variables = lab.directory / "group_vars" / "all.yml"
+    site = yaml.safe_load(variables.read_text())
+    (bob,) = (user for user in site["slurm_accounts_users"] if user["name"] == "bob")
+    bob.pop("admin_level", None)
+    if level:
+        bob["admin_level"] = level
+    variables.write_text(yaml.safe_dump(site))
 
 
 def backup(lab: Cluster, *options: str) -> Result:
@@ -77,20 +99,25 @@ def kept(lab: Cluster) -> Kept:
     wait_for_job(lab, ended, "COMPLETED")
     running = submit(lab, "--nodes 1", UNTIL_TOLD)
     waiting = submit(lab, "--hold", "echo restored > waited")
+    array = submit(lab, "--hold --array 0", "echo once more >> ended")
     wait_for_job(lab, running, "RUNNING")
     # slurmctld writes its state every few seconds.
     lab.on("ctl1", "touch", "/run/they-are-there")
-    lab.on("ctl1", "scontrol", "update", f"jobid={waiting}", "comment=to be written")
+    lab.on("ctl1", "scontrol", "update", f"jobid={array}", "comment=to be written")
     written = ("find", "/var/spool/slurmctld/job_state", "-newer", "/run/they-are-there")
     wait_until("the jobs are in slurmctld's state", lambda: bool(lab.on("ctl1", *written)), 60)
     said = json.loads(backup(lab, "--json").stdout)
     assert int(running) in said["manifest"]["queue"]["running"]
-    assert said["manifest"]["queue"]["waiting"] == [int(waiting)]
+    assert said["manifest"]["queue"]["waiting"] == [int(waiting), int(array)]
+    assert said["manifest"]["queue"]["arrays"] == [int(array)]
     rows = tuple(row for row in lab.on("ctl1", *_ROWS).splitlines() if row.startswith(f"{ended}|"))
     shares = lab.on("ctl1", *_SHARES)
+    assert lab.on("ctl1", *_LEVEL).strip() == "Operator"
+    lab.on("ctl1", "scontrol", "release", array)
+    wait_for_job(lab, array, "COMPLETED")
     later = submit(lab, "--nodes 1", "sleep 3000")
     wait_for_job(lab, later, "RUNNING")
-    return Kept(Path(said["file"]), rows, shares, running, waiting, later)
+    return Kept(Path(said["file"]), rows, shares, running, waiting, array, later)
 
 
 def test_nobody_reads_a_backup_without_the_key(lab: Cluster, kept: Kept, key: Key, tmp_path: Path) -> None:
@@ -177,8 +204,11 @@ def test_a_controller_that_was_lost_comes_back(lab: Cluster, kept: Kept, key: Ke
     )
     lab.up()
     (lab.directory / "secrets.yml").unlink()
+    give_bob(lab, "")
     said = restore(lab, kept.archive, key, expect=ExitCode.CHANGES_PENDING).stderr
-    assert f"submitted after the backup, and not in it: job {kept.later} (node" in said
+    assert f"not in the backup by their ids: job {kept.later} (node" in said
+    assert f"tasks of the job arrays {kept.ended}, which waited then, start once more" in said
+    assert f"on no node that answers now: 2 jobs ([{kept.waiting}-{kept.ended}])" in said
     assert not (lab.directory / "secrets.yml").exists()
 
     done = restore(lab, kept.archive, key, "--yes", "--output", "plain")
@@ -187,6 +217,8 @@ def test_a_controller_that_was_lost_comes_back(lab: Cluster, kept: Kept, key: Ke
     rows = lab.on("ctl1", *_ROWS).splitlines()
     assert {*kept.rows} <= {*rows}
     assert lab.on("ctl1", *_SHARES) == kept.shares
+    # He was an operator in the backup.
+    assert lab.on("ctl1", *_LEVEL).strip() == "None"
 
 
 def test_jobs_of_the_backup_go_on_and_are_accounted(lab: Cluster, kept: Kept) -> None:
@@ -196,6 +228,9 @@ def test_jobs_of_the_backup_go_on_and_are_accounted(lab: Cluster, kept: Kept) ->
     lab.on("ctl1", "scontrol", "release", kept.waiting)
     wait_for_job(lab, kept.waiting, "COMPLETED")
     assert "restored" in lab.as_user("cat waited")
+    lab.on("ctl1", "scontrol", "release", kept.ended)
+    wait_for_job(lab, kept.ended, "COMPLETED")
+    assert lab.as_user("cat ended").splitlines() == ["once more"] * 2
 
 
 def test_no_job_gets_the_id_of_one_that_a_node_ran(lab: Cluster, kept: Kept) -> None:

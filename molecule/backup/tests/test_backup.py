@@ -2,7 +2,7 @@
 
 import json
 
-from molecule.conftest import On
+from molecule.conftest import Converge, On
 
 METRICS = "/var/lib/prometheus/node-exporter/backup.prom"
 
@@ -39,3 +39,26 @@ def test_a_backup_that_fails_leaves_nothing_and_is_told(on: On, machine: str) ->
     assert "deploy_backup_count 1" in on(machine, "cat", METRICS).stdout
     assert len(on(machine, "ls", "-A", "/srv/backups").stdout.splitlines()) == 1
     on(machine, "systemctl", "start", "mariadb", "slurmdbd")
+
+
+def test_below_a_mount_that_is_missing_there_is_no_backup(on: On, machine: str) -> None:
+    unit = "/run/systemd/system/srv-backups.mount"
+    text = "[Mount]\nWhat=/nothing\nWhere=/srv/backups\nType=ext4\n"
+    before = on(machine, "ls", "-A", "/srv/backups").stdout
+    on(machine, "sh", "-c", f"printf '{text}' > {unit} && systemctl daemon-reload")
+    try:
+        assert on(machine, "systemctl", "start", "deploy-backup.service", check=False).returncode != 0
+        assert on(machine, "ls", "-A", "/srv/backups").stdout == before
+    finally:
+        on(machine, "sh", "-c", f"rm {unit} && systemctl daemon-reload")
+    on(machine, "systemctl", "start", "deploy-backup.service")
+    assert on(machine, "ls", "-A", "/srv/backups").stdout != before
+
+
+def test_where_it_ends_nothing_is_told_any_more_and_backups_stay(
+    on: On, machine: str, converge: Converge
+) -> None:
+    converge(only=machine, backup_schedule="")
+    assert on(machine, "systemctl", "is-enabled", "deploy-backup.timer", check=False).returncode != 0
+    assert on(machine, "test", "-e", METRICS, check=False).returncode != 0
+    assert on(machine, "ls", "-A", "/srv/backups").stdout

@@ -16,8 +16,9 @@ from deploy.engine.backup import make_backup
 from deploy.engine.options import Options
 from deploy.errors import DeployError, ExitCode
 from deploy.run.archive import made_by
+from deploy.run.archive_places import Local
 from deploy.run.transfer import TransferError
-from deploy.site.inventory import Host
+from deploy.site.inventory import Host, read_site
 from tests.unit.site.sites import write_site
 
 ONE = "[slurm-master]\nctl1\n[slurm-node]\nnode1\n"
@@ -126,6 +127,43 @@ def test_what_arrives_otherwise_than_it_was_sent_is_no_backup(hosts: Hosts, tmp_
     hosts.alters = "db1"
     with pytest.raises(DeployError, match="not what arrived"):
         make_backup(_inventory(tmp_path, APART), None, Options())
+
+
+@pytest.mark.usefixtures("hosts")
+def test_a_backup_is_one_also_where_old_ones_cannot_be_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inventory = _inventory(tmp_path, ONE)
+    kept = inventory.parent / "backups"
+    kept.mkdir()
+    for day in range(1, 29):
+        (kept / f"cluster-202601{day:02}T000000Z.age").touch()
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Local, "remove", refuse)
+        made = make_backup(inventory, None, Options())
+    assert Path(made.kept.file).exists()
+    assert made.removed == ()
+    assert made.left.endswith("Operation not permitted")
+    again = make_backup(inventory, None, Options())
+    assert again.removed
+    assert again.left == ""
+
+
+def test_variables_that_a_link_leads_to_are_kept(tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    site.mkdir()
+    inventory = _inventory(site, ONE)
+    (common := tmp_path / "common").mkdir()
+    (common / "names.yml").write_text("motd_title: of both\n")
+    (common / "again").symlink_to(common)
+    (site / "group_vars" / "slurm-master").symlink_to(common)
+    kept = dict(module.site_files(read_site(inventory)))
+    assert kept["group_vars/slurm-master/names.yml"] == b"motd_title: of both\n"
+    assert not [name for name in kept if "/again/" in name]
 
 
 def test_what_an_upload_that_was_cut_off_left_goes_after_a_day() -> None:

@@ -65,19 +65,25 @@ class Cluster:
             "made_at": int(time.time()),
             "made_by": "deploy backup",
             "queue": QUEUE,
-            "database": {"name": "slurm_acct_db", "tables": 1, "jobs": 3, "associations": 2},
+            "database": {"name": "slurm_acct_db", "tables": 1, "jobs": 3, "associations": 2, "bytes": 40},
         }
         return Archive(path, identities, {**manifest, **self.manifest}, self.small)
 
     def send(
-        self, verb: str, _: str, arguments: Mapping[str, Any], host: Host | None = None
+        self,
+        verb: str,
+        _: str,
+        arguments: Mapping[str, Any],
+        host: Host | None = None,
+        *,
+        hint: str = "again",
     ) -> dict[str, Any]:
         if verb == "look":
             assert host
             return dict(self.of_host.get(host.name, self.found))
         self.done.append(f"{verb} {host.name}" if host and host.name != "ctl1" else verb)
         if verb == self.failing:
-            raise error("restore-failed", "no room", hint="the same again")
+            raise error("restore-failed", "no room", hint=hint)
         self.sent[verb] = arguments
         return {"aside": "/aside", "are_ids_known": True, "scripts": 2}
 
@@ -111,8 +117,8 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     monkeypatch.setattr(module, "read_archive", made.archive)
     monkeypatch.setattr(module, "alone", _alone)
 
-    def send(_: object, *asked: Any) -> dict[str, Any]:  # noqa: ANN401
-        return made.send(*asked)
+    def send(_: object, *asked: Any, hint: str = "again") -> dict[str, Any]:  # noqa: ANN401
+        return made.send(*asked, hint=hint)
 
     monkeypatch.setattr(module._Hosts, "send", send)
     monkeypatch.setattr(Members, "ask", made.ask)
@@ -148,18 +154,39 @@ def files(inventory: Path) -> dict[Path, bytes]:
 def test_a_bare_controller_gets_each_part_before_what_reads_it(cluster: Cluster, inventory: Path) -> None:
     cluster.restore(inventory)
     assert cluster.done == [
-        "put_state",
-        "deploy ctl1 base,slurm_packages,munge,slurm_auth,mariadb",
+        "deploy ctl1 base,slurm_packages,munge,slurm_auth,mariadb,storage",
         "put_database",
-        "own",
+        "put_state",
         "deploy",
     ]
     secrets = inventory.parent / "secrets.yml"
     assert secrets.read_bytes() == KEPT["site/secrets.yml"]
     assert secrets.stat().st_mode & 0o777 == 0o600
     assert cluster.sent["put_state"]["least"] == 4
+    assert cluster.sent["put_state"]["is_new"]
     assert cluster.sent["put_state"]["records"] == {"drains.json": "[]"}
     assert cluster.sent["put_database"]["expected"] == {"tables": 1, "jobs": 3, "associations": 2}
+    assert cluster.sent["put_database"]["size"] == 40
+
+
+def test_a_state_that_comes_into_sight_with_its_mount_is_asked_about_and_put_aside(
+    cluster: Cluster, inventory: Path
+) -> None:
+    deploys, before = cluster.deploys, "deploy ctl1 base,slurm_packages,munge,slurm_auth,mariadb,storage"
+
+    def mounts(options: Options) -> None:
+        deploys(options)
+        cluster.found = {**LIVING, "daemons": [], "jobs": None}
+
+    cluster.deploys = mounts  # type: ignore[method-assign]
+    with pytest.raises(DeployError, match="neither state nor database was changed"):
+        cluster.restore(inventory)
+    assert cluster.done == [before]
+    assert any("there is a state, which is put aside" in line for line in cluster.said)
+    cluster.found = BARE
+    cluster.done.clear()
+    cluster.restore(inventory, agrees=True)
+    assert cluster.done == [before, "put_database", "put_state", "deploy"]
 
 
 def test_jobs_that_the_backup_does_not_know_are_named_and_asked_about(
@@ -186,6 +213,7 @@ def test_a_living_cluster_is_asked_about_and_put_aside(cluster: Cluster, invento
     assert any("7 jobs" in line for line in cluster.said)
     cluster.restore(inventory, agrees=True)
     assert cluster.done == ["put_database", "put_state", "deploy"]
+    assert not cluster.sent["put_state"]["is_new"]
     assert any("what was there is /aside" in line for line in cluster.said)
 
 
@@ -195,7 +223,7 @@ def test_a_part_alone(cluster: Cluster, inventory: Path) -> None:
     (inventory.parent / "secrets.yml").chmod(0o600)
     cluster.restore(inventory, "database")
     assert cluster.done == [
-        "deploy ctl1 base,slurm_packages,munge,slurm_auth,mariadb",
+        "deploy ctl1 base,slurm_packages,munge,slurm_auth,mariadb,storage",
         "put_database",
         "deploy",
     ]
@@ -214,6 +242,26 @@ def test_secrets_of_the_site_stay_unless_they_alone_are_asked_for(cluster: Clust
     assert secrets.read_bytes() == KEPT["site/secrets.yml"]
     assert cluster.done == []
     assert not any("munge_key" in line for line in cluster.said)
+
+
+def test_secrets_that_are_asked_for_and_not_there_are_no_success(cluster: Cluster, inventory: Path) -> None:
+    del cluster.small["site/secrets.yml"]
+    (inventory.parent / "secrets.yml").write_bytes(SECRETS)
+    (inventory.parent / "secrets.yml").chmod(0o600)
+    assert refused(cluster, inventory, "secrets") == ("backup-without-secrets", ExitCode.BAD_INPUT)
+    assert refused(cluster, inventory, "secrets", "state") == ("backup-without-secrets", ExitCode.BAD_INPUT)
+
+
+@pytest.mark.parametrize("failing", ["put_database", "put_state"])
+def test_what_ends_half_way_says_what_is_stopped_and_what_is_put(
+    cluster: Cluster, inventory: Path, failing: str
+) -> None:
+    cluster.found, cluster.failing = LIVING, failing
+    with pytest.raises(DeployError) as failed:
+        cluster.restore(inventory, agrees=True)
+    hint = failed.value.findings[0].hint
+    assert "systemctl start slurmdbd slurmctld" in hint
+    assert ("the database is that of the backup already" in hint) == (failing == "put_state")
 
 
 @pytest.fixture
@@ -237,6 +285,24 @@ def test_every_slurmctld_is_stopped_before_state_and_database_are_put_where_they
     cluster.restore(apart, agrees=True)
     assert cluster.done == ["stop", "stop ctl2", "stop db1", "put_database db1", "put_state", "deploy"]
     assert cluster.sent["put_state"]["directory"] == "/shared/state"
+
+
+def test_what_was_given_is_remembered_as_the_part_has_it(cluster: Cluster, apart: Path) -> None:
+    cluster.found = LIVING
+    cluster.small |= {
+        "records/given/slurm_accounts.json": b'{"users": []}',
+        "records/given/slurm_reservations.json": b"{}",
+    }
+    cluster.restore(apart, agrees=True)
+    assert cluster.done == [
+        *("stop", "stop ctl2", "stop db1"),
+        *("put_database db1", "put_given db1", "put_state", "put_given", "put_given ctl2", "deploy"),
+    ]
+    assert cluster.sent["put_state"]["records"] == {"drains.json": "[]"}
+    cluster.done.clear()
+    cluster.restore(apart, "database", agrees=True)
+    assert cluster.done[3:] == ["put_database db1", "put_given db1", "deploy"]
+    assert cluster.sent["put_given"] == {"name": "given/slurm_accounts.json", "text": '{"users": []}'}
 
 
 def test_new_hosts_get_their_packages_and_storage_first(cluster: Cluster, apart: Path) -> None:
@@ -377,4 +443,5 @@ def test_a_trial_changes_nothing(cluster: Cluster, inventory: Path) -> None:
     cluster.found = LIVING
     try_restore(inventory, Wish(Path("c.age"), ()), Options(), cluster.said.append)
     assert cluster.done == ["try_state", "try_state", "try_database"]
+    assert cluster.sent["try_database"]["size"] == 40
     json.dumps(cluster.sent)

@@ -167,6 +167,17 @@ def test_the_last_of_each_day_and_week_is_kept(backup: Any) -> None:  # noqa: AN
     assert backup.outlived({}, {"daily": 3, "weekly": 2}) == []
 
 
+def test_the_timers_never_take_the_place_of_those_that_have_the_sites_files(backup: Any) -> None:  # noqa: ANN401
+    keep = {"daily": 7, "weekly": 4}
+    manual = backup.name_of("c", _NOON)
+    timers = {backup.name_of("c", _NOON + day * _DAY, by_timer=True): _NOON + day * _DAY for day in range(60)}
+    found = backup.archives([manual, *timers], "c")
+    assert found == {manual: _NOON, **timers}
+    outlived = backup.outlived(found, keep)
+    assert manual not in outlived
+    assert outlived == backup.outlived(timers, keep)
+
+
 def test_archives_of_another_cluster_are_nobodys_business(backup: Any) -> None:  # noqa: ANN401
     names = (backup.name_of("a", _NOON), backup.name_of("a-b", _NOON), "a-notes.age", "a-1.age")
     assert backup.archives(names, "a") == {backup.name_of("a", _NOON): _NOON}
@@ -270,6 +281,68 @@ def test_drains_that_several_controllers_share_are_not_put_beside(
     monkeypatch.setattr(host.sys, "stdin", _Input(packed(job_state=job_state(9))))
     host.put_state(str(tmp_path / "new"), 12, {"drains.json": "[]", "hosts.json": "{}"}, "now")
     assert sorted(path.name for path in host.PLACE.iterdir()) == ["hosts.json", "ledger.json"]
+
+
+@pytest.mark.parametrize(("is_new", "known"), [(True, {"gone7": 0, "ctl1": 1}), (False, {"ctl1": 1})])
+def test_a_new_controller_knows_the_hosts_that_left_before_the_backup(
+    host: Any,  # noqa: ANN401
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    is_new: bool,
+    known: dict[str, int],
+) -> None:
+    host.PLACE.mkdir()
+    (host.PLACE / "hosts.json").write_text('{"ctl1": 1}')
+    monkeypatch.setattr(host.sys, "stdin", _Input(packed(job_state=job_state(9))))
+    records = {"hosts.json": '{"gone7": 0, "ctl1": 0}'}
+    host.put_state(str(tmp_path / "new"), 12, records, "now", is_new=is_new)
+    assert json.loads((host.PLACE / "hosts.json").read_text()) == known
+
+
+@pytest.mark.parametrize("parts", [{"state"}, {"database"}, {"state", "database"}])
+def test_what_roles_gave_is_kept_with_what_has_it_and_put_back(
+    backup: Any,  # noqa: ANN401
+    host: Any,  # noqa: ANN401
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    parts: set[str],
+) -> None:
+    monkeypatch.setattr(backup, "PLACE", tmp_path / "there")
+    (tmp_path / "there" / "given").mkdir(parents=True)
+    for name in backup.GIVEN.values():
+        (tmp_path / "there" / name).write_text(name)
+    for asked in ("state", "database", "must"):
+        monkeypatch.setattr(backup, asked, lambda *_: "")
+    monkeypatch.setattr(backup, "fair_share", dict)
+    out = io.BytesIO()
+    members = backup.Members(out)
+    members.end(backup.add_parts(members, dict.fromkeys(parts, "")))
+    kept = {name: content.decode() for name, content in unpacked(out.getvalue()).items() if "/" in name}
+    assert kept == {f"records/{name}": name for part, name in backup.GIVEN.items() if part in parts}
+    for name in kept.values():
+        host.put_given(name, "then")
+        assert (host.PLACE / name).read_text() == "then"
+        assert (host.PLACE / name).stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("verb", ["put_database", "try_database"])
+def test_a_database_that_has_no_room_is_refused_before_anything_is_loaded(
+    backup: Any,  # noqa: ANN401
+    host: Any,  # noqa: ANN401
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    verb: str,
+) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(backup, "PLACE", tmp_path)
+    monkeypatch.setattr(host, "must", lambda *words: asked.append(words[-1]))
+    monkeypatch.setattr(host, "rows", lambda _: [str(tmp_path)])
+    monkeypatch.setattr(host, "_load", lambda *_: pytest.fail("it was loaded"))
+    when = {"when": "now"} if verb == "put_database" else {}
+    with pytest.raises(host.NoBackupError, match=f"{tmp_path} has .* MiB free"):
+        getattr(host, verb)(name="db", expected={}, size=1 << 60, **when)
+    assert not [statement for statement in asked if statement.startswith("CREATE")]
 
 
 def test_what_deploy_has_in_the_state_stays_as_it_is(
@@ -488,3 +561,18 @@ def test_what_is_about_to_run_is_stopped_too(
     monkeypatch.setattr(restore, "must", must)
     restore.stop()
     assert ("systemctl stop slurmctld" in done) is is_stopped
+
+
+def test_the_timer_makes_nothing_in_the_place_of_a_mount_that_is_missing(
+    backup: Any,  # noqa: ANN401
+    tmp_path: Path,
+) -> None:
+    settings = {
+        "directory": str(tmp_path / "mount" / "backups"),
+        "cluster": "c",
+        "recipients": ["age1"],
+        "metrics": str(tmp_path / "backup.prom"),
+    }
+    with pytest.raises(FileNotFoundError):
+        backup.by_timer(settings)
+    assert [*tmp_path.iterdir()] == []

@@ -26,8 +26,28 @@ def test_an_uneven_machine_is_described_by_its_cpus_alone() -> None:
     assert hardware.parse_topology("0,0,0\n1,1,0\n2,2,1\n3,2,1\n4,3,1\n") == {"cpus": 5}
 
 
-def test_memory_leaves_some_to_the_system() -> None:
-    assert hardware.parse_memory("MemTotal:       1048576 kB\nMemFree: 1 kB\n") == 1003
+def test_memory_is_what_the_kernel_shows() -> None:
+    assert hardware.parse_memory("MemTotal:       1048576 kB\nMemFree: 1 kB\n") == 1024
+
+
+@pytest.mark.parametrize(("lost_mb", "is_less"), [(0, False), (4, False), (5000, False), (16000, True)])
+def test_a_kernel_that_shows_a_little_less_is_within_the_contract(
+    monkeypatch: pytest.MonkeyPatch, lost_mb: int, *, is_less: bool
+) -> None:
+    read = hardware.Path.read_text
+    shown = 515_584
+
+    def read_text(path: Path, **how: str) -> str:
+        is_asked = path == Path("/proc/meminfo")
+        return f"MemTotal: {shown * 1024} kB\n" if is_asked else str(read(path, **how))
+
+    monkeypatch.setattr(hardware.Path, "read_text", read_text)
+    monkeypatch.setattr(hardware, "read_gpus", lambda *_, **__: [])
+    contract = hardware.discover_hardware(lambda _: "0,0,0\n")
+    assert contract["memory_mb"] == 505_272
+    shown -= lost_mb
+    less = hardware.shortfalls(contract, hardware.read_hardware(lambda _: "0,0,0\n"))
+    assert bool(less) is is_less
 
 
 @pytest.mark.parametrize(

@@ -73,6 +73,12 @@ def test_a_place_that_does_not_answer_is_known_before_anything_is_made(asked: Pa
         pytest.fail("it was begun")
 
 
+def test_a_directory_here_is_not_made_in_the_place_of_a_mount(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError), Local(tmp_path / "mount" / "backups").filled():
+        pytest.fail("it was begun")
+    assert [*tmp_path.iterdir()] == []
+
+
 def test_a_directory_here(tmp_path: Path) -> None:
     here = Local(tmp_path / "new")
     assert here.sizes() == {}

@@ -462,6 +462,18 @@ def test_what_may_not_answer_is_told_by_its_kind(monkeypatch: pytest.MonkeyPatch
     assert host_records._remote_places() == ["/nfs4", "/fuse.sshfs", "/lustre", "/data of all"]
 
 
+def test_a_mount_is_found_whatever_letters_its_path_has(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    table = tmp_path / "mountinfo"
+    paths = ("/données", "/data of all")
+    escaped = (path.replace(" ", "\\040") for path in paths)
+    table.write_text("".join(f"1 1 0:1 / {path} rw - nfs4 server:/x rw\n" for path in escaped))
+    monkeypatch.setattr(host_records, "_MOUNTINFO", str(table))
+    found = host_records.mounts([*paths, "/absent"])
+    assert [found[path] and found[path]["source"] for path in found] == ["server:/x", "server:/x", None]
+
+
 @pytest.mark.skipif(os.getuid() != 0, reason="only root has files of others")
 def test_what_users_put_in_the_way_is_neither_read_nor_followed(tmp_path: Path) -> None:
     pipe, sparse, device, home = (tmp_path / name for name in ("pipe", "sparse", "device", "home"))

@@ -20,4 +20,9 @@ SITES = (
             "or of ssh (ssh-ed25519 or ssh-rsa, on one line) [invalid-value]"
         ),
     ),
+    variables(
+        "fewer weeks than none",
+        "backup_keep: {daily: 7, weekly: -1}\n",
+        "group_vars/all.yml:1: backup_keep.weekly is -1, not a number from 0 on [invalid-value]",
+    ),
 )

@@ -35,7 +35,16 @@ SITES = (
         "a password with a hash sign",
         "slurmdbd_database_password: 'k3Y_k3Y_k3Y_k3Y_#k3Y'\n",
         (
-            "secrets.yml: slurmdbd_database_password has a space, quote or hash sign, which "
+            "secrets.yml: slurmdbd_database_password has a space, quote, backslash or hash sign, which "
+            "slurmdbd.conf cannot hold [unfit-secret]"
+        ),
+        file="secrets.yml",
+    ),
+    variables(
+        "a password with a backslash",
+        "slurmdbd_database_password: 'k3Y_k3Y_k3Y_k3Y_\\k3Y'\n",
+        (
+            "secrets.yml: slurmdbd_database_password has a space, quote, backslash or hash sign, which "
             "slurmdbd.conf cannot hold [unfit-secret]"
         ),
         file="secrets.yml",
@@ -44,8 +53,8 @@ SITES = (
         "a password with a space",
         "slurmdbd_database_password: 'k3Y_ k3Y_k3Y_k3Y_k3Y'\n",
         (
-            "group_vars/slurm-master.yml:1: slurmdbd_database_password has a space, quote or hash "
-            "sign, which slurmdbd.conf cannot hold [unfit-secret]"
+            "group_vars/slurm-master.yml:1: slurmdbd_database_password has a space, quote, backslash or "
+            "hash sign, which slurmdbd.conf cannot hold [unfit-secret]"
         ),
         file=MASTER,
     ),

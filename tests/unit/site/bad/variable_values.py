@@ -130,6 +130,14 @@ SITES = (
         ),
     ),
     variables(
+        "an age with a space, which Slurm does not read",
+        'slurmdbd_purge: {job: "30 days"}\n',
+        (
+            "group_vars/all.yml:1: slurmdbd_purge.job is '30 days', not an age above 0 with its unit, as in "
+            "12months, 30days or 48hours [invalid-value]"
+        ),
+    ),
+    variables(
         "a size with a wrong unit",
         "mariadb_innodb_buffer_pool_size: 4GB\n",
         (

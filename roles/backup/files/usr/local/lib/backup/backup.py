@@ -38,7 +38,9 @@ FORMAT = 1
 MANIFEST = "manifest.json"
 DATABASE, STATE, RECORDS = "database.sql.gz", "state.tar.gz", "records"
 PLACE = Path("/var/lib/deploy")
-DRAINS, _HOSTS = "drains.json", "hosts.json"
+DRAINS, HOSTS = "drains.json", "hosts.json"
+# What roles gave, and take away when it is declared no more, by the part that has what was given.
+GIVEN = {"state": "given/slurm_reservations.json", "database": "given/slurm_accounts.json"}
 # Of several controllers: which directory has the ledger of drains, and how that is called within the state.
 POINTER, LEDGER = "ledger.json", "deploy_ledger"
 _LOCK = ".backup.lock"
@@ -55,7 +57,11 @@ _UNFINISHED = re.compile(r"\.(new|old)$")
 _PAUSE, _PAUSES = 0.02, 100
 SHARES = ("sshare", "--all", "--noheader", "--parsable2", "--format", "Account,User,RawShares,RawUsage")
 _OF_SHARES = 4
-_NAME = re.compile(r"(?P<cluster>.+)-(?P<when>\d{8}T\d{6}Z)\.age")
+# How squeue says that a job is no task of an array.
+_NO_TASK = "N/A"
+# The timer's have a mark: they have not the site's files, and never are kept instead of those that have them.
+_BY_TIMER = ".timer"
+_NAME = re.compile(rf"(?P<cluster>.+)-(?P<when>\d{{8}}T\d{{6}}Z)(?:{re.escape(_BY_TIMER)})?\.age")
 _UNFINISHED_NAME = re.compile(r"\.(?P<archive>.+\.age)\.\d+")
 _DAY = 86400
 _WHEN = "%Y%m%dT%H%M%SZ"
@@ -202,16 +208,18 @@ def _add_directory(tar: tarfile.TarFile, root: Path, name: str) -> None:
 def _queue() -> dict[str, Any]:
     """The ids of the jobs that Slurm has, and the next; empty where slurmctld does not answer."""
     try:
-        listed = must("timeout", "15", "squeue", "--noheader", "--all", "--format", "%A|%T")
+        listed = must("timeout", "15", "squeue", "--noheader", "--all", "--format", "%A|%T|%K")
         shown = must("timeout", "15", "scontrol", "show", "config")
     except (NoBackupError, OSError):
         return {}
-    rows = [line.strip().partition("|") for line in listed.splitlines() if "|" in line]
-    waiting = sorted({int(job) for job, _, state in rows if state == "PENDING"})
+    rows = [line.strip().split("|") for line in listed.splitlines() if "|" in line]
+    # One row has all tasks of an array that wait: each gets an id of its own when it starts.
+    waiting = {int(job): task for job, state, task in rows if state == "PENDING"}
     following = re.search(r"^NEXT_JOB_ID\s*=\s*(\d+)", shown, re.MULTILINE)
     return {
-        "running": sorted({int(job) for job, _, state in rows if state != "PENDING"}),
-        "waiting": waiting,
+        "running": sorted({int(job) for job, state, _ in rows if state != "PENDING"}),
+        "waiting": sorted(waiting),
+        "arrays": sorted(job for job, task in waiting.items() if task != _NO_TASK),
         "next_job_id": int(following[1]) if following else None,
     }
 
@@ -252,7 +260,7 @@ def database(members: Members, name: str) -> dict[str, Any]:
     after = counts(name)
     compare(before, loaded, after)
     (version,) = rows("SELECT VERSION()")
-    return {"name": name, "mariadb": version, **loaded}
+    return {"name": name, "mariadb": version, "bytes": int(float(size)), **loaded}
 
 
 def compare(before: Mapping[str, Any], loaded: Mapping[str, Any], after: Mapping[str, Any]) -> None:
@@ -327,15 +335,20 @@ def _dump(name: str, packed: gzip.GzipFile, server: Iterable[str]) -> None:
         give_up(f"MariaDB could not {verb}: {why or 'it ended too early'}")
 
 
+def need_room(place: str, size: int, what: str) -> None:
+    """Raises NoBackupError where a database of this size (0 where that is not known) has no room there."""
+    needed, free = size * 2 + _NEEDED_BYTES, shutil.disk_usage(place).free
+    if free < needed:
+        give_up(f"{place} has {free >> 20} MiB free; {what} takes {needed >> 20}")
+
+
 @contextlib.contextmanager
 def throwaway(name: str, size: int) -> Iterator[tuple[str, ...]]:
     """A server with an empty database of that name, which only root reaches, by its socket; its options.
 
     ``size`` is how many bytes it shall have room for.
     """
-    needed, free = size * 2 + _NEEDED_BYTES, shutil.disk_usage(PLACE).free
-    if free < needed:
-        give_up(f"{PLACE} has {free >> 20} MiB free; loading the dump to verify it takes {needed >> 20}")
+    need_room(str(PLACE), size, "loading the dump to verify it")
     place = Path(tempfile.mkdtemp(prefix="backup-", dir=PLACE))
     owner = pwd.getpwnam("mysql")
     try:
@@ -398,7 +411,7 @@ def alone() -> Iterator[None]:
 def records() -> Iterator[tuple[str, bytes]]:
     """What deploy keeps on a controller: the hosts of the cluster, and the drains, which several share."""
     with contextlib.suppress(FileNotFoundError):
-        yield _HOSTS, (PLACE / _HOSTS).read_bytes()
+        yield HOSTS, (PLACE / HOSTS).read_bytes()
     try:
         shared = json.loads((PLACE / POINTER).read_text(encoding="utf-8"))["directory"]
     except FileNotFoundError:
@@ -417,10 +430,15 @@ def records() -> Iterator[tuple[str, bytes]]:
 def add_parts(members: Members, parts: Mapping[str, Any]) -> dict[str, Any]:
     """Adds what ``parts`` names: ``state`` a directory, ``database`` a name; the part of the manifest.
 
-    Either may be on another host, and is left out then. What a controller keeps goes with its state.
+    Either may be on another host, and is left out then. What a controller keeps goes with its state; what
+    roles remember of what they gave goes with what has it.
     """
     said: dict[str, Any] = {}
     with alone():
+        for part, name in GIVEN.items():
+            if part in parts:
+                with contextlib.suppress(FileNotFoundError):
+                    members.add(f"{RECORDS}/{name}", (PLACE / name).read_bytes())
         if "state" in parts:
             for name, content in records():
                 members.add(f"{RECORDS}/{name}", content)
@@ -443,9 +461,9 @@ def described(cluster: str, version: str, made_by: str, now: float) -> dict[str,
     return {"format": FORMAT, "cluster": cluster, "deploy": version, "made_by": made_by, "made_at": int(now)}
 
 
-def name_of(cluster: str, now: float) -> str:
+def name_of(cluster: str, now: float, *, by_timer: bool = False) -> str:
     """The name of the archive's file."""
-    return f"{cluster}-{time.strftime(_WHEN, time.gmtime(now))}.age"
+    return f"{cluster}-{time.strftime(_WHEN, time.gmtime(now))}{_BY_TIMER if by_timer else ''}.age"
 
 
 def archives(names: Iterable[str], cluster: str) -> dict[str, float]:
@@ -466,16 +484,19 @@ def outlived(found: Mapping[str, float], keep: Mapping[str, int]) -> list[str]:
     """Which of these archives are kept no more.
 
     The last one of each of the last days that have one is kept, and of each of the last weeks, and all that
-    were made within a day of the newest.
+    were made within a day of the newest; of the timer's, and of the others.
     """
-    newest = max(found.values(), default=0.0)
-    kept = {name for name, when in found.items() if when > newest - _DAY}
-    for count, form in ((keep["daily"], "%Y-%m-%d"), (keep["weekly"], "%G-%V")):
-        last = {
-            time.strftime(form, time.gmtime(when)): name
-            for name, when in sorted(found.items(), key=lambda item: item[1])
-        }
-        kept.update([*last.values()][-count:] if count else ())
+    kept: set[str] = set()
+    for by_timer in (True, False):
+        own = {name: when for name, when in found.items() if name.endswith(f"{_BY_TIMER}.age") == by_timer}
+        newest = max(own.values(), default=0.0)
+        kept.update(name for name, when in own.items() if when > newest - _DAY)
+        for count, form in ((keep["daily"], "%Y-%m-%d"), (keep["weekly"], "%G-%V")):
+            last = {
+                time.strftime(form, time.gmtime(when)): name
+                for name, when in sorted(own.items(), key=lambda item: item[1])
+            }
+            kept.update([*last.values()][-count:] if count else ())
     return [name for name in found if name not in kept]
 
 
@@ -581,13 +602,17 @@ def by_timer(settings: Mapping[str, Any]) -> None:
     """Makes an archive of what this host has, removes those that outlived, leaves metrics."""
     directory, cluster, now = Path(settings["directory"]), settings["cluster"], time.time()
     try:
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with encrypted(directory / name_of(cluster, now), settings["recipients"]) as out:
+        # What it lies in is of the site's: where a mount is missing, nothing is made in its place.
+        directory.mkdir(mode=0o700, exist_ok=True)
+        with encrypted(directory / name_of(cluster, now, by_timer=True), settings["recipients"]) as out:
             members = Members(out)
             said = described(cluster, settings["version"], "the timer", now)
             members.end({**said, **add_parts(members, settings["parts"])})
         for name in outlived(archives(_names(directory), cluster), settings["keep"]):
-            (directory / name).unlink()
+            try:
+                (directory / name).unlink(missing_ok=True)
+            except OSError as problem:
+                sys.stderr.write(f"the new one is whole; what outlived cannot be removed: {problem}\n")
     finally:
         if settings["metrics"] and directory.is_dir():
             file = Path(settings["metrics"])

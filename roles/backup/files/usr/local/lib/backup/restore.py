@@ -23,6 +23,7 @@ from backup import (
     BLOCK,
     DRAINS,
     ENVIRONMENT,
+    HOSTS,
     LEDGER,
     PLACE,
     POINTER,
@@ -32,6 +33,7 @@ from backup import (
     give_up,
     input_of,
     must,
+    need_room,
     rows,
     tables,
     throwaway,
@@ -95,11 +97,14 @@ def stop() -> dict[str, Any]:
     return {}
 
 
-def put_state(directory: str, least: int, records: Mapping[str, str], when: str) -> dict[str, Any]:
+def put_state(
+    directory: str, least: int, records: Mapping[str, str], when: str, *, is_new: bool = False
+) -> dict[str, Any]:
     """Makes the state that comes that of the slurmctld of this host, which is stopped; what was, goes aside.
 
     The next job gets ``least`` or a later id, and none that the former slurmctld gave, if what it left can be
-    read (``are_ids_known``). Records are put where there are none.
+    read (``are_ids_known``). Records are put where there are none; the hosts that the cluster has had
+    are added to those that a new controller knows since it got its packages.
     """
     root = Path(directory)
     root.mkdir(mode=0o755, parents=True, exist_ok=True)
@@ -130,10 +135,15 @@ def put_state(directory: str, least: int, records: Mapping[str, str], when: str)
     for name, text in records.items():
         # Several controllers have one ledger of drains, which is elsewhere.
         is_elsewhere = name == DRAINS and (PLACE / POINTER).exists()
-        if not is_elsewhere and not (PLACE / name).exists():
+        file = PLACE / name
+        if file.exists() and name == HOSTS and is_new:
+            file.write_text(
+                json.dumps({**json.loads(text), **json.loads(file.read_bytes())}), encoding="utf-8"
+            )
+        elif not is_elsewhere and not file.exists():
             PLACE.mkdir(mode=0o755, parents=True, exist_ok=True)
-            (PLACE / name).write_text(text, encoding="utf-8")
-            (PLACE / name).chmod(0o600)
+            file.write_text(text, encoding="utf-8")
+            file.chmod(0o600)
     os.sync()
     return {"aside": str(aside) if before else "", "are_ids_known": bool(given) or not before}
 
@@ -176,26 +186,42 @@ def _raise_next_job_id(path: Path, least: int) -> None:
     path.write_bytes(with_next_job_id(path.read_bytes(), least))
 
 
-def own(directory: str) -> dict[str, Any]:
+def own(directory: str) -> None:
     """Gives the state to the user slurm, once there is one; not what is deploy's in there."""
     try:
         user = pwd.getpwnam("slurm")
     except KeyError:
-        return {}
+        return
     for place, names, files in os.walk(directory):
         if place == directory:
             # The ledger of drains is root's alone.
             names[:] = [name for name in names if not name.startswith(LEDGER)]
         for path in (place, *(os.path.join(place, name) for name in (*names, *files))):  # noqa: PTH118
             os.chown(path, user.pw_uid, user.pw_gid, follow_symlinks=False)
+
+
+def put_given(name: str, text: str) -> dict[str, Any]:
+    """Has this host remember what roles had given when the backup was made, as what is put back has it.
+
+    The next run takes away of it what is declared no more.
+    """
+    file = PLACE / name
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    fresh = file.with_name(f".{file.name}.restoring")
+    fresh.write_text(text, encoding="utf-8")
+    fresh.chmod(0o600)
+    fresh.replace(file)
     return {}
 
 
-def put_database(name: str, expected: Mapping[str, int], when: str) -> dict[str, Any]:
+def put_database(name: str, expected: Mapping[str, int], when: str, size: int) -> dict[str, Any]:
     """Makes the dump that comes the accounting database; the tables that were go to a database beside it."""
     fresh, aside = f"{name}_restoring", f"{name}_before_restore_{when}"
     _wait_for_server()
-    _tell(f"DROP DATABASE IF EXISTS `{fresh}`; CREATE DATABASE `{fresh}`")
+    _tell(f"DROP DATABASE IF EXISTS `{fresh}`")
+    (place,) = rows("SELECT @@datadir")
+    need_room(place, size, "loading the database beside the one that is there")
+    _tell(f"CREATE DATABASE `{fresh}`")
     _load(fresh)
     _compare(counts(fresh), expected)
     stop()
@@ -254,9 +280,9 @@ def try_state(least: int) -> dict[str, Any]:
     return {"scripts": jobs}
 
 
-def try_database(name: str, expected: Mapping[str, int]) -> dict[str, Any]:
+def try_database(name: str, expected: Mapping[str, int], size: int) -> dict[str, Any]:
     """Loads the dump that comes into a server of its own, which vanishes."""
-    with alone(), throwaway(name, 0) as server:
+    with alone(), throwaway(name, size) as server:
         _load(name, *server)
         _compare(counts(name, *server), expected)
     return {}
@@ -311,18 +337,18 @@ def main(verb: str, arguments: dict[str, Any]) -> None:
     """Does what it is asked for and prints the answer as one line, or ends with a line that says why not."""
     verbs = {
         "look": look,
-        "own": own,
         "stop": stop,
         "leave": leave,
         "join": join,
         "put_state": put_state,
+        "put_given": put_given,
         "put_database": put_database,
         "try_state": try_state,
         "try_database": try_database,
     }
     try:
         answer = verbs[verb](**arguments)
-    except (NoBackupError, OSError, EOFError, tarfile.TarError) as problem:
+    except (NoBackupError, OSError, ValueError, EOFError, tarfile.TarError) as problem:
         sys.stderr.write(f"{problem}\n")
         sys.exit(1)
     sys.stdout.write("\ndeploy:" + json.dumps(answer) + "\n")
