@@ -478,3 +478,17 @@ def test_added_node_is_taken_with_a_restart_only_where_slurm_needs_one(
         assert nodes(on, name) == DECLARED | {ADDED}
     assert entered(on, "trixie") == started_before_the_node_came["trixie"]
     assert entered(on, "bookworm") != started_before_the_node_came["bookworm"]
+
+
+def test_a_node_does_not_leave_unasked_while_jobs_wait_for_it_by_name(
+    on: On, converge: Converge, started_before_the_node_came: dict[str, str]
+) -> None:
+    ask = ("sbatch", "--parsable", "--nodelist=node3", "--wrap", "true")
+    jobs = {name: on(name, *ask).stdout.strip() for name in started_before_the_node_came}
+    answer = converge(tags="configure,service")
+    said = r"nothing was changed: NodeName node3 ->  would lose jobs"
+    refused = re.findall(rf"fatal: \[molecule-slurmctld-(\w+)\].*{said} (\d+)\.", answer.stderr)
+    assert dict(refused) == jobs, answer.stdout + answer.stderr
+    for name, job in jobs.items():
+        assert on(name, "squeue", "--noheader", "--format=%T", "--jobs", job).stdout == "PENDING\n"
+        on(name, "scancel", job)
