@@ -60,6 +60,22 @@ def test_settings_are_in_force(on: On, machine: str) -> None:
     assert "enable_configless" in shown["SlurmctldParameters"]
 
 
+@pytest.mark.parametrize(
+    ("partitions", "time", "is_taken"),
+    [("batch", "2-0", False), ("gpu", "2-0", True), ("batch,gpu", "2-0", True), ("batch", "0-1", True)],
+)
+def test_a_job_is_refused_that_none_of_its_partitions_could_run(
+    on: On, machine: str, partitions: str, time: str, *, is_taken: bool
+) -> None:
+    words = ("--parsable", "--partition", partitions, "--time", time, "--wrap", "true")
+    answer = on(machine, "sbatch", *words, check=False)
+    assert (answer.returncode == 0) == is_taken, answer.stderr
+    if is_taken:
+        on(machine, "scancel", answer.stdout.strip())
+    else:
+        assert "Requested time limit is invalid" in answer.stderr
+
+
 def test_the_fabric_is_a_tree(on: On, machine: str) -> None:
     assert settings(on, machine)["TopologyPlugin"] == "topology/tree"
     shown = on(machine, "scontrol", "show", "topology").stdout
@@ -398,6 +414,10 @@ def test_nodes_are_switched_by_the_sites_programs(on: On, converge: Converge) ->
         on(_SAVES, "systemctl", "start", timer)
         answer = converge(tags="configure,service", **_SWITCHES)
         assert answer.stdout.count("changed=0") == len(MACHINES), answer.stdout
+        converge(tags="configure,service", slurmctld_cloud_addresses="registered", **_SWITCHES)
+        assert settings(on, _SAVES)["SlurmctldParameters"] == "enable_configless"
+        log = on(_SAVES, "cat", "/var/log/slurm/slurmctld.log").stdout
+        assert "is defunct" not in log, log
     finally:
         answer = converge(tags="configure,service")
     assert answer.returncode == 0, answer.stdout + answer.stderr
