@@ -115,7 +115,10 @@ def energy(context: Context) -> Iterator[Result]:
         record = context.slurm_nodes.get(name, {})
         watts = record.get("CurrentWatts", "")
         if watts == "n/a":
-            hint = f"deploy cluster {context.inventory} --limit {name} --full   (it says why)"
+            hint = (
+                f"deploy cluster {context.inventory} --limit {name} --full   (it says why); before Slurm "
+                f"23.11 a new source is read when slurmd starts: systemctl restart slurmd   (on {name})"
+            )
             yield failed(f"nothing is measured by {sources}: ConsumedEnergy stays empty", name, hint=hint)
         elif watts.isdigit() and int(watts):
             yield passed(f"{watts} W by {sources}", name)

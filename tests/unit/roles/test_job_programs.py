@@ -195,8 +195,8 @@ def test_a_link_is_trusted_where_nobody_else_can_lead_it_elsewhere(runner: Any, 
     for path in (link, farther, through / "env", through / "../bin/env"):
         assert "others than root can change /" in runner.why_not_trusted(path), path
     # Of Debian's own: /bin is a link, and so is awk, by way of /etc/alternatives.
-    for path in ("/bin/env", "/usr/bin/awk", "/bin/../bin/awk"):
-        assert runner.why_not_trusted(Path(path)) == ""
+    for name in ("/bin/env", "/usr/bin/awk", "/bin/../bin/awk"):
+        assert runner.why_not_trusted(Path(name)) == ""
     link.unlink()
     link.symlink_to("farther")
     assert "is not there" in runner.why_not_trusted(link)
