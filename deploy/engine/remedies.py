@@ -15,7 +15,7 @@ STUCK = "stuck"
 """The kind of fault of a node that Slurm drained itself."""
 
 _LADDERS = {
-    "mount": ("remount", CONVERGE, REBOOT),
+    "mount": ("mount", CONVERGE, REBOOT),
     "silent": ("remount", REBOOT),
     "read-only": ("remount", REBOOT),
     "room": ("clean",),
@@ -31,7 +31,9 @@ _LADDERS = {
 }
 """By the kind of a fault, as the node's health check has it; for one that is not here there is none."""
 _HEAVY = frozenset({REBOOT, "reset_gpu"})
-_BESIDE_JOBS = frozenset({"restart", "remount", "clean", "own"})
+_BESIDE_JOBS = frozenset({"restart", "mount", "clean", "own"})
+"""Not ``remount``: jobs that wait for a server that is away go on when it is back, and lose what they write
+where its file system is taken from them."""
 
 
 @dataclass(frozen=True)

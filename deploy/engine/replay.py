@@ -38,6 +38,15 @@ def replay(inventory: Path, options: Options, days: int, progress: Say = lambda 
                 hint=f"{run.command('plan')} says what would change; limits are tried by hand: "
                 "sbatch --test-only",
             )
+        if site.controller.value("slurm_auth_type") == "auth/slurm":
+            raise error(
+                "replay-without-munge",
+                "jobs are tried on a throwaway Slurm, which signs by munge, and here Slurm signs itself "
+                "(slurm_auth_type: auth/slurm)",
+                where=site.controller.name,
+                hint=f"{run.command('plan')} says what would change; limits are tried by hand: "
+                "sbatch --test-only",
+            )
         source = run.place / "replay.json"
         write_replay(source, site, read_contract(site), days, Path(programs.__path__[0]))
         results = _results(run, source, progress)

@@ -23,6 +23,8 @@ class Job:
     nodes: frozenset[str]
     partitions: frozenset[str] = frozenset()
     """Where it runs; while it waits, all that it may run in."""
+    required: frozenset[str] = frozenset()
+    """The nodes that it asked for by their names."""
 
     @property
     def is_pending(self) -> bool:
@@ -120,7 +122,14 @@ def jobs_of(listed: Iterable[Mapping[str, str]]) -> tuple[Job, ...]:
 
 def _job(job: Mapping[str, str]) -> Job:
     partitions = frozenset(job["partition"].split(","))
-    return Job(job["id"], job["state"], job["user"], _nodes(job["nodes"]), partitions)
+    return Job(
+        job["id"],
+        job["state"],
+        job["user"],
+        _nodes(job["nodes"]),
+        partitions,
+        _nodes(job.get("required", "")),
+    )
 
 
 def _nodes(text: str) -> frozenset[str]:
@@ -161,7 +170,10 @@ def _lost(entry: Mapping[str, Any], jobs: Sequence[Job]) -> list[Job]:
     return [
         job
         for job in jobs
-        if (entry.get("pending") or not job.is_pending)
-        and (not nodes or nodes & job.nodes)
-        and (not partition or partition in job.partitions)
+        if (
+            (entry.get("pending") or not job.is_pending)
+            and (not nodes or nodes & job.nodes)
+            and (not partition or partition in job.partitions)
+        )
+        or (entry.get("required") and job.is_pending and nodes & job.required)
     ]

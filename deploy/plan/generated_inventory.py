@@ -41,6 +41,7 @@ from deploy.site.addresses import is_ip
 from deploy.site.energy import energy_sources
 from deploy.site.hardware import Hardware, hardware_of, is_discovered
 from deploy.site.inventory import Host, Site
+from deploy.site.node_lists import slurm_list
 from deploy.site.node_sets import members
 from deploy.site.reservations import declared_reservations
 from deploy.site.schema import options
@@ -346,7 +347,7 @@ def _partition_nodes(site: Site, contract: Mapping[str, Hardware]) -> dict[str, 
     for partition in [*_partitions(site), *validation_partitions(site)]:
         inside = (members(site, partition) or known) & known
         memory = [_memory_per_cpu(hardware_of(site.hosts[name], contract)) for name in inside]
-        found[partition["name"]] = {"nodes": str(inside)} | (
+        found[partition["name"]] = {"nodes": slurm_list(inside)} | (
             {"memory_per_cpu_mb": min(memory)} if memory else {}
         )
     return found
@@ -355,7 +356,7 @@ def _partition_nodes(site: Site, contract: Mapping[str, Hardware]) -> dict[str, 
 def _reserved_nodes(site: Site, known: NodeSet) -> dict[str, str]:
     """By reservation that names nodes those that Slurm knows, as it writes them; empty for none yet."""
     named = {entry["name"]: members(site, entry) for entry in declared_reservations(site.controller)}
-    return {name: str(nodes & known) for name, nodes in named.items() if nodes}
+    return {name: slurm_list(nodes & known) for name, nodes in named.items() if nodes}
 
 
 def _partitions(site: Site) -> list[Variables]:

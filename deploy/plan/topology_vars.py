@@ -6,6 +6,7 @@ from typing import Any
 from ClusterShell.NodeSet import NodeSet
 
 from deploy.site.inventory import Site
+from deploy.site.node_lists import slurm_list
 from deploy.site.node_sets import members
 from deploy.site.topology import BLOCKS, SWITCHES
 
@@ -21,7 +22,7 @@ def topology_nodes(site: Site, known: Collection[str]) -> dict[str, str]:
     found = {name for name in entries if nodes[name]}
     while upper := {n for n in entries if n not in found and found & {*(entries[n].get("switches") or ())}}:
         found |= upper
-    return {name: str(nodes[name]) for name in entries if name in found}
+    return {name: slurm_list(nodes[name]) for name in entries if name in found}
 
 
 def _declared(site: Site) -> list[Mapping[str, Any]]:

@@ -35,7 +35,7 @@ _OURS = (
 # Slurm's own before munge, which they speak through to the last.
 _SERVICES = ("slurmd", "slurmctld", "slurmdbd", "sackd", "slurmrestd", "munge", "garb")
 # By key of the module slurm_jobs the letter that squeue has for it.
-_JOB = {"id": "%i", "state": "%T", "user": "%u", "partition": "%P", "nodes": "%N"}
+_JOB = {"id": "%i", "state": "%T", "user": "%u", "partition": "%P", "nodes": "%N", "required": "%n"}
 _MEMBER_KEY = Path("/etc/mysql/deploy-cluster.pem")
 _run = runner(50)
 

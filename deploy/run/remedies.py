@@ -69,15 +69,26 @@ def restart(subject: str) -> str:
     return _must("systemctl", "restart", subject)
 
 
+def mount(subject: str) -> str:
+    """Mounts a file system of /etc/fstab that is missing; what is mounted there stays as it is."""
+    kind = _mounted(subject)
+    return f"not mounted: {kind} is mounted there" if kind else _must("mount", subject)
+
+
 def remount(subject: str) -> str:
-    """Mounts a file system of /etc/fstab that is missing, does not answer, or may be written again."""
-    table = [line.split() for line in MOUNTS.read_text(encoding="utf-8").splitlines()]
-    kinds = [fields[2] for fields in table if fields[1] == subject]
-    is_there = bool(kinds) and kinds[-1] != "autofs"
-    if is_there and not _OF_SERVERS.match(kinds[-1]):
-        return f"not remounted: it is local ({kinds[-1]}), and is checked when the machine boots"
+    """Mounts a file system anew that does not answer, or may be written again."""
+    kind = _mounted(subject)
+    if kind and not _OF_SERVERS.match(kind):
+        return f"not remounted: it is local ({kind}), and is checked when the machine boots"
     # Lazily: whoever hangs in it would keep it.
-    return (_must("umount", "--force", "--lazy", subject) if is_there else "") or _must("mount", subject)
+    return (_must("umount", "--force", "--lazy", subject) if kind else "") or _must("mount", subject)
+
+
+def _mounted(path: str) -> str:
+    """The type of the file system that is mounted there; empty for none."""
+    table = [line.split() for line in MOUNTS.read_text(encoding="utf-8").splitlines()]
+    kinds = [fields[2] for fields in table if fields[1] == path]
+    return kinds[-1] if kinds and kinds[-1] != "autofs" else ""
 
 
 def clean(subject: str) -> str:  # noqa: ARG001 - every remedy has one
@@ -142,6 +153,7 @@ def main(verb: str, arguments: dict[str, Any]) -> None:
     """Does what it is asked for and prints the answer as one line."""
     verbs: dict[str, Callable[..., Any]] = {
         "restart": restart,
+        "mount": mount,
         "remount": remount,
         "clean": clean,
         "set_clock": set_clock,

@@ -42,8 +42,17 @@ _CONFIGURATION = ("-o", "Dpkg::Options::=--force-confdef", "-o", "Dpkg::Options:
 _OF_PACKAGES = re.compile(r"/(usr|lib|lib64|bin|sbin|opt)/")
 _FLAVOUR = re.compile(r"-[a-z].*")  # 6.1.0-9-cloud-amd64 is none newer than 6.1.0-9-amd64.
 _UNIT_OF_PROCESS = re.compile(r"/([^/]+\.(?:service|scope))(?:/|$)")
-# What cannot be restarted under those who use it. Jobs and logins keep what they began with to their end.
-_NOT_RESTARTED = re.compile(r"(dbus|dbus-broker|systemd-logind|systemd-journald|systemd-udevd)\.service$")
+# What cannot be restarted under those who use it: sessions, ways to the host, containers, virtual machines.
+# Jobs and logins keep what they began with to their end.
+_NOT_RESTARTED = re.compile(
+    r"(dbus|dbus-broker|systemd-logind|systemd-journald|systemd-udevd"
+    r"|networking|ifup@.*|dhcpcd.*|NetworkManager|wpa_supplicant.*|netplan-wpa.*|openvpn.*|.*swan.*|wg-quick@.*"
+    r"|frr|bird.*|keepalived|docker|containerd|libvirt.*|virtqemud|systemd-nspawn@.*)\.service$"
+)
+# It begins anew by itself, or has done its work.
+_LEFT_ALONE = re.compile(
+    r"((serial-|container-)?getty@.*|console-getty|rc-local|apt-daily.*|unattended-upgrades)\.service$"
+)
 _OF_USERS = re.compile(
     r"(session-.*|(.+_)?slurmstepd|user@\d+|slurmd_.*)\.(scope|service)$|user-runtime-dir@.*"
 )
@@ -150,8 +159,17 @@ def stale() -> dict[str, Any]:
     found = {_unit(process) for process in _with_old_files()}
     reboot = [*_old_kernel(), *_asked_for()]
     reboot += [f"{unit} runs what was replaced" for unit in sorted(found) if _NOT_RESTARTED.match(unit)]
-    units = [u for u in sorted(found) if u and not _NOT_RESTARTED.match(u) and not _OF_USERS.match(u)]
-    return {"units": units, "reboot": reboot}
+    kept = (_NOT_RESTARTED, _OF_USERS, _LEFT_ALONE)
+    units = [unit for unit in sorted(found) if unit and not any(kind.match(unit) for kind in kept)]
+    once = _run_once(units)
+    return {"units": [unit for unit in units if unit not in once], "reboot": reboot}
+
+
+def _run_once(units: list[str]) -> set[str]:
+    """Those that do their work and end, as a backup: a restart would cut it off, or do it again."""
+    said = _run("systemctl", "show", "--property=Id,Type", "--", *units)[0] if units else ""
+    blocks = (dict(line.partition("=")[::2] for line in block.splitlines()) for block in said.split("\n\n"))
+    return {block["Id"] for block in blocks if block.get("Type") == "oneshot" and "Id" in block}
 
 
 def _with_old_files() -> Iterator[str]:

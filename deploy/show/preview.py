@@ -34,9 +34,9 @@ def _jobs(preview: Preview) -> str:
     if preview.jobs is None:
         return "whether jobs run is unknown: Slurm does not answer"
     running = [job for job in preview.jobs if not job.is_pending]
-    if not running:
-        return "no job runs"
     lost = {job.id for loss in preview.losses for job in loss.jobs}
+    if not running and not lost:
+        return "no job runs"
     kept = [job for job in running if job.id not in lost]
     words = [f"{_ids(kept)} not disturbed"] * bool(kept) + [f"{len(lost)} would be lost"] * bool(lost)
     return "jobs: " + ", ".join(words)

@@ -21,6 +21,7 @@ from deploy.site.other_numbers import check_other_numbers
 from deploy.site.partitions import check_partitions
 from deploy.site.portal import check_portal
 from deploy.site.power_saving import check_power_saving
+from deploy.site.preemption import check_preemption
 from deploy.site.programs import check_programs
 from deploy.site.registry import check_registry
 from deploy.site.reservations import check_reservations
@@ -54,6 +55,7 @@ _OF_VALUES: tuple[Callable[[Site], Iterable[Finding]], ...] = (
     check_slurm_source,
     check_slurm_releases,
     check_power_saving,
+    check_preemption,
     check_energy,
     check_containers,
     check_accounting,

@@ -19,6 +19,14 @@ def fold(names: Iterable[str]) -> str:
         return ", ".join(listed)
 
 
+def slurm_list(names: Iterable[str]) -> str:
+    """The expression for a file of Slurm, which before 23.11 reads one range, at the end of a name."""
+    listed = list(names)
+    folded = NodeSet.fromlist([name for name in listed if name[-1:].isdigit()], resolver=RESOLVER_NOGROUP)
+    folded.fold_axis = (-1,)
+    return ",".join(filter(None, [str(folded), *(name for name in listed if not name[-1:].isdigit())]))
+
+
 def all_but(names: Iterable[str]) -> str:
     """The pattern of all other hosts."""
     return ",".join(f"!{part.strip()}" for part in _COMMA.split(fold(names)))

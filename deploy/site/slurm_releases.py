@@ -110,6 +110,7 @@ _ASKS: Mapping[str, Callable[[Site], Iterator[Asking]]] = {
         lambda value: bool(value != default_of("scratch_private_directories")),
     ),
     "power_saving": partial(_says, _nodes, "slurmd_power_saving", bool),
+    "registered_addresses": partial(_says, _controllers, "slurmctld_cloud_addresses", "registered".__eq__),
     "command_filter": partial(
         _says, _controllers, "slurmctld_cli_filter_lua", lambda value: bool(str(value or "").strip())
     ),

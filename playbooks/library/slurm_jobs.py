@@ -26,13 +26,13 @@ deploy_answer:
   description:
     - C(slurm), a dict. C(configured), whether there is a slurm.conf; C(answers), whether the controller
       answers; C(jobs), a list of C(id), C(state), C(user), C(partition), those that
-      it may run in, and C(nodes), a folded node list; C(version).
+      it may run in, C(nodes), a folded node list, and C(required), those that it asked for; C(version).
   type: dict
   returned: always
 """
 
-_FORMAT = "%i|%T|%u|%P|%N"
-_KEYS = ("id", "state", "user", "partition", "nodes")
+_FORMAT = "%i|%T|%u|%P|%N|%n"
+_KEYS = ("id", "state", "user", "partition", "nodes", "required")
 _SECONDS = "15"
 _CONTROLLER = re.compile(r"^\s*SlurmctldHost\s*=", re.IGNORECASE | re.MULTILINE)
 

@@ -90,7 +90,7 @@ def test_what_spares_jobs_is_mended_beside_them(watched: Cluster) -> None:
     assert printed.splitlines()[-1] == "repaired: node[1-2]"
     for line in (
         "node1: restart chrony: done",
-        "node1: remount /srv/data: done",
+        "node1: mount /srv/data: done",
         "node1: own licence: done",
         "node2: restart slurmd: done",
     ):

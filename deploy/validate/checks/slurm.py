@@ -115,7 +115,10 @@ def energy(context: Context) -> Iterator[Result]:
         record = context.slurm_nodes.get(name, {})
         watts = record.get("CurrentWatts", "")
         if watts == "n/a":
-            hint = f"deploy cluster {context.inventory} --limit {name} --full   (it says why)"
+            hint = (
+                f"deploy cluster {context.inventory} --limit {name} --full   (it says why); before Slurm "
+                f"23.11 a new source is read when slurmd starts: systemctl restart slurmd   (on {name})"
+            )
             yield failed(f"nothing is measured by {sources}: ConsumedEnergy stays empty", name, hint=hint)
         elif watts.isdigit() and int(watts):
             yield passed(f"{watts} W by {sources}", name)
@@ -270,8 +273,12 @@ def _members(accounts: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
             yield {"name": name, "accounts": [account["name"]]}
 
 
+_OF_COMMANDS = frozenset({"slurm.conf", "plugstack.conf", "topology.conf", "cli_filter.lua"})
+"""What sackd gets, for Slurm's commands; slurmd gets all of them."""
+
+
 def configuration(context: Context) -> Iterator[Result]:
-    """Every host of Slurm has the controller's files."""
+    """Every host of Slurm has the controller's files, as far as it needs them."""
     looks = context.answers.looks
     source = next((looks[name] for name in context.controllers if name in looks), None)
     if source is None:
@@ -283,17 +290,26 @@ def configuration(context: Context) -> Iterator[Result]:
         if host not in looks:
             continue
         has = looks[host]["configuration"]
-        other = [name for name, digest in has["hashes"].items() if ours.get(name) != digest]
+        has_daemon = host in context.controllers or host in context.nodes
+        needed = ours.keys() if has_daemon else ours.keys() & _OF_COMMANDS
+        wrong = {
+            "is not the controller's": [
+                name for name, digest in has["hashes"].items() if ours.get(name) != digest
+            ],
+            "is not there": sorted(needed - has["hashes"].keys()),
+        }
+        said = [
+            f"{', '.join(names)} in {has['directory']} {words}" for words, names in wrong.items() if names
+        ]
         asks = {name.partition(":")[0] for name in has["server"].split(",")}
         if has["directory"] is None and asks & {*context.controllers}:
             yield passed(f"its commands fetch them from {has['server']}", host)
         elif has["directory"] is None:
             yield failed("there is no slurm.conf", host, hint=hint.format(host=host))
-        elif other:
-            said = f"{', '.join(other)} in {has['directory']} is not the controller's"
-            yield failed(said, host, hint=hint.format(host=host))
+        elif said:
+            yield failed("; ".join(said), host, hint=hint.format(host=host))
         else:
-            yield passed(f"{len(ours)} files as on {context.controller}", host)
+            yield passed(f"{len(has['hashes'])} files as on {context.controller}", host)
 
 
 def plugins(context: Context) -> Iterator[Result]:

@@ -32,7 +32,11 @@ _PLUGIN_DIRECTORIES = (
 )
 # Where slurmd and sackd keep what they fetched, where clients do, where the controller has its own.
 _CONF_DIRECTORIES = ("/run/slurm/conf", "/run/slurm-conf", "/etc/slurm")
-_CONF_FILES = ("slurm.conf", "cgroup.conf", "gres.conf", "plugstack.conf", "job_container.conf")
+_CONF_FILES = (
+    *("slurm.conf", "cgroup.conf", "gres.conf", "plugstack.conf", "job_container.conf"),
+    *("topology.conf", "acct_gather.conf", "cli_filter.lua"),
+)
+"""What deploy writes on controllers, and Slurm brings to the others."""
 _ENVIRONMENT_FILE = "/etc/environment"
 _SECONDS = 10
 _CONNECTION_SECONDS = 3

@@ -13,7 +13,8 @@ DECLARED = {
     "node2|2|2:1:1|3000|(null)|(null)|1|batch*",
 }
 REFUSAL = "slurmctld rejects the new configuration, so nothing was changed"
-ADDED = "node3|4|4:1:1|2000|(null)|(null)|1|batch*"
+# Before 23.11 Slurm reads no range with something behind it.
+ADDED = {f"{name}|4|4:1:1|2000|(null)|(null)|1|batch*" for name in ("n1-ib", "n2-ib", "node3")}
 
 
 def nodes(on: On, machine: str) -> set[str]:
@@ -57,6 +58,22 @@ def test_settings_are_in_force(on: On, machine: str) -> None:
     assert shown["SelectTypeParameters"] == "CR_CORE_MEMORY"
     assert shown["GresTypes"] == "gpu,shard"
     assert "enable_configless" in shown["SlurmctldParameters"]
+
+
+@pytest.mark.parametrize(
+    ("partitions", "time", "is_taken"),
+    [("batch", "2-0", False), ("gpu", "2-0", True), ("batch,gpu", "2-0", True), ("batch", "0-1", True)],
+)
+def test_a_job_is_refused_that_none_of_its_partitions_could_run(
+    on: On, machine: str, partitions: str, time: str, *, is_taken: bool
+) -> None:
+    words = ("--parsable", "--partition", partitions, "--time", time, "--wrap", "true")
+    answer = on(machine, "sbatch", *words, check=False)
+    assert (answer.returncode == 0) == is_taken, answer.stderr
+    if is_taken:
+        on(machine, "scancel", answer.stdout.strip())
+    else:
+        assert "Requested time limit is invalid" in answer.stderr
 
 
 def test_the_fabric_is_a_tree(on: On, machine: str) -> None:
@@ -397,6 +414,10 @@ def test_nodes_are_switched_by_the_sites_programs(on: On, converge: Converge) ->
         on(_SAVES, "systemctl", "start", timer)
         answer = converge(tags="configure,service", **_SWITCHES)
         assert answer.stdout.count("changed=0") == len(MACHINES), answer.stdout
+        converge(tags="configure,service", slurmctld_cloud_addresses="registered", **_SWITCHES)
+        assert settings(on, _SAVES)["SlurmctldParameters"] == "enable_configless"
+        log = on(_SAVES, "cat", "/var/log/slurm/slurmctld.log").stdout
+        assert "is defunct" not in log, log
     finally:
         answer = converge(tags="configure,service")
     assert answer.returncode == 0, answer.stdout + answer.stderr
@@ -462,9 +483,10 @@ def test_the_queue_goes_along_and_comes_back(on: On, converge: Converge, waiting
 @pytest.fixture
 def started_before_the_node_came(on: On, converge: Converge) -> Iterator[dict[str, str]]:
     started = {name: entered(on, name) for name in MACHINES}
-    node = {"name": "node3", "address": "127.0.0.13", "hardware": {"cpus": 4, "memory_mb": 2000}}
-    node["scratch"] = {"directory": "/var/tmp"}
-    answer = converge(tags="configure,service", more_nodes=[node])
+    alike = {"hardware": {"cpus": 4, "memory_mb": 2000}, "scratch": {"directory": "/var/tmp"}}
+    named = {"node3": "127.0.0.13", "n1-ib": "127.0.0.14", "n2-ib": "127.0.0.15"}
+    added = [{"name": name, "address": address, **alike} for name, address in named.items()]
+    answer = converge(tags="configure,service", more_nodes=added)
     assert answer.returncode == 0, answer.stdout + answer.stderr
     yield started
     answer = converge(tags="configure,service")
@@ -475,6 +497,20 @@ def test_added_node_is_taken_with_a_restart_only_where_slurm_needs_one(
     on: On, started_before_the_node_came: dict[str, str]
 ) -> None:
     for name in MACHINES:
-        assert nodes(on, name) == DECLARED | {ADDED}
+        assert nodes(on, name) == DECLARED | ADDED
     assert entered(on, "trixie") == started_before_the_node_came["trixie"]
     assert entered(on, "bookworm") != started_before_the_node_came["bookworm"]
+
+
+def test_a_node_does_not_leave_unasked_while_jobs_wait_for_it_by_name(
+    on: On, converge: Converge, started_before_the_node_came: dict[str, str]
+) -> None:
+    ask = ("sbatch", "--parsable", "--nodelist=node3", "--wrap", "true")
+    jobs = {name: on(name, *ask).stdout.strip() for name in started_before_the_node_came}
+    answer = converge(tags="configure,service")
+    said = r"nothing was changed: NodeName n1-ib,n2-ib,node3 ->  would lose jobs"
+    refused = re.findall(rf"fatal: \[molecule-slurmctld-(\w+)\].*{said} (\d+)\.", answer.stderr)
+    assert dict(refused) == jobs, answer.stdout + answer.stderr
+    for name, job in jobs.items():
+        assert on(name, "squeue", "--noheader", "--format=%T", "--jobs", job).stdout == "PENDING\n"
+        on(name, "scancel", job)

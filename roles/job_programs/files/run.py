@@ -17,6 +17,7 @@ import subprocess
 import sys
 import syslog
 import threading
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -151,8 +152,8 @@ def last_lines(output: bytes) -> str:
 def why_not_trusted(path: Path) -> str:
     """Why root does not run a program; empty where nobody but root can change it, or what it lies in."""
     try:
-        real = path.resolve(strict=True)
-        for place in (real, *real.parents):
+        path.stat()
+        for place in _on_the_way(path):
             found = place.stat()
             by_group = found.st_mode & stat.S_IWGRP and not _is_roots(found.st_gid)
             if found.st_uid != 0 or found.st_mode & stat.S_IWOTH or by_group:
@@ -160,6 +161,15 @@ def why_not_trusted(path: Path) -> str:
     except OSError as problem:
         return f"is not there: {path}: {problem.strerror}"
     return ""
+
+
+def _on_the_way(path: Path) -> Iterator[Path]:
+    """A file and the directories on the way to it, those among them in which links lie that lead there."""
+    for place in (path, *path.parents):
+        if place.is_symlink():
+            yield from _on_the_way(place.parent / place.readlink())
+        else:
+            yield place
 
 
 def _is_roots(gid: int) -> bool:

@@ -52,7 +52,8 @@ def _runs(words: Sequence[str]) -> Iterator[tuple[str, str]]:
 def _follows(word: str, following: str) -> bool:
     before, number, after = _parts(word)
     before_next, next_number, after_next = _parts(following)
-    if not number or not next_number or (before, after) != (before_next, after_next):
+    # Before 23.11 Slurm reads no range that has something behind it, and the manuals of all forbid it.
+    if not number or not next_number or after or after_next or before != before_next:
         return False
     # Slurm counts with as many digits as the first number has; without leading zeros there may be more.
     is_counted = len(number) == len(next_number) or not number.startswith("0")
@@ -60,8 +61,8 @@ def _follows(word: str, following: str) -> bool:
 
 
 def _range(first: str, last: str) -> str:
-    before, number, after = _parts(first)
-    return first if first == last else f"{before}[{number}-{_parts(last)[1]}]{after}"
+    before, number, _ = _parts(first)
+    return first if first == last else f"{before}[{number}-{_parts(last)[1]}]"
 
 
 class FilterModule:

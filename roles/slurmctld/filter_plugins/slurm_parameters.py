@@ -1,8 +1,10 @@
 """Filter: the parameters of a file of Slurm, from those that deploy writes and those that a site adds."""
 
+import re
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
+_SEPARATOR = re.compile("[,;]")
 _SHARED = frozenset(
     (
         *(
@@ -30,7 +32,8 @@ def with_parameters_of_site(own: Mapping[str, Any], of_site: Mapping[str, Any]) 
         known = spelling.get(name.lower(), name)
         text = _text(value)
         if text and known.lower() in _SHARED:
-            text = _added(found.get(known, ""), text)
+            name_of = _license if known.lower() == "licenses" else _name
+            text = _added(found.get(known, ""), text, name_of)
         found[known] = text
     return {name: text for name, text in found.items() if text}
 
@@ -42,21 +45,26 @@ def _text(value: object) -> str:
     return ",".join(map(str, value)) if is_list else str(value)  # type: ignore[call-overload]
 
 
-def _added(own: str, of_site: str) -> str:
+def _added(own: str, of_site: str, name_of: Callable[[str], str]) -> str:
     """The words of both lists, each once; Slurm does not care for their case either, and takes the first.
 
     Of a word with a value, as ``bf_window=2880``, the site's is written.
     """
-    words = {_name(word): word for word in (part.strip() for part in of_site.split(","))}
-    has = {_name(word): word for word in own.split(",") if word}
+    words = {name_of(word): word for word in (part.strip() for part in _SEPARATOR.split(of_site))}
+    has = {name_of(word): word for word in own.split(",") if word}
     return ",".join(
-        [words[key] if "=" in word and key in words else word for key, word in has.items()]
+        [words[key] if key in words and key != word.lower() else word for key, word in has.items()]
         + [word for key, word in words.items() if key not in has]
     )
 
 
 def _name(word: str) -> str:
     return word.partition("=")[0].strip().lower()
+
+
+def _license(word: str) -> str:
+    """Slurm adds up what a license says twice: ``matlab:10,matlab:20`` would be 30 of them."""
+    return re.split("[:=]", word)[0].strip()
 
 
 class FilterModule:

@@ -46,10 +46,9 @@ _MODE = 0o755
 def why_not_trusted(path: Path) -> str:
     """Why a program is not to be run; empty where nobody but root can change it, or what it lies in."""
     try:
-        real = path.resolve(strict=True)
-        if not stat.S_ISREG(real.stat().st_mode):
+        if not stat.S_ISREG(path.stat().st_mode):
             return "it is no file"
-        for place in (real, *real.parents):
+        for place in _on_the_way(path):
             found = place.stat()
             by_group = found.st_mode & stat.S_IWGRP and not _is_roots(found.st_gid)
             if found.st_uid != 0 or found.st_mode & stat.S_IWOTH or by_group:
@@ -57,6 +56,15 @@ def why_not_trusted(path: Path) -> str:
     except OSError as problem:
         return f"it is not there: {problem.strerror}"
     return ""
+
+
+def _on_the_way(path: Path) -> Iterator[Path]:
+    """A file and the directories on the way to it, those among them in which links lie that lead there."""
+    for place in (path, *path.parents):
+        if place.is_symlink():
+            yield from _on_the_way(place.parent / place.readlink())
+        else:
+            yield place
 
 
 def _is_roots(gid: int) -> bool:

@@ -17,11 +17,13 @@ from ansible.module_utils.durable import replace_file
 from ansible.module_utils.root_file import give_to_root, left
 from ansible.module_utils.slurm_conf import (
     ASK_FOR_JOBS,
+    ASK_WHAT_WAITS,
     changed_parameters,
     controllers_of,
     guarded,
     parse_conf,
     squeue_arguments,
+    who_waits_for,
 )
 from ansible.module_utils.slurm_last_deployed import Identity, LastDeployed
 from ansible.module_utils.slurm_parameters import (
@@ -449,6 +451,11 @@ class Slurmctld:
             if code != 0:
                 return None
             found |= dict.fromkeys(out.split())
+            if change.get("required"):
+                code, out = self._run([*ASK_WHAT_WAITS])
+                if code != 0:
+                    return None
+                found |= dict.fromkeys(who_waits_for(change["nodes"], out))
         return list(found)
 
     def refuse_to_lose(self, lost: list[dict[str, Any]], *, running: bool) -> None:

@@ -21,6 +21,8 @@ Conf = dict[str, str]
 
 ASK_FOR_JOBS = ("timeout", "15", "squeue", "--noheader", "--all", "--format", "%i")
 """Without its controller squeue would try for minutes."""
+ASK_WHAT_WAITS = (*ASK_FOR_JOBS[:-1], "%i|%n", "--states", "PENDING")
+"""Its own choice of jobs by nodes, ``--nodelist``, goes by those where they run."""
 _STARTED = "CONFIGURING,RUNNING,SUSPENDED,COMPLETING"
 _NODE = "nodename="
 _PARTITION = "partitionname="
@@ -89,7 +91,8 @@ def guarded(before: Mapping[str, str], after: Mapping[str, str]) -> list[Change]
     """The changes that lose jobs, from one set of Slurm's files, by their names, to another.
 
     Each has ``parameter``, ``before``, ``after`` and ``why``; ``nodes`` when only jobs on those are lost,
-    ``partition`` when only its jobs are, and ``pending``, whether jobs that wait are lost as well.
+    ``partition`` when only its jobs are, and ``pending``, whether jobs that wait are lost as well;
+    ``required``, whether those are that wait for one of the nodes by its name.
     """
     if not before.get("slurm.conf", "").strip():
         return []
@@ -184,8 +187,8 @@ def _machines(old: Conf, new: Conf) -> Iterator[Change]:
         yield _change(*change, why) | {"nodes": nodes}
     removed = [key[len(_NODE) :] for key in names if key not in new]
     if removed:
-        why = "a node that is removed takes its jobs along"
-        yield _change("NodeName", ",".join(removed), "", why) | {"nodes": removed}
+        why = "a node that is removed takes its jobs along, and those that wait for it (--nodelist)"
+        yield _change("NodeName", ",".join(removed), "", why) | {"nodes": removed, "required": True}
 
 
 def _differing(before: str, after: str, kept: Collection[str]) -> Iterator[tuple[str, str, str]]:
@@ -251,3 +254,9 @@ def squeue_arguments(change: Mapping[str, Any]) -> list[str]:
     nodes = ["--nodelist", ",".join(change["nodes"])] if "nodes" in change else []
     partition = ["--partition", change["partition"]] if "partition" in change else []
     return ["--states", states, *nodes, *partition]
+
+
+def who_waits_for(nodes: Collection[str], said: str) -> list[str]:
+    """The jobs that wait for one of the nodes by its name, of what ``ASK_WHAT_WAITS`` said."""
+    rows = (line.strip().partition("|") for line in said.splitlines() if "|" in line)
+    return [job for job, _, required in rows if not {*nodes}.isdisjoint(hosts_of(required))]

@@ -181,9 +181,18 @@ def stopped(tmp_path: Path, budget: Share | None = None) -> dict[str, str]:
 def test_what_spares_jobs_comes_first_and_a_reboot_last() -> None:
     faults = [Fault("gpu", "3", "x"), Fault("service", "munge", "x"), Fault("mount", "/home", "x")]
     order = [str(remedy) for remedy in remedies(faults)]
-    assert order == ["restart munge", "remount /home", "reset gpu 3", "converge", "reboot"]
-    assert next_remedy(faults, {Remedy("restart", "munge")}) == Remedy("remount", "/home")
+    assert order == ["restart munge", "mount /home", "reset gpu 3", "converge", "reboot"]
+    assert next_remedy(faults, {Remedy("restart", "munge")}) == Remedy("mount", "/home")
     assert next_remedy([Fault("silent host", "", "x")], ()) is None
+
+
+@pytest.mark.parametrize("kind", ["silent", "read-only"])
+def test_no_file_system_is_taken_from_jobs(kind: str) -> None:
+    found = [*remedies([Fault(kind, "/data", "x")])]
+    assert [(str(remedy), remedy.spares_jobs) for remedy in found] == [
+        ("remount /data", False),
+        ("reboot", False),
+    ]
 
 
 def test_the_first_remedy_that_helps_is_the_last(machines: Machines, tmp_path: Path) -> None:

@@ -94,6 +94,12 @@ def test_what_goes_wrong_has_a_reference(
     assert problem.value.exit_code is code
 
 
+def test_a_cluster_without_munge_is_refused(came: Callable[..., Any]) -> None:
+    with pytest.raises(DeployError, match="replay-without-munge") as problem:
+        came(site=SITE + "[all:vars]\nslurm_auth_type=auth/slurm\n")
+    assert problem.value.exit_code is ExitCode.BAD_INPUT
+
+
 def test_a_database_on_a_host_of_its_own_is_refused(came: Callable[..., Any]) -> None:
     apart = SITE + "[slurm-database]\ndb1 ansible_host=10.0.0.9\n"
     with pytest.raises(DeployError, match="replay-apart") as problem:

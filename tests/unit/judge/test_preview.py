@@ -77,6 +77,24 @@ def test_a_node_that_goes_loses_only_its_own_jobs() -> None:
     assert not on_nine.needs_consent
 
 
+def test_a_node_that_goes_loses_the_jobs_that_wait_for_it_by_name() -> None:
+    waits = PENDING | {"required": "node[2-3]"}
+    on_two, on_nine, of_other_cores = (
+        preview_of(
+            [asked(waits, PENDING | {"id": "9"}), changed("ctl1", kind="reconfigure", guarded=[entry])]
+        )
+        for entry in (
+            loss(nodes=["node2"], required=True),
+            loss(nodes=["node9"], required=True),
+            loss(nodes=["node2"]),
+        )
+    )
+    assert [job.id for job in on_two.losses[0].jobs] == ["8"]
+    assert on_two.needs_consent
+    assert not on_nine.needs_consent
+    assert not of_other_cores.needs_consent
+
+
 def test_a_partition_that_goes_loses_the_jobs_that_may_run_there() -> None:
     of_cpu, of_none = (
         preview_of(

@@ -184,9 +184,22 @@ def test_only_what_is_roots_alone_is_trusted(runner: Any, tmp_path: Path) -> Non
     program.write_text("")
     # Below /tmp, where everybody writes, whoever owns the file.
     assert "others than root can change /" in runner.why_not_trusted(program)
-    link = tmp_path / "link"
-    link.symlink_to("/usr/bin/env")
     assert "is not there" in runner.why_not_trusted(tmp_path / "none")
+
+
+def test_a_link_is_trusted_where_nobody_else_can_lead_it_elsewhere(runner: Any, tmp_path: Path) -> None:  # noqa: ANN401
+    link, farther, through = tmp_path / "link", tmp_path / "farther", tmp_path / "bin"
+    link.symlink_to("/usr/bin/env")
+    farther.symlink_to("link")
+    through.symlink_to("/usr/bin")
+    for path in (link, farther, through / "env", through / "../bin/env"):
+        assert "others than root can change /" in runner.why_not_trusted(path), path
+    # Of Debian's own: /bin is a link, and so is awk, by way of /etc/alternatives.
+    for name in ("/bin/env", "/usr/bin/awk", "/bin/../bin/awk"):
+        assert runner.why_not_trusted(Path(name)) == ""
+    link.unlink()
+    link.symlink_to("farther")
+    assert "is not there" in runner.why_not_trusted(link)
 
 
 def gpu_files(place: Path, action: str, job: str, gpus: str = "") -> dict[str, str]:

@@ -294,6 +294,80 @@ def test_a_file_system_that_hangs_does_not_hang_the_check(
     assert checks.unanswered(["/", "/hung", "/tmp"]) == ["/hung"]
 
 
+class Clock:
+    """Time that passes where somebody waits."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+NVIDIA_SMI = "nvidia-smi: no answer within 20 s"
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        ([], {"own"}, 30, ["own: no answer within 30 s"], {"own", "nvidia-smi"}),
+        ([], {"nvidia-smi", "own"}, 20, [NVIDIA_SMI, "own: no answer within 20 s"], {"own", "nvidia-smi"}),
+        (["/data"], {"nvidia-smi"}, 5, ["/data does not answer", NVIDIA_SMI], {"nvidia-smi"}),
+        # What is not asked for lack of time is no fault.
+        (["/data"], {"nvidia-smi", "own"}, 30, ["/data does not answer", NVIDIA_SMI], {"own"}),
+    ],
+)
+def test_slurm_is_told_of_what_hangs_before_slurmd_kills_the_check(
+    program: Any,  # noqa: ANN401
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    case: tuple[list[str], set[str], int, list[str], set[str]],
+) -> None:
+    import health_checks  # type: ignore[import-not-found]  # noqa: PLC0415
+
+    mounts, hangs, seconds, found, remarks = case
+    clock = Clock()
+
+    def answer(command: list[str], limit: float, **_: object) -> tuple[int, str]:
+        if command[0] not in hangs:
+            return 0, "0\n" if command[0] == "nvidia-smi" else ""
+        clock.sleep(limit + 0.5)
+        return 124, f"no answer within {limit:g} s"
+
+    def unanswered(paths: list[str]) -> list[str]:
+        clock.sleep(10.5 if paths else 0)
+        return paths
+
+    for module in (health_checks, program):
+        monkeypatch.setattr(module, "time", clock)
+    for name, stand_in in (("answer", answer), ("unanswered", unanswered), ("_PROC", tmp_path)):
+        monkeypatch.setattr(health_checks, name, stand_in)
+    for path in ("driver/nvidia/version", "self/mounts"):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).touch()
+    monkeypatch.setattr(health_checks, "read_hardware", lambda _: {"cpus": 1, "gpus": [{"count": 1}]})
+    monkeypatch.setattr(health_checks, "shortfalls", lambda *_: [])
+    lists: dict[str, Any] = {name: [] for name in ("disks", "services", "gpu_fields", "infiniband")}
+    own = {"name": "own", "command": ["own"], "seconds": seconds}
+    looked = health_checks.Checks(
+        {
+            **lists,
+            "mounts": [{"path": path} for path in mounts],
+            "programs": [own],
+            "clock_seconds": 0,
+            "contract": {"gpus": [{"count": 1}]},
+        },
+        program._SECONDS_TO_LOOK,
+    )
+    assert sorted(words(program.find_faults(looked))) == sorted(found)
+    # Two questions to Slurm take fifteen seconds at most, or are given up.
+    assert clock.now - 1000 <= 60 - 15
+    assert {remark.removeprefix("no time was left for ") for remark in looked.remarks} >= remarks
+
+
 SCONTROL = """\
 #!/bin/sh
 echo "$@" >> {calls}

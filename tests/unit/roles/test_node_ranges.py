@@ -24,7 +24,9 @@ def node(name: str, address: str, cpus: int = 4) -> dict[str, Any]:
         (["n09", "n010"], "n09,n010"),
         (["a1", "b2"], "a1,b2"),
         (["login", "n1"], "login,n1"),
-        (["r1-n1-ib", "r1-n2-ib"], "r1-n[1-2]-ib"),
+        # Before 23.11 slurmctld does not start with r1-n[1-2]-ib.
+        (["r1-n1-ib", "r1-n2-ib"], "r1-n1-ib,r1-n2-ib"),
+        (["n1.example.org", "n2.example.org"], "n1.example.org,n2.example.org"),
         (["10.0.0.254", "10.0.0.255", "10.0.1.0"], "10.0.0.[254-255],10.0.1.0"),
         # Names need not be in the order of their addresses, which keep that of the names.
         (["10.0.0.3", "10.0.0.2"], "10.0.0.3,10.0.0.2"),

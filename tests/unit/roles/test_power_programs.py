@@ -35,3 +35,11 @@ def test_what_others_can_change_is_not(tmp_path: Path) -> None:
     program.write_text("#!/bin/sh\n")
     program.chmod(0o777)
     assert power_programs.why_not_trusted(program) == f"others than root can change {program}"
+
+
+def test_what_others_can_lead_elsewhere_is_not(tmp_path: Path) -> None:
+    tmp_path.chmod(0o777)
+    link = tmp_path / "resume"
+    link.symlink_to("/usr/bin/env")
+    assert power_programs.why_not_trusted(link) == f"others than root can change {tmp_path}"
+    assert power_programs.why_not_trusted(Path("/usr/bin/awk")) == ""

@@ -78,6 +78,14 @@ def test_a_node_that_goes_takes_only_its_own_jobs() -> None:
     assert (lost["before"], lost["nodes"]) == ("node2", ["node2"])
 
 
+def test_a_node_that_goes_takes_those_that_wait_for_it_by_name() -> None:
+    (lost,) = guarded(CONF.replace("NodeName=node2 CPUs=2\n", ""))
+    assert lost["required"]
+    assert module.ASK_WHAT_WAITS[-3:] == ("%i|%n", "--states", "PENDING")
+    said = "7|\n8|node2\n9_[1-4]|node[1-3]\n10|node1,node3\nsqueue: something\n"
+    assert module.who_waits_for(lost["nodes"], said) == ["8", "9_[1-4]"]
+
+
 def test_nothing_is_lost_where_nothing_ran() -> None:
     assert parameters(CONF, before="") == []
 

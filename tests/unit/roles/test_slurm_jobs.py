@@ -4,10 +4,25 @@ module = load_module("playbooks/library/slurm_jobs.py")
 
 
 def test_jobs_of_squeue() -> None:
-    text = "12|RUNNING|alice|batch|node[1-2]\n13_[4-9]|PENDING|bob|batch,big|\nslurm_load_jobs error: no\n"
+    text = "12|RUNNING|alice|batch|node[1-2]|\n13_[4-9]|PENDING|bob|batch,big||node[4-5]\n"
+    text += "slurm_load_jobs error: no\n"
     assert module.parse_jobs(text) == [
-        {"id": "12", "state": "RUNNING", "user": "alice", "partition": "batch", "nodes": "node[1-2]"},
-        {"id": "13_[4-9]", "state": "PENDING", "user": "bob", "partition": "batch,big", "nodes": ""},
+        {
+            "id": "12",
+            "state": "RUNNING",
+            "user": "alice",
+            "partition": "batch",
+            "nodes": "node[1-2]",
+            "required": "",
+        },
+        {
+            "id": "13_[4-9]",
+            "state": "PENDING",
+            "user": "bob",
+            "partition": "batch,big",
+            "nodes": "",
+            "required": "node[4-5]",
+        },
     ]
 
 

@@ -1,3 +1,6 @@
+import pytest
+
+from deploy.content import roles
 from tests.unit.roles.loading import load_module
 
 filters = load_module("roles/slurmctld/filter_plugins/slurm_parameters.py")
@@ -37,6 +40,16 @@ def test_of_a_word_with_a_value_the_sites_is_written() -> None:
     }
 
 
+def test_of_a_license_of_both_the_sites_count_is_written() -> None:
+    own = {"Licenses": "matlab:10,ansys:3"}
+    found = filters.with_parameters_of_site(own, {"Licenses": "matlab=20; fluent@db:5,Matlab"})
+    # To Slurm, Matlab is another one.
+    assert found == {"Licenses": "matlab=20,ansys:3,fluent@db:5,Matlab"}
+    tres = {"AccountingStorageTRES": "gres/gpu,gres/gpu:a100"}
+    found = filters.with_parameters_of_site(tres, {"AccountingStorageTRES": "gres/gpu:h100"})
+    assert found == {"AccountingStorageTRES": "gres/gpu,gres/gpu:a100,gres/gpu:h100"}
+
+
 def test_other_parameters_are_replaced_whatever_their_case() -> None:
     assert merged(schedulertype="sched/builtin", MaxArraySize=20001) == {
         "SchedulerType": "sched/builtin",
@@ -47,3 +60,13 @@ def test_other_parameters_are_replaced_whatever_their_case() -> None:
 def test_an_empty_value_removes() -> None:
     found = filters.with_parameters_of_site(OWN, {"LaunchParameters": "", "PrologFlags": None})
     assert not {"LaunchParameters", "PrologFlags", "MpiDefault"} & found.keys()
+
+
+@pytest.mark.parametrize("file", ["README.md", "meta/argument_specs.yml"])
+def test_documentation_names_the_lists_that_are_added_to(file: str) -> None:
+    text = (roles() / "slurmctld" / file).read_text()
+    said, _, _ = text.partition(
+        "is\nadded to them" if file == "README.md" else "is added to what deploy writes"
+    )
+    said = said.lower().rpartition("what is written to")[2]
+    assert {name for name in filters._SHARED if name not in said} == set()

@@ -113,8 +113,17 @@ def test_what_cannot_be_stopped_is_told(machine: Machine) -> None:
     [
         ("", []),
         (
-            "7|RUNNING|alice|gpu|node1\n",
-            [{"id": "7", "state": "RUNNING", "user": "alice", "partition": "gpu", "nodes": "node1"}],
+            "7|RUNNING|alice|gpu|node1|\n",
+            [
+                {
+                    "id": "7",
+                    "state": "RUNNING",
+                    "user": "alice",
+                    "partition": "gpu",
+                    "nodes": "node1",
+                    "required": "",
+                }
+            ],
         ),
         (None, None),
     ],
@@ -124,7 +133,7 @@ def test_the_queue_of_a_cluster_by_its_own_configuration(
 ) -> None:
     def run(*command: str) -> tuple[str, bool]:
         assert command[:3] == ("env", "SLURM_CONF=/run/slurm/conf/slurm.conf", "timeout")
-        assert command[-1] == "%i|%T|%u|%P|%N"
+        assert command[-1] == "%i|%T|%u|%P|%N|%n"
         return (
             ("slurm_load_jobs error: Unable to contact slurm controller\n", False)
             if said is None

@@ -49,6 +49,21 @@ def test_only_what_a_server_has_is_mounted_anew(
     assert commands == expected
 
 
+@pytest.mark.parametrize(
+    ("path", "said", "expected"),
+    [
+        ("/missing", "", [("mount", "/missing")]),
+        ("/auto", "", [("mount", "/auto")]),
+        ("/home", "not mounted: nfs4 is mounted there", []),
+    ],
+)
+def test_what_is_missing_is_mounted_and_nothing_is_taken_away(
+    commands: list[tuple[str, ...]], path: str, said: str, expected: list[tuple[str, ...]]
+) -> None:
+    assert remedies.mount(path) == said
+    assert commands == expected
+
+
 def test_a_remedy_that_fails_says_why(commands: list[tuple[str, ...]]) -> None:
     assert remedies.restart("munge") == ""
     assert remedies.restart("refuses") == "last"

@@ -67,6 +67,9 @@ def test_without_lists_nothing_is_said_to_wait() -> None:
         ("/system.slice/node1_slurmstepd.scope/system", "/usr/sbin/slurmstepd (deleted)", []),
         ("/user.slice/user-1000.slice/session-3.scope", "/usr/bin/bash (deleted)", []),
         ("/user.slice/user-1000.slice/user@1000.service/app.slice/x.service", "/usr/bin/x (deleted)", []),
+        # What begins anew by itself, and what would do its work a second time.
+        ("/system.slice/system-getty.slice/getty@tty1.service", "/usr/sbin/agetty (deleted)", []),
+        ("/system.slice/rc-local.service", "/usr/lib/x86_64-linux-gnu/libc.so.6 (deleted)", []),
     ],
 )
 def test_a_service_with_a_replaced_file_is_stale(
@@ -74,6 +77,29 @@ def test_a_service_with_a_replaced_file_is_stale(
 ) -> None:
     process(host, 77, unit, mapped)
     assert updates.stale() == {"units": expected, "reboot": []}
+
+
+@pytest.mark.parametrize(
+    "unit", ["ifup@eno1.service", "networking.service", "NetworkManager.service", "docker.service"]
+)
+def test_the_ways_to_a_host_and_its_containers_ask_for_a_reboot(host: Path, unit: str) -> None:
+    process(host, 60, f"/system.slice/{unit}", "/usr/lib/x86_64-linux-gnu/libc.so.6 (deleted)")
+    assert updates.stale() == {"units": [], "reboot": [f"{unit} runs what was replaced"]}
+
+
+def test_what_does_its_work_and_ends_is_not_cut_off(host: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, ...]] = []
+
+    def run(*command: str) -> tuple[str, bool]:
+        asked.append(command)
+        return "Id=backup.service\nType=oneshot\n\nType=notify\nId=chrony.service\n", True
+
+    monkeypatch.setattr(updates, "_run", run)
+    for number, unit in ((60, "backup.service"), (61, "chrony.service")):
+        process(host, number, f"/system.slice/{unit}", "/usr/lib/x86_64-linux-gnu/libc.so.6 (deleted)")
+    assert updates.stale()["units"] == ["chrony.service"]
+    words = ("systemctl", "show", "--property=Id,Type", "--", "backup.service", "chrony.service")
+    assert words in asked
 
 
 def test_what_cannot_be_restarted_asks_for_a_reboot(host: Path) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from deploy.site.node_lists import all_but, fold, unfold
+from deploy.site.node_lists import all_but, fold, slurm_list, unfold
 
 KNOWN = ("ctl1", "gpu-01", "gpu-02", "node1", "node2", "node3")
 
@@ -39,6 +39,19 @@ def test_names_are_folded(names: list[str], expected: str) -> None:
 )
 def test_a_pattern_is_unfolded_where_its_hosts_are_known(pattern: str, expected: str) -> None:
     assert unfold(pattern, KNOWN) == expected
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        ([], ""),
+        (["n1", "n3", "n2"], "n[1-3]"),
+        (["n2-ib", "n1-ib", "n9"], "n9,n2-ib,n1-ib"),
+        (["r1n1", "r1n2", "r2n1", "r2n2"], "r1n[1-2],r2n[1-2]"),
+    ],
+)
+def test_slurm_has_one_range_in_a_name_and_at_its_end(names: list[str], expected: str) -> None:
+    assert slurm_list(names) == expected
 
 
 def test_all_but_some_come_back_as_they_were() -> None:

@@ -11,6 +11,7 @@ from tests.unit.site.sites import write_site
 
 NVIDIA = "slurmctld_gres_autodetect: nvidia"
 AUTH = "slurm_auth_type: auth/slurm"
+REGISTERED = "slurmctld_cloud_addresses: registered"
 FILTER = "slurmctld_cli_filter_lua"
 
 
@@ -40,6 +41,7 @@ def test_a_site_as_it_is_by_default_asks_for_nothing(tmp_path: Path) -> None:
         (f"{AUTH}\n", AUTH, {"ctl1", "login1", "node1", "node2"}),
         ('slurmctld_cli_filter_lua: "x = 1"\n', FILTER, {"ctl1", "login1", "node1", "node2"}),
         ("slurmd_power_saving: machine\n", "slurmd_power_saving", {"ctl1"}),
+        (f"{REGISTERED}\n", REGISTERED, {"ctl1"}),
         ("scratch_private_directories: [/tmp]\n", "scratch_private_directories", {"ctl1", "node1", "node2"}),
         (
             "mig_layout: [{devices: [1g.10gb]}]\n",

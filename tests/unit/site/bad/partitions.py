@@ -1,6 +1,6 @@
 """Partitions that contradict the inventory or themselves."""
 
-from tests.unit.site.bad.site import variables
+from tests.unit.site.bad.site import ALL, NODES, BadSite, variables
 
 SITES = (
     variables(
@@ -49,6 +49,20 @@ SITES = (
             "group_vars/all.yml:1: partition b: group 'slurm-login' holds no compute node "
             "[partition-without-nodes]"
         ),
+    ),
+    BadSite(
+        "jobs that keep their GPUs when another one takes their place",
+        (
+            (
+                "group_vars/all.yml:2: warning: slurmctld_preempt_mode suspends jobs whose place is taken, "
+                "and a suspended job keeps its GPUs: a job that wants those of node1 waits until it has "
+                "ended [preemption-keeps-gpus]"
+            ),
+        ),
+        files={
+            ALL: "slurmctld_preemption: partition\nslurmctld_preempt_mode: suspend\n",
+            NODES: "slurmd_hardware: {gpus: [{type: a100, count: 4}]}\n",
+        },
     ),
     variables(
         "a node in no partition",

@@ -410,6 +410,24 @@ def test_commands_may_fetch_the_files_each_time(server: str, outcome: Outcome) -
     assert by_outcome(cluster.results("configuration"), outcome).keys() >= {"login1"}
 
 
+def test_each_host_has_the_files_that_its_daemon_gets() -> None:
+    cluster = Cluster()
+    every = {name: name for name in (*("slurm.conf", "cgroup.conf", "gres.conf"), "topology.conf")}
+    for look in cluster.looks.values():
+        look["configuration"]["hashes"] = dict(every)
+    node, login = (cluster.looks[name]["configuration"] for name in ("node1", "login1"))
+    # Those of slurmd, and those of sackd.
+    login["hashes"] = {name: name for name in ("slurm.conf", "topology.conf")}
+    assert by_outcome(cluster.results("configuration"), Outcome.FAILED) == {}
+    node["hashes"] = {"slurm.conf": "slurm.conf", "topology.conf": "old"}
+    del login["hashes"]["topology.conf"]
+    assert by_outcome(cluster.results("configuration"), Outcome.FAILED) == {
+        "node1": "topology.conf in /etc/slurm is not the controller's; "
+        "cgroup.conf, gres.conf in /etc/slurm is not there",
+        "login1": "topology.conf in /etc/slurm is not there",
+    }
+
+
 def test_plugins_of_a_host_without_files_are_not_measured() -> None:
     cluster = Cluster()
     _plugins(cluster)

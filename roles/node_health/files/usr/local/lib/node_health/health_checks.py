@@ -5,6 +5,7 @@ What a whole cluster shares and may lose at once, such as time servers, is no fa
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import subprocess
@@ -44,31 +45,60 @@ class Fault(NamedTuple):
 
 
 class Checks:
-    """All checks of one node; ``remarks`` are mistakes in the settings, which are no fault of the node."""
+    """All checks of one node, which have ``seconds`` together.
 
-    def __init__(self, settings: Mapping[str, Any]) -> None:
+    ``remarks`` are mistakes in the settings, and what else is no fault of the node. ``late`` are the kinds of
+    faults that the last look had no time for.
+    """
+
+    def __init__(self, settings: Mapping[str, Any], seconds: float = math.inf) -> None:
         self._settings = settings
+        self._until = time.monotonic() + seconds
         self.remarks: list[str] = []
+        self.late: set[str] = set()
 
     def faults(self) -> list[Fault]:
         """What is wrong; the words are for the reason of a drain."""
-        mounts, disks = self._settings["mounts"], self._settings["disks"]
-        hung = unanswered([entry["path"] for entry in (*mounts, *disks)])
-        table = parse_mounts((_PROC / "self/mounts").read_text(encoding="utf-8"))
+        self.late = set()
         return [
-            *(Fault("silent", path, f"{path} does not answer") for path in dict.fromkeys(hung)),
-            *mount_faults([entry for entry in mounts if entry["path"] not in hung], table),
-            *disk_faults([entry for entry in disks if entry["path"] not in hung]),
+            *self._file_system_faults(),
             *self._service_faults(),
             *self._clock_faults(),
             *self._hardware_faults(),
             *self._gpu_faults(),
             *infiniband_faults(self._settings["infiniband"], _SYS),
-            *program_faults(self._settings["programs"]),
+            *self._program_faults(),
         ]
+
+    def _has_time(self, seconds: float, what: str, *kinds: str) -> bool:
+        """Whether a check can take as long as it may; one that is cut short would say nothing."""
+        if time.monotonic() + seconds <= self._until:
+            return True
+        self.late |= {*kinds}
+        self.remarks.append(f"no time was left for {what}")
+        return False
+
+    def _file_system_faults(self) -> Iterator[Fault]:
+        mounts, disks = self._settings["mounts"], self._settings["disks"]
+        kinds = ("silent", "mount", "read-only", "path", "room")
+        if not self._has_time(_SECONDS_TO_ANSWER, "file systems", *kinds):
+            return
+        hung = unanswered([entry["path"] for entry in (*mounts, *disks)])
+        table = parse_mounts((_PROC / "self/mounts").read_text(encoding="utf-8"))
+        yield from (Fault("silent", path, f"{path} does not answer") for path in dict.fromkeys(hung))
+        yield from mount_faults([entry for entry in mounts if entry["path"] not in hung], table)
+        yield from disk_faults([entry for entry in disks if entry["path"] not in hung])
+
+    def _program_faults(self) -> Iterator[Fault]:
+        for program in self._settings["programs"]:
+            seconds = float(program.get("seconds", _SECONDS_FOR_A_PROGRAM))
+            if self._has_time(seconds, program["name"], "program"):
+                yield from program_faults([program])
 
     def _service_faults(self) -> Iterator[Fault]:
         names = self._settings["services"]
+        if not self._has_time(_SECONDS_TO_ANSWER, "services", "service"):
+            return iter(())
         command = ["systemctl", "show", "--property=ActiveState,SubState,Job", "--", *names]
         said = output(command) if names else ""
         if names and not said:
@@ -78,9 +108,13 @@ class Checks:
 
     def _clock_faults(self) -> Iterator[Fault]:
         limit = float(self._settings["clock_seconds"])
-        return clock_faults(output(["chronyc", "-c", "tracking"]), limit) if limit else iter(())
+        if not limit or not self._has_time(_SECONDS_TO_ANSWER, "the clock", "clock"):
+            return iter(())
+        return clock_faults(output(["chronyc", "-c", "tracking"]), limit)
 
     def _hardware_faults(self) -> list[Fault]:
+        if not self._has_time(_SECONDS_TO_ANSWER, "the hardware", "hardware"):
+            return []
         found, contract = read_hardware(output), self._settings["contract"]
         if not found["cpus"]:
             self.remarks.append("lscpu did not answer in time")
@@ -91,6 +125,8 @@ class Checks:
         """What the driver says; without a driver the device files were counted already."""
         count = sum(int(gpu["count"]) for gpu in self._settings["contract"].get("gpus") or [])
         if not count or not (_PROC / "driver/nvidia/version").exists():
+            return
+        if not self._has_time(_SECONDS_FOR_GPUS, "nvidia-smi", "gpu", "hardware"):
             return
         fields = list(self._settings["gpu_fields"])
         code, said = gpu_answers(fields)

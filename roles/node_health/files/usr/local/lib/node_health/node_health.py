@@ -23,15 +23,18 @@ RECORD = Path("/run/node_health")
 """Whether this node was healthy when Slurm was last asked: a healthy node does not ask every time."""
 _SECOND_LOOK = 2.0
 """A service that is being restarted is not ill."""
+_SECONDS_TO_LOOK = 45.0
+"""After a minute slurmd kills all of it, and Slurm is to be told before that."""
 
 
 def find_faults(checks: Checks) -> list[Fault]:
-    """What is wrong, and still is a moment later."""
+    """What is wrong, and still is a moment later; what there is no time to look at again counts."""
     first = checks.faults()
     if not first:
         return []
     time.sleep(_SECOND_LOOK)
     again = checks.faults()
+    again += [fault for fault in first if fault.kind in checks.late and fault not in again]
     return again if set(first) & set(again) else []
 
 
@@ -60,9 +63,8 @@ def main(arguments: Sequence[str]) -> int:
     os.environ["LC_ALL"] = "C"
     os.environ["SLURM_TIME_FORMAT"] = "standard"
     settings = json.loads(SETTINGS.read_text(encoding="utf-8"))
-    checks = Checks(settings)
     if arguments in (["--show"], ["--show", "--json"]):
-        found = checks.faults()
+        found = Checks(settings).faults()
         lines = [json.dumps(found)] if len(arguments) > 1 else [str(fault) for fault in found]
         sys.stdout.write("".join(f"{line}\n" for line in lines or ["nothing is wrong"]))
         return 1 if found else 0
@@ -70,8 +72,9 @@ def main(arguments: Sequence[str]) -> int:
         sys.stderr.write(__doc__ or "")
         return 2
     syslog.openlog("node_health")
+    checks = Checks(settings, _SECONDS_TO_LOOK)
     faults = [str(fault) for fault in find_faults(checks)]
-    for remark in checks.remarks:
+    for remark in dict.fromkeys(checks.remarks):
         syslog.syslog(syslog.LOG_WARNING, remark)
     try:
         done = settle(settings["node"], faults, RECORD)
