@@ -105,9 +105,21 @@ def test_what_was_noted_may_be_lost(sync: Module, monkeypatch: pytest.MonkeyPatc
     assert (state, database.told) == ({"ice": made("alice")}, [])
 
 
-def test_an_account_that_has_no_groups_any_more_is_left(sync: Module) -> None:
-    plan = sync.planned(settings(), {"ice": made("alice")}, present("alice"))
-    assert [*plan.lines()] == ["ice: alice leaves"]
+def test_an_account_that_has_no_groups_any_more_keeps_its_members(sync: Module) -> None:
+    GROUPS.update(a=["bob"])
+    state = {"ice": made("alice", closed=("carol",)), "sea": made("bob")}
+    there = present("alice", "carol") | {("sea", "bob"): ""}
+    for accounts in ((), (account("sea", "a"),)):
+        plan = sync.planned(settings(*accounts), state, there)
+        assert ([*plan.lines()], plan.doubts, plan.keep) == ([], [], [])
+
+
+def test_members_of_accounts_without_groups_make_no_more_leave_at_once(sync: Module) -> None:
+    GROUPS.update(a=["new"])
+    names = [f"u{number}" for number in range(4)]
+    state = {"ice": made(*names), "sea": made(*(f"s{number}" for number in range(50)))}
+    given = settings(account("ice", "a"))
+    assert sync.is_too_much(sync.planned(given, state, present(*names)), given, state)
 
 
 @pytest.mark.parametrize(("there", "leaving", "refused"), [(3, 3, False), (19, 4, True), (20, 4, False)])
@@ -115,9 +127,10 @@ def test_many_do_not_leave_at_once(sync: Module, there: int, leaving: int, refus
     names = [f"u{number}" for number in range(there)]
     GROUPS.update(a=[*names[leaving:], "new"])
     state = {"ice": made(*names)}
-    plan = sync.planned(settings(account("ice", "a")), state, present(*names))
+    given = settings(account("ice", "a"))
+    plan = sync.planned(given, state, present(*names))
     assert len(plan.close) == leaving
-    assert sync.is_too_much(plan, state, 20) == refused
+    assert sync.is_too_much(plan, given, state) == refused
 
 
 class Database:
