@@ -54,6 +54,7 @@ class Slurm:
         self.waiting: dict[str, list[str]] = {}
         self.commands: list[str] = []
         self.deaf = False
+        self.away = False
 
     def ask(self, *command: str) -> str:
         line = " ".join(command)
@@ -75,10 +76,14 @@ class Slurm:
             job, qos = command[2].removeprefix("JobId="), command[3].removeprefix("QOS=")
             if job == "9":
                 raise self.error("scontrol", "Job is no longer pending execution for job 9")
+            if self.away:
+                raise self.error("scontrol", "Unable to contact slurm controller (connect failure)")
             for jobs in self.waiting.values():
                 if job in jobs:
                     jobs.remove(job)
             self.waiting.setdefault(qos, []).append(job)
+            if job == "100":  # an array, of which a task runs
+                raise self.error("scontrol", "Job is no longer pending execution for job 100")
         return ""
 
 
@@ -179,6 +184,24 @@ def test_jobs_go_on_in_the_lower_qos_and_come_back(keep: Module, slurm: Slurm, t
     slurm.minutes = {"ice": 0}
     keep.main(tmp_path)
     assert slurm.waiting == {"ice": ["9", "8"], "nocont": ["3"]}
+
+
+def test_arrays_come_back_and_so_does_what_slurmctld_did_not_hear_of(
+    keep: Module, slurm: Slurm, tmp_path: Path
+) -> None:
+    slurm.granted = {"ice": "budget: gres/gpu=5 hours a month, then go on in nocont"}
+    slurm.minutes = {"ice": 300}
+    slurm.waiting = {"ice": ["7", "100"]}
+    assert keep.main(tmp_path) == 0
+    assert slurm.waiting == {"ice": [], "nocont": ["7", "100"]}
+    slurm.minutes = {"ice": 0}
+    slurm.away = True
+    assert keep.main(tmp_path) == 0
+    assert keep.read(tmp_path)["lowered"] == {"ice": ["7", "100"]}
+    slurm.away = False
+    assert keep.main(tmp_path) == 0
+    assert slurm.waiting == {"ice": ["7", "100"], "nocont": []}
+    assert keep.read(tmp_path)["lowered"] == {"ice": []}
 
 
 def shown(monkeypatch: pytest.MonkeyPatch, answers: dict[str, str], *arguments: str) -> int:

@@ -94,7 +94,7 @@ def test_a_doubtful_answer_takes_nobody_out(sync: Module, groups: dict[str, list
 
 def test_what_was_noted_may_be_lost(sync: Module, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who is in the group is noted again; whom somebody barred by hand stays so."""
-    database = Database()
+    database = Database(sync.UnansweredError)
     monkeypatch.setattr(sync, "ask", database.ask)
     GROUPS.update(a=["alice", "bob"])
     there = {("ice", "alice"): "", ("ice", "bob"): "0"}
@@ -136,9 +136,12 @@ def test_many_do_not_leave_at_once(sync: Module, there: int, leaving: int, refus
 class Database:
     """Slurm, as far as it is asked and told."""
 
-    def __init__(self) -> None:
+    def __init__(self, error: type[Exception]) -> None:
+        self.error = error
         self.told: list[str] = []
         self.default = "ice"
+        self.priorities = {"7": 4, "8": 5, "9": 6, "10": 0}
+        self.fails: set[str] = set()
 
     def ask(self, *command: str) -> str:
         line = " ".join(command)
@@ -150,13 +153,21 @@ class Database:
             return f"alice|{self.default}\n"
         if line.startswith("squeue"):
             # As where the directory has deleted her: of a name that no host knows squeue lists nothing.
-            return "" if "--user" in line else "7  11\n8  13\n9  12\n"
+            of = {"7": 11, "8": 13, "9": 12, "10": 11}
+            rows = (f"{job}  {of[job]}  {priority}\n" for job, priority in self.priorities.items())
+            return "" if "--user" in line else "".join(rows)
         self.told.append(line)
+        if line.startswith("scontrol hold"):
+            self.priorities[command[-1]] = 0
+        if line.startswith("scontrol") and command[-1] in self.fails:
+            raise self.error(line)
+        if line.startswith("scontrol release"):
+            self.priorities[command[-1]] = 9
         return ""
 
 
 def left(sync: Module, monkeypatch: pytest.MonkeyPatch, leaving: str) -> tuple[list[str], dict[str, Any]]:
-    database = Database()
+    database = Database(sync.UnansweredError)
     monkeypatch.setattr(sync, "ask", database.ask)
     GROUPS.update(a=["bob"])
     state = {"ice": made("alice", "bob")}
@@ -182,13 +193,34 @@ def test_jobs_are_held_or_ended(sync: Module, monkeypatch: pytest.MonkeyPatch) -
     assert told[-2:] == ["scontrol hold 7", "scontrol hold 8"]
     assert state["ice"]["held"] == {"alice": ["7", "8"]}
     told, _ = left(sync, monkeypatch, "cancel")
-    assert told[-2:] == ["scancel 7", "scancel 8"]
+    assert told[-3:] == ["scancel 7", "scancel 8", "scancel 10"]
+
+
+def test_an_array_is_released_again_of_which_a_task_had_just_ended(
+    sync: Module, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Then scontrol fails, although it has held all the others; what its owner held is his."""
+    database = Database(sync.UnansweredError)
+    database.fails = {"7"}
+    monkeypatch.setattr(sync, "ask", database.ask)
+    state = {"ice": made("alice")}
+    plan = sync.Plan()
+    plan.close = [("ice", "alice")]
+    sync.Work(settings(leaving="hold"), state).do(plan)
+    assert state["ice"]["held"] == {"alice": ["7", "8"]}
+    # What could not be released is tried again.
+    plan.close, plan.open = [], [("ice", "alice")]
+    sync.Work(settings(), state).do(plan)
+    assert state["ice"] == {"open": [], "closed": ["alice"], "held": {"alice": ["7"]}}
+    database.fails = set()
+    sync.Work(settings(), state).do(plan)
+    assert (state["ice"], database.priorities["10"]) == (made("alice"), 0)
 
 
 def test_a_preview_changes_nothing(
     sync: Module, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    database = Database()
+    database = Database(sync.UnansweredError)
     monkeypatch.setattr(sync, "ask", database.ask)
     GROUPS.update(a=["bob", "alice"])
     state: dict[str, Any] = {}
