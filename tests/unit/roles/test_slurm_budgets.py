@@ -73,18 +73,19 @@ class Slurm:
         if line.startswith("sacctmgr --immediate") and not self.deaf:
             self.minutes[command[5].removeprefix("name=")] = 0
         if line.startswith("scontrol update"):
-            job, qos = command[2].removeprefix("JobId="), command[3].removeprefix("QOS=")
-            if job == "9":
-                raise self.error("scontrol", "Job is no longer pending execution for job 9")
-            if self.away:
-                raise self.error("scontrol", "Unable to contact slurm controller (connect failure)")
+            self.update(command[2].removeprefix("JobId="), command[3].removeprefix("QOS="))
+        return ""
+
+    def update(self, job: str, qos: str) -> None:
+        if self.away:
+            raise self.error("scontrol", "Unable to contact slurm controller (connect failure)")
+        if job != "9":
             for jobs in self.waiting.values():
                 if job in jobs:
                     jobs.remove(job)
             self.waiting.setdefault(qos, []).append(job)
-            if job == "100":  # an array, of which a task runs
-                raise self.error("scontrol", "Job is no longer pending execution for job 100")
-        return ""
+        if job in {"9", "100"}:  # one that runs, and an array of which a task does
+            raise self.error("scontrol", f"Job is no longer pending execution for job {job}")
 
 
 @pytest.fixture
