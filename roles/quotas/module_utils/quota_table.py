@@ -82,8 +82,8 @@ def how_to_turn_on(path: str) -> str:
 
 
 def report_command(kind: str, path: str) -> list[str]:
-    """What reports all limits of a file system."""
-    return ["repquota", _KINDS[kind], "--output=csv", "--raw-grace", path]
+    """What reports all limits of a file system, those of people of a directory and without files, too."""
+    return ["repquota", _KINDS[kind], "--verbose", "--no-cache", "--output=csv", "--raw-grace", path]
 
 
 def reported(kind: str, text: str) -> dict[tuple[str, str], Limits]:
