@@ -125,6 +125,12 @@ def lower(granted: Mapping[str, Terms], used: Mapping[str, Use], state: State) -
     state["lowered"] = {name: jobs for name, jobs in state["lowered"].items() if name in lowering}
 
 
+def uncounted(granted: Mapping[str, Terms], used: Mapping[str, Use]) -> dict[str, list[str]]:
+    """By budget the resources that slurmctld does not count: they would never be used up."""
+    missing = {name: sorted(terms.hours.keys() - used[name].used.keys()) for name, terms in granted.items()}
+    return {name: resources for name, resources in missing.items() if resources}
+
+
 def say(text: str) -> None:
     """For the journal."""
     sys.stdout.write(f"{text}\n")
@@ -147,7 +153,13 @@ def main(directory: Path) -> int:
             return 1
         finally:
             write(directory, state)
-    return 0
+    unknown = uncounted(granted, used)
+    for name, resources in unknown.items():
+        sys.stderr.write(
+            f"budget of {name}: slurmctld does not count {', '.join(resources)}, so that it never ends: "
+            "correct its hours (sacctmgr show tres)\n"
+        )
+    return 1 if unknown else 0
 
 
 if __name__ == "__main__":

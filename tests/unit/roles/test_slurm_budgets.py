@@ -205,6 +205,14 @@ def test_arrays_come_back_and_so_does_what_slurmctld_did_not_hear_of(
     assert keep.read(tmp_path)["lowered"] == {"ice": []}
 
 
+def test_a_resource_that_slurm_does_not_count_is_an_error(
+    keep: Module, slurm: Slurm, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    slurm.granted = {"laser": "budget: cpu=9,gres/gup=5 hours a month, then go on in nocont"}
+    assert keep.main(tmp_path) == 1
+    assert "budget of laser: slurmctld does not count gres/gup" in capsys.readouterr().err
+
+
 def shown(monkeypatch: pytest.MonkeyPatch, answers: dict[str, str], *arguments: str) -> int:
     module = loaded("show-budget")
 
