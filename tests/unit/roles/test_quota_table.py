@@ -123,6 +123,16 @@ def test_limits_that_are_declared_no_more_are_taken_away() -> None:
         ("group", "ml"): Limits(),
     }
     assert table.with_former(now, {}) == now
+    # Who is declared no more, and whose account is there, keeps what everybody has.
+    known["/work"] += [["user", "bob"], ["user", "gone"]]
+    filesystems = [{"path": "/work", "each_user": {"space": "100K"}}, {"path": "/scratch"}]
+    each = table.of_former_accounts(filesystems, known, {"bob"})
+    assert table.with_former(now, known, each)["/work"] == {
+        ("user", "alice"): ten,
+        ("group", "ml"): Limits(),
+        ("user", "bob"): Limits(hard=100),
+        ("user", "gone"): Limits(),
+    }
     assert table.together({"/old": [["user", "bob"]]}, now)["/old"] == [["user", "bob"]]
 
 
