@@ -11,6 +11,9 @@ from tests.unit.roles.loading import ROOT
 
 Module = Any
 GROUPS: dict[str, list[str]] = {}
+GIDS = {"firsts": 5000}
+FIRST_GROUPS = {"local": 5000, "lena": 5000}
+"""Accounts by their first groups, which do not name them. The directory lists nobody: lena is asked for."""
 
 
 @pytest.fixture
@@ -21,15 +24,20 @@ def sync(monkeypatch: pytest.MonkeyPatch) -> Module:
     assert spec
     module = importlib.util.module_from_spec(spec)
     loader.exec_module(module)
-    monkeypatch.setattr(module.grp, "getgrnam", lambda name: SimpleNamespace(gr_mem=GROUPS[name]))
+    monkeypatch.setattr(module.grp, "getgrnam", group_of)
     monkeypatch.setattr(module.pwd, "getpwnam", known)
+    monkeypatch.setattr(module.pwd, "getpwall", lambda: [known("local")])
     return module
 
 
-def known(name: str) -> str:
+def group_of(name: str) -> SimpleNamespace:
+    return SimpleNamespace(gr_mem=GROUPS[name], gr_gid=GIDS.get(name, 4000))
+
+
+def known(name: str) -> SimpleNamespace:
     if name == "nobody-knows":
         raise KeyError(name)
-    return name
+    return SimpleNamespace(pw_name=name, pw_gid=FIRST_GROUPS.get(name, 100))
 
 
 @pytest.fixture(autouse=True)
@@ -57,6 +65,28 @@ def test_who_is_in_one_of_the_groups_joins(sync: Module) -> None:
     GROUPS.update(a=["alice", "nobody-knows", "Big"], b=["bob", "dora"])
     plan = sync.planned(settings(account("ice", "a", "b", members=("dora",))), {}, present("carol"))
     assert [*plan.lines()] == ["ice: alice joins", "ice: bob joins"]
+
+
+def test_who_has_the_group_as_his_first_is_in_it(sync: Module) -> None:
+    """Accounts of the host; of a directory's people those who are in the account already."""
+    GROUPS.update(firsts=["bob"])
+    plan = sync.planned(settings(account("ice", "firsts")), {"ice": made("lena")}, present("lena"))
+    assert [*plan.lines()] == ["ice: bob joins", "ice: local joins"]
+    GROUPS.update(firsts=[])
+    plan = sync.planned(settings(account("ice", "firsts")), {}, present())
+    assert [*plan.lines()] == ["ice: local joins"]
+
+
+def test_a_plan_says_which_groups_bring_nobody(
+    sync: Module, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sync, "ask", Database(sync.UnansweredError).ask)
+    GROUPS.update(a=[])
+    given = settings(account("sky", "a", "b"))
+    sync.synced(given, {}, SimpleNamespace(plan=True, agree=False))
+    assert "sky: the group a is empty\nsky: nobody knows the group b\n" in capsys.readouterr().out
+    sync.synced(given, {}, SimpleNamespace(plan=False, agree=False))
+    assert capsys.readouterr().out == ""
 
 
 def test_who_left_leaves_unless_he_is_declared_or_was_there_before(sync: Module) -> None:
