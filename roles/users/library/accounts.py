@@ -20,6 +20,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.given import given as given_before
 from ansible.module_utils.given import remember
 from ansible.module_utils.given_accounts import Host, former, meanwhile, remembered, revocations
+from ansible.module_utils.mount_table import mounted
 from ansible.module_utils.user_files import UnfitError, Work, as_owners, opened, read_small, replace_small
 
 DOCUMENTATION = r"""
@@ -55,6 +56,11 @@ options:
     default: true
   directories:
     description: Directories in which each account has one of its own name, made where homes are created.
+    type: list
+    elements: path
+    default: []
+  mounts:
+    description: Where file systems are mounted. While they are not, nothing is made below, and it is said.
     type: list
     elements: path
     default: []
@@ -387,6 +393,24 @@ def _directory_works(
             yield Work(f"directory {path}", str(path), 0, 0, partial(make, path))
 
 
+def without_unmounted(
+    works: Sequence[Work], mounts: Sequence[str], there: Sequence[str]
+) -> tuple[list[Work], list[str]]:
+    """The works but those below a place where a file system is yet to be mounted, and these places.
+
+    What was made there before, the file system would hide.
+    """
+    kept, awaited = [], []
+    for work in works:
+        above = [place for place in mounts if PurePosixPath(work.path).is_relative_to(place)]
+        place = max(above, key=lambda place: len(PurePosixPath(place).parts), default="")
+        if place and os.path.normpath(place) not in there:
+            awaited.append(place)
+        else:
+            kept.append(work)
+    return kept, list(dict.fromkeys(awaited))
+
+
 def _arguments() -> dict[str, Any]:
     state = {"type": "str", "choices": ["present", "absent"], "default": "present"}
     name = {"type": "str", "required": True}
@@ -417,6 +441,7 @@ def _arguments() -> dict[str, Any]:
         },
         "create_home": {"type": "bool", "default": True},
         "directories": {"type": "list", "elements": "path", "default": []},
+        "mounts": {"type": "list", "elements": "path", "default": []},
         "home_mode": {"type": "str", "default": "0700"},
     }
 
@@ -475,6 +500,9 @@ def main() -> None:
             *_directory_works(here, given["directories"], given["home_mode"], skeleton, write=write),
             *_key_works([*here, *keyless], write=write),
         ]
+        works, awaited = without_unmounted(works, given["mounts"], [mount.path for mount in mounted()])
+        if write:
+            pending += [f"what people have below {place}: nothing is mounted there yet" for place in awaited]
         outcomes = as_owners(works)
         actions += [name for name, outcome in outcomes.items() if outcome.value]
         pending += [f"{name}: {outcome.problem}" for name, outcome in outcomes.items() if outcome.problem]

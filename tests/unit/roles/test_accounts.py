@@ -71,6 +71,22 @@ def test_directories_that_accounts_lack(place: Path) -> None:
     assert [path.name for path in (place / "new").iterdir()] == ["bob"]
 
 
+def test_nothing_is_made_where_a_file_system_is_yet_to_be_mounted(tmp_path: Path) -> None:
+    """It would be hidden by the mount, which is refused for that."""
+    mounts = [str(tmp_path / name) for name in ("scratch", "work")]
+    there = [str(tmp_path / "work"), str(tmp_path)]
+    accounts = [account("alice", 2001, home=str(tmp_path / "scratch/homes/alice")), account("bob", 2002)]
+    directories = [str(tmp_path / name) for name in ("scratch", "work", "scratchy")]
+    works = [*module._directory_works(accounts, directories, "0700", "", write=False)]
+    kept, awaited = module.without_unmounted(works, mounts, there)
+    assert awaited == [mounts[0]]
+    assert [work.path for work in works if work not in kept] == [
+        f"{tmp_path}/scratch/homes/alice",
+        f"{tmp_path}/scratch/alice",
+        f"{tmp_path}/scratch/bob",
+    ]
+
+
 @as_root
 def test_a_home_has_what_is_in_the_skeleton(place: Path) -> None:
     skeleton = place / "skel"
