@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from molecule.conftest import On
+from molecule.conftest import Converge, On
 
 
 def sync(on: On, machine: str, *options: str) -> str:
@@ -78,3 +78,46 @@ def test_the_timer_runs_it_as_slurm(on: On, machine: str) -> None:
     on(machine, "systemctl", "start", "deploy-sync-accounts.service")
     assert accounts(on, machine) == {"alice|", "carol|"}
     assert on(machine, "systemctl", "is-active", "deploy-sync-accounts.timer").stdout.strip() == "active"
+
+
+SUBMIT = ("runuser", "--user=nobody", "--", "sbatch", "--parsable", "--account=sea", "--hold", "--chdir=/tmp")
+
+
+def submit(on: On, machine: str, *options: str) -> str:
+    return on(machine, *SUBMIT, *options, "--output=/dev/null", "--wrap=true").stdout.strip()
+
+
+def declare(converge: Converge, machine: str, **variables: object) -> None:
+    played = converge(only=machine, tags="configure", **variables)
+    assert played.returncode == 0, played.stdout + played.stderr
+
+
+def test_who_is_declared_no_more_submits_no_more_whatever_waits(
+    on: On, machine: str, converge: Converge
+) -> None:
+    """A job that is held would keep the membership, and all that it may do."""
+    users = [{"name": "nobody", "accounts": ["sea"]}]
+    declare(converge, machine, users=users)
+    job = submit(on, machine)
+    declare(converge, machine, users=[])
+    assert "nobody|0" in accounts(on, machine)
+    refused = on(machine, *SUBMIT, "--wrap=true", check=False)
+    assert "AssocMaxSubmitJobLimit" in refused.stderr
+    declare(converge, machine, users=users)
+    again = submit(on, machine)
+    on(machine, "scancel", job, again)
+    declare(converge, machine, users=[])
+    assert not [each for each in accounts(on, machine) if each.startswith("nobody")]
+
+
+def test_a_qos_that_is_declared_no_more_stays_while_jobs_are_in_it(
+    on: On, machine: str, converge: Converge
+) -> None:
+    users = [{"name": "nobody", "accounts": ["sea"]}]
+    declare(converge, machine, users=users, qos=[{"name": "tide"}])
+    job = submit(on, machine, "--qos=tide")
+    declare(converge, machine, users=users, qos=[])
+    assert "tide" in on(machine, "sacctmgr", "-nP", "show", "qos", "format=name").stdout.split()
+    on(machine, "scancel", job)
+    declare(converge, machine, users=[], qos=[])
+    assert "tide" not in on(machine, "sacctmgr", "-nP", "show", "qos", "format=name").stdout.split()
