@@ -1,5 +1,6 @@
 """Who is in a group charges its account, who left submits nothing more; an empty answer takes nobody out."""
 
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -87,6 +88,16 @@ def submit(on: On, machine: str, *options: str) -> str:
     return on(machine, *SUBMIT, *options, "--output=/dev/null", "--wrap=true").stdout.strip()
 
 
+def cancel(on: On, machine: str, *jobs: str) -> None:
+    """Until the database, too, knows that they have ended."""
+    on(machine, "scancel", *jobs)
+    state = ("sacct", "--allusers", "-nXP", "--format=state", f"--jobs={','.join(jobs)}")
+    deadline = time.monotonic() + 60
+    while any("CANCELLED" not in line for line in on(machine, *state).stdout.splitlines()):
+        assert time.monotonic() < deadline, on(machine, *state).stdout
+        time.sleep(0.5)
+
+
 def declare(converge: Converge, machine: str, **variables: object) -> None:
     played = converge(only=machine, tags="configure", **variables)
     assert played.returncode == 0, played.stdout + played.stderr
@@ -105,7 +116,7 @@ def test_who_is_declared_no_more_submits_no_more_whatever_waits(
     assert "AssocMaxSubmitJobLimit" in refused.stderr
     declare(converge, machine, users=users)
     again = submit(on, machine)
-    on(machine, "scancel", job, again)
+    cancel(on, machine, job, again)
     declare(converge, machine, users=[])
     assert not [each for each in accounts(on, machine) if each.startswith("nobody")]
 
@@ -118,6 +129,6 @@ def test_a_qos_that_is_declared_no_more_stays_while_jobs_are_in_it(
     job = submit(on, machine, "--qos=tide")
     declare(converge, machine, users=users, qos=[])
     assert "tide" in on(machine, "sacctmgr", "-nP", "show", "qos", "format=name").stdout.split()
-    on(machine, "scancel", job)
+    cancel(on, machine, job)
     declare(converge, machine, users=[], qos=[])
     assert "tide" not in on(machine, "sacctmgr", "-nP", "show", "qos", "format=name").stdout.split()
