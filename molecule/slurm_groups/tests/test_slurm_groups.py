@@ -99,7 +99,7 @@ def cancel(on: On, machine: str, *jobs: str) -> None:
 
 
 def declare(converge: Converge, machine: str, **variables: object) -> None:
-    played = converge(only=machine, tags="configure", **variables)
+    played = converge(only=machine, **variables)
     assert played.returncode == 0, played.stdout + played.stderr
 
 
