@@ -56,13 +56,16 @@ class Person:
     logins: tuple[str, ...] = ()
     login_why: str = ""
     keys: tuple[Key, ...] = field(default=())
+    keys_unread: str = ""
+    """Which file of keys could not be read, and why."""
 
 
 def users_of(inventory: Path, options: Options) -> tuple[Person, ...]:
     """Everybody, by name. Raises DeployError where a host that has to be asked does not answer."""
     with opened(inventory, options, needs_ansible=False) as run:
         site = run.site
-        charged = _answer(site, options, site.database_host, "charged", {})
+        cluster = str(site.controller.value("slurmctld_cluster_name")).lower()
+        charged = _answer(site, options, site.database_host, "charged", {"cluster": cluster})
         names = sorted({row[1] for row in charged["memberships"]} - {_SLURMS_OWN})
         groups = sorted({*_SUDO, *_named(site, "sssd_sudo_groups"), *_named(site, "sssd_allow_groups")})
         login = site.logins[0] if site.logins else site.controller
@@ -122,7 +125,7 @@ def _person(
         return Person(
             name, "nowhere", memberships=memberships, level=level, login_why="no host knows the name"
         )
-    logins, why = _logins(site, said)
+    logins, why = _logins(site, name, said)
     return Person(
         name,
         said["source"],
@@ -135,6 +138,7 @@ def _person(
         logins,
         why,
         tuple(Key(**{**key, "restrictions": tuple(key["restrictions"])}) for key in said["keys"]),
+        said["keys_unread"],
     )
 
 
@@ -146,7 +150,7 @@ def _why(account: str, name: str, charged: Mapping[str, Any], declared: Mapping[
     return "sacctmgr, by hand"
 
 
-def _logins(site: Site, said: Mapping[str, Any]) -> tuple[tuple[str, ...], str]:
+def _logins(site: Site, name: str, said: Mapping[str, Any]) -> tuple[tuple[str, ...], str]:
     """Where somebody comes in without a job, and why there."""
     if said["shell"] in _NO_SHELLS:
         return (), f"its shell is {said['shell']}"
@@ -156,11 +160,26 @@ def _logins(site: Site, said: Mapping[str, Any]) -> tuple[tuple[str, ...], str]:
     if allowed and not allowed & {*said["groups"]}:
         return (), f"in none of sssd_allow_groups: {', '.join(sorted(allowed))}"
     if said["sudo"]:
-        return tuple(host.name for host in site.cluster), "sudo"
-    opened_hosts = [
-        host.name
-        for host in site.cluster
-        if host in site.logins or host.variables.get("job_ssh_admits") == "everyone"
-    ]
-    by = f"group {', '.join(sorted(allowed & {*said['groups']}))}" if allowed else f"{said['source']} account"
-    return tuple(opened_hosts), by
+        hosts, by = list(site.cluster), "sudo"
+    else:
+        logins = site.logins
+        hosts = [
+            host
+            for host in site.cluster
+            if host in logins or host.variables.get("job_ssh_admits") == "everyone"
+        ]
+        of_groups = f"group {', '.join(sorted(allowed & {*said['groups']}))}"
+        by = of_groups if allowed else f"{said['source']} account"
+    shut = {host.name: why for host in hosts if (why := _shut_by_sshd(host, name, said["groups"]))}
+    if hosts and len(shut) == len(hosts):
+        return (), " or ".join(dict.fromkeys(shut.values()))
+    return tuple(host.name for host in hosts if host.name not in shut), by
+
+
+def _shut_by_sshd(host: Host, name: str, groups: Sequence[str]) -> str:
+    """Why a host's sshd lets somebody in by no means (sshd_config(5)); empty where it does."""
+    for variable, names in (("ssh_server_allow_users", [name]), ("ssh_server_allow_groups", groups)):
+        allowed = {*map(str, host.value(variable) or ())}
+        if allowed and not allowed & {*names}:
+            return f"in none of {variable}: {', '.join(sorted(allowed))}"
+    return ""

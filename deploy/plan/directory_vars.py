@@ -8,7 +8,8 @@ from deploy.site.storage import has_shared_homes
 
 Variables = dict[str, Any]
 
-_KEYS = "/usr/bin/sss_ssh_authorizedkeys"
+_KEYS = "/etc/ssh/deploy-directory-keys"
+"""Where the role sssd places what asks the directory."""
 
 
 def has_directory(host: Host) -> bool:

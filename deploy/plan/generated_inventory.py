@@ -162,7 +162,7 @@ def shared_variables(site: Site, contract: Mapping[str, Hardware]) -> Mapping[st
         },
         "phase_database_arbiter": arbiter_variables(site),
         "phase_qos": {"slurmdbd_host": accounting, **accounts},
-        "phase_associations": accounts,
+        "phase_associations": {**accounts, "slurm_accounts_conf_servers": servers},
         "phase_account_groups": {
             "slurm_groups_cluster": _value(site, "slurmctld_cluster_name"),
             "slurm_groups_accounts": accounts_of_groups(site.database_host),

@@ -44,6 +44,8 @@ def host_storage(site: Site, host: Host) -> Variables:
         accounts = host.variables.get("users_accounts") or []
         wired["quotas_accounts"] = [user["name"] for user in accounts if user.get("state") != "absent"]
         wired["quotas_served"] = host in site.group(NFS)
+    if paths := mount_paths(site, host):
+        wired["users_mounts"] = paths
     if has_shared_homes(site, host):
         wired["users_create_home"] = False
     return wired

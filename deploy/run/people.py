@@ -13,10 +13,10 @@ import json
 import os
 import pwd
 import re
-import stat
+import time
 from pathlib import Path
 
-from deploy.run.host_commands import runner, tell
+from deploy.run.host_commands import last_line, runner, tell
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,14 +32,17 @@ _TYPE = re.compile(r"(?:ssh|ecdsa|sk)-[\w.@-]+")
 _OPTIONS = re.compile(r'(?:[^\s"]|"(?:[^"\\]|\\.)*")+')
 _OPTION = re.compile(r'(?:[^\s",]|"(?:[^"\\]|\\.)*")+')
 _MAY = "may run the following commands"
+_KEYS = ("authorized_keys", "authorized_keys2")
+_DAY = 86400
 _run = runner(20)
+_read = runner(5)
 
 
-def charged() -> dict[str, Any]:
-    """Slurm's memberships, levels and managers; which of the memberships groups brought or closed."""
+def charged(cluster: str) -> dict[str, Any]:
+    """A cluster's memberships, levels and managers; which of the memberships groups brought or closed."""
     columns = "format=account,user,partition,qos,defaultqos,maxsubmitjobs"
     found: dict[str, Any] = {"memberships": [], "users": {}, "managers": {}, "brought": {}}
-    for row in _rows("associations", columns):
+    for row in _rows("associations", columns, f"cluster={cluster}"):
         if row[1]:
             found["memberships"].append(row)
     for user, default, level in _rows("users", "format=user,defaultaccount,adminlevel"):
@@ -96,12 +99,14 @@ def _person(name: str, *, is_local: bool) -> dict[str, Any]:
         entry = pwd.getpwnam(name)
     except KeyError:
         return {"source": "nowhere"}
+    gids = os.getgrouplist(name, entry.pw_gid)
     groups = []
-    for gid in os.getgrouplist(name, entry.pw_gid):
+    for gid in gids:
         try:
             groups.append(grp.getgrgid(gid).gr_name)
         except KeyError:
             groups.append(str(gid))
+    at_home, unread = _authorized(entry, gids)
     said, _ = _run("sudo", "--non-interactive", "--list", f"--other-user={name}")
     return {
         "source": "local" if is_local else "directory",
@@ -111,30 +116,33 @@ def _person(name: str, *, is_local: bool) -> dict[str, Any]:
         "groups": groups,
         "sudo": _MAY in said,
         "closed": _is_closed(name) if is_local else False,
-        "keys": [*keys(_authorized(entry.pw_dir)), *(() if is_local else keys(_of_directory(name)))],
+        "keys": [*keys(at_home), *(() if is_local else keys(_of_directory(name)))],
+        "keys_unread": unread,
     }
 
 
 def _is_closed(name: str) -> bool:
-    """Whether the account has expired, as one has that deploy closed."""
+    """Whether the account has expired (shadow(5): its day), as one has that deploy closed."""
     said, _ = _run("getent", "shadow", name)
-    fields = said.strip().split(":")
-    return len(fields) > 7 and fields[7] == "1"  # noqa: PLR2004 - shadow(5)
+    day = "".join(said.strip().split(":")[7:8])
+    return day.isdigit() and int(day) <= time.time() // _DAY
 
 
-def _authorized(home: str) -> str:
-    """The keys that a home has. It is its owner's: no link is followed, and nothing but keys gets out."""
-    path = os.path.join(home, ".ssh", "authorized_keys")  # noqa: PTH118 - opened without following links
-    try:
-        file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError:
-        return ""
-    try:
-        if not stat.S_ISREG(os.fstat(file).st_mode):
-            return ""
-        return os.read(file, _LONGEST).decode("utf-8", "replace")
-    finally:
-        os.close(file)
+def _authorized(entry: pwd.struct_passwd, gids: list[int]) -> tuple[str, str]:
+    """The keys that a home has, as sshd looks for them, and why they cannot be told.
+
+    As the owner: root is nobody to a file server, and where a link leads is the owner's to read.
+    """
+    rights = (f"--reuid={entry.pw_uid}", f"--regid={entry.pw_gid}", f"--groups={','.join(map(str, gids))}")
+    found, trouble = "", ""
+    for name in _KEYS:
+        path = f"{entry.pw_dir}/.ssh/{name}"
+        said, succeeded = _read("setpriv", *rights, "--", "head", f"--bytes={_LONGEST}", "--", path)
+        if succeeded:
+            found += f"{said}\n"
+        elif not said.strip().endswith("No such file or directory"):
+            trouble = f"{path}: {last_line(said).rpartition(': ')[2] or 'no answer'}"
+    return found, trouble
 
 
 def _of_directory(name: str) -> str:

@@ -31,6 +31,8 @@ def lines(people: Sequence[Person], now: datetime) -> Iterator[str]:
         yield f"  login     {fold(person.logins) if person.logins else 'no'}: {person.login_why}"
         for key in person.keys:
             yield f"  key       {_key(key, now)}"
+        if person.keys_unread:
+            yield f"  key       not readable: {person.keys_unread}"
 
 
 def _account(membership: Membership) -> str:

@@ -74,6 +74,9 @@ def _members(site: Site, controller: Host, where: str, entry: Entry) -> Iterator
     if entry.get("node_count") and (entry.get("nodes") or entry.get("groups")):
         message = f"reservation {name} has node_count, and nodes or groups"
         yield Finding(where, "reservation-nodes", message, "Slurm chooses so many nodes, or you name them")
+    if entry.get("users") and entry.get("user_groups"):
+        message = f"reservation {name} has users and user_groups, of which Slurm takes one"
+        yield Finding(where, "reservation-users", message, "leave one out; accounts may be beside either")
     partitions = controller.value(PARTITIONS) or []
     known = [str(each.get("name")) for each in partitions if isinstance(each, dict)]
     if entry.get("partition") and entry["partition"] not in known:

@@ -1,10 +1,11 @@
 """Who is in a group charges its account, who left submits nothing more; an empty answer takes nobody out."""
 
+import time
 from collections.abc import Iterator
 
 import pytest
 
-from molecule.conftest import On
+from molecule.conftest import Converge, On
 
 
 def sync(on: On, machine: str, *options: str) -> str:
@@ -78,3 +79,56 @@ def test_the_timer_runs_it_as_slurm(on: On, machine: str) -> None:
     on(machine, "systemctl", "start", "deploy-sync-accounts.service")
     assert accounts(on, machine) == {"alice|", "carol|"}
     assert on(machine, "systemctl", "is-active", "deploy-sync-accounts.timer").stdout.strip() == "active"
+
+
+SUBMIT = ("runuser", "--user=nobody", "--", "sbatch", "--parsable", "--account=sea", "--hold", "--chdir=/tmp")
+
+
+def submit(on: On, machine: str, *options: str) -> str:
+    return on(machine, *SUBMIT, *options, "--output=/dev/null", "--wrap=true").stdout.strip()
+
+
+def cancel(on: On, machine: str, *jobs: str) -> None:
+    """Until the database, too, knows that they have ended."""
+    on(machine, "scancel", *jobs)
+    state = ("sacct", "--allusers", "-nXP", "--format=state", f"--jobs={','.join(jobs)}")
+    deadline = time.monotonic() + 60
+    while any("CANCELLED" not in line for line in on(machine, *state).stdout.splitlines()):
+        assert time.monotonic() < deadline, on(machine, *state).stdout
+        time.sleep(0.5)
+
+
+def declare(converge: Converge, machine: str, **variables: object) -> None:
+    played = converge(only=machine, **variables)
+    assert played.returncode == 0, played.stdout + played.stderr
+
+
+def test_who_is_declared_no_more_submits_no_more_whatever_waits(
+    on: On, machine: str, converge: Converge
+) -> None:
+    """A job that is held would keep the membership, and all that it may do."""
+    users = [{"name": "nobody", "accounts": ["sea"]}]
+    declare(converge, machine, users=users)
+    job = submit(on, machine)
+    declare(converge, machine, users=[])
+    assert "nobody|0" in accounts(on, machine)
+    refused = on(machine, *SUBMIT, "--wrap=true", check=False)
+    assert "AssocMaxSubmitJobLimit" in refused.stderr
+    declare(converge, machine, users=users)
+    again = submit(on, machine)
+    cancel(on, machine, job, again)
+    declare(converge, machine, users=[])
+    assert not [each for each in accounts(on, machine) if each.startswith("nobody")]
+
+
+def test_a_qos_that_is_declared_no_more_stays_while_jobs_are_in_it(
+    on: On, machine: str, converge: Converge
+) -> None:
+    users = [{"name": "nobody", "accounts": ["sea"]}]
+    declare(converge, machine, users=users, qos=[{"name": "tide"}])
+    job = submit(on, machine, "--qos=tide")
+    declare(converge, machine, users=users, qos=[])
+    assert "tide" in on(machine, "sacctmgr", "-nP", "show", "qos", "format=name").stdout.split()
+    cancel(on, machine, job)
+    declare(converge, machine, users=[], qos=[])
+    assert "tide" not in on(machine, "sacctmgr", "-nP", "show", "qos", "format=name").stdout.split()

@@ -58,6 +58,15 @@ def test_what_changes_is_changed_and_what_goes_goes(on: On, machine: str, conver
     assert {*shown(on, machine)["maintenance"]["Users"].split(",")} == {"root", "nobody"}
 
 
+def test_licenses_that_go_are_free(on: On, machine: str, converge: Converge) -> None:
+    with_some = {**MAINTENANCE, "licenses": ["matlab:1"]}
+    assert changed(converge, machine, reservations=[with_some])
+    assert shown(on, machine)["maintenance"]["Licenses"] == "matlab:1"
+    assert changed(converge, machine, reservations=[MAINTENANCE])
+    assert shown(on, machine)["maintenance"]["Licenses"] == "(null)"
+    assert not changed(converge, machine, reservations=[MAINTENANCE])
+
+
 def test_what_slurm_refuses_is_said(machine: str, converge: Converge) -> None:
     unknown = {**MAINTENANCE, "users": ["nobody-of-this-name"]}
     played = converge(only=machine, tags="configure", reservations=[unknown])

@@ -73,16 +73,15 @@ def ssh_with_password(on: On, machine: str, user: str, password: str, *command: 
 @pytest.fixture(scope="session")
 def people(on: On) -> None:
     """Keys and a password in the directory, which the machines have not seen yet."""
-    for user in ("lena", "omar", "vera"):
+    for user in ("lena", "omar", "vera", "pia"):
         keys = "".join(
             f"sshPublicKey: {on(machine, 'cat', '/root/.ssh/id_ed25519.pub').stdout}" for machine in MACHINES
         )
         change(on, f"dn: uid={user},dc=site,dc=example\nchangetype: modify\nreplace: sshPublicKey\n{keys}")
     kept = on(DIRECTORY, "slappasswd", "-s", PASSWORD).stdout
-    change(
-        on,
-        f"dn: uid=lena,dc=site,dc=example\nchangetype: modify\nreplace: userPassword\nuserPassword: {kept}",
-    )
+    for user in ("lena", "pia"):
+        entry = f"dn: uid={user},dc=site,dc=example\nchangetype: modify\n"
+        change(on, f"{entry}replace: userPassword\nuserPassword: {kept}")
     for machine in MACHINES:
         on(machine, "sss_cache", "--everything")
 
@@ -137,6 +136,26 @@ def test_a_password_of_the_directory_lets_in_and_another_does_not(on: On, machin
     assert "\nlena\n" in answer.stdout, answer.stdout + answer.stderr
     refused = ssh_with_password(on, machine, "lena", "something else", "id", "-un")
     assert refused.returncode == 255
+
+
+@pytest.mark.usefixtures("people")
+def test_who_has_the_name_of_an_account_of_the_host_does_not_become_it(on: On, machine: str) -> None:
+    """The directory's pia, who is in a group that may log in, neither by her key nor by her password."""
+    members = "dn: cn=research,dc=site,dc=example\nchangetype: modify\n{}: memberUid\nmemberUid: pia\n"
+    change(on, members.format("add"))
+    try:
+        on(machine, "sss_cache", "--everything")
+        assert ssh(on, machine, "lena", "id", "-un").stdout == "lena\n"
+        assert "ssh-ed25519" in on(machine, "/usr/bin/sss_ssh_authorizedkeys", "pia").stdout
+        assert ssh(on, machine, "pia", "id", "-un").returncode == 255
+        answer = ssh_with_password(on, machine, "pia", PASSWORD, "id", "-un")
+        assert answer.returncode == 255, answer.stdout
+        # Its own password is what counts.
+        on(machine, "chpasswd", data="pia:of-the-host\n")
+        answer = ssh_with_password(on, machine, "pia", "of-the-host", "id", "-u")
+        assert "\n2002\n" in answer.stdout, answer.stdout
+    finally:
+        change(on, members.format("delete"))
 
 
 @pytest.mark.usefixtures("people")

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
@@ -11,6 +12,7 @@ from ansible.module_utils.quota_table import (
     Limits,
     change_command,
     how_to_turn_on,
+    of_former_accounts,
     report_command,
     reported,
     together,
@@ -23,7 +25,8 @@ module: quota_limits
 short_description: Limits of space and files on file systems that have quotas turned on
 description:
   - Sets the limits that differ from what is declared, and takes away those that it set and that are declared
-    no more. Limits of other names are left alone.
+    no more; an account of the host that is still there gets those of each_user, where there are such.
+    Limits of other names are left alone, and so are those of a file system that is not declared.
   - Refuses a file system on which quotas are off, and says how to turn them on; that needs it unmounted.
 options:
   filesystems:
@@ -74,7 +77,10 @@ def main() -> None:
     known = given(_REMEMBERED)
     if not module.check_mode:
         remember(_REMEMBERED, together(known, declared))
-    for path, limits in with_former(declared, known).items():
+    lines = Path("/etc/passwd").read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+    own = {line.partition(":")[0] for line in lines}
+    kept = of_former_accounts(module.params["filesystems"], known, own)
+    for path, limits in with_former(declared, known, kept).items():
         present: dict[tuple[str, str], Limits] = {}
         for kind in sorted({kind for kind, _ in limits}):
             present |= _report(module, kind, path)

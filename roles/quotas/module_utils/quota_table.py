@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,11 +50,35 @@ ByPath = Mapping[str, Mapping[tuple[str, str], Limits]]
 """Limits by file system, then by kind and name."""
 
 
-def with_former(declared: ByPath, known: Mapping[str, Any]) -> dict[str, dict[tuple[str, str], Limits]]:
-    """What is declared, and no limits for whom this role gave some before, as it remembers."""
+def with_former(
+    declared: ByPath, known: Mapping[str, Any], kept: ByPath | None = None
+) -> dict[str, dict[tuple[str, str], Limits]]:
+    """What is declared, and what is kept of, or no limits, for whom this role gave some before."""
+    keeps = kept or {}
     return {
-        path: {**{(kind, name): Limits() for kind, name in known.get(path, [])}, **limits}
+        path: {
+            **{
+                (kind, name): keeps.get(path, {}).get((kind, name), Limits())
+                for kind, name in known.get(path, [])
+            },
+            **limits,
+        }
         for path, limits in declared.items()
+    }
+
+
+def of_former_accounts(
+    filesystems: Sequence[Mapping[str, Any]], known: Mapping[str, Any], accounts: Container[str]
+) -> ByPath:
+    """The limits of each user for those who were declared, and whose account the host has still, closed."""
+    return {
+        filesystem["path"]: {
+            (kind, name): limits_of(filesystem["each_user"])
+            for kind, name in known.get(filesystem["path"], [])
+            if kind == "user" and name in accounts
+        }
+        for filesystem in filesystems
+        if filesystem.get("each_user")
     }
 
 
@@ -82,8 +106,8 @@ def how_to_turn_on(path: str) -> str:
 
 
 def report_command(kind: str, path: str) -> list[str]:
-    """What reports all limits of a file system."""
-    return ["repquota", _KINDS[kind], "--output=csv", "--raw-grace", path]
+    """What reports all limits of a file system, those of people of a directory and without files, too."""
+    return ["repquota", _KINDS[kind], "--verbose", "--no-cache", "--output=csv", "--raw-grace", path]
 
 
 def reported(kind: str, text: str) -> dict[tuple[str, str], Limits]:

@@ -13,11 +13,14 @@ from ansible.module_utils.given import remember
 from ansible.module_utils.slurm_accounting_declared import Refused, desire
 from ansible.module_utils.slurm_accounting_given import (
     as_data,
+    closable,
+    closing,
     from_data,
     revocations,
     together,
     with_resets,
 )
+from ansible.module_utils.slurm_accounting_jobs import deleted_qos, in_use, sparing
 from ansible.module_utils.slurm_accounting_plan import EMPTY, Change, Desired, State, Step, plan
 from ansible.module_utils.slurm_accounting_projects import budgets
 from ansible.module_utils.slurm_accounting_values import ACCOUNT, ASSOCIATION, MANAGERS, QOS, USER, Field
@@ -74,6 +77,13 @@ options:
     description: The port of slurmdbd.
     type: int
     default: 6819
+  conf_servers:
+    description:
+      - The controllers. slurmctld is asked there before a QOS is deleted, and one that jobs are in stays.
+        Without any it is not asked.
+    type: list
+    elements: str
+    default: []
   auth_type:
     description: AuthType, by which slurmdbd knows who asks.
     type: str
@@ -105,12 +115,13 @@ _UNREACHABLE = (
     "Problem with query",
     "slurmdbd is not",
 )
+_ACTIVE = "Job(s) active"
 _HINTS = (
     (
         "no TRES known by type",
         "slurmctld makes its AccountingStorageTRES known when it starts; run this again after that",
     ),
-    ("Job(s) active", "wait for these jobs or cancel them, then run this again"),
+    (_ACTIVE, "wait for these jobs or cancel them, then run this again"),
     (
         "PersistInit",
         "on the host of slurmdbd see: systemctl status slurmdbd munge; tail /var/log/slurm/slurmdbd.log",
@@ -180,13 +191,19 @@ def read(sacctmgr: Sacctmgr, cluster: str, *, names_only: bool = False) -> State
 
 
 def converge(
-    sacctmgr: Sacctmgr, desired: Desired, state: State, *, purge: bool = False, names_only: bool = False
+    sacctmgr: Sacctmgr,
+    desired: Desired,
+    state: State,
+    *,
+    purge: bool = False,
+    names_only: bool = False,
+    spared: Iterable[str] = (),
 ) -> None:
-    """Runs what is planned and plans again, until nothing is left to do."""
+    """Runs what is planned and plans again, until nothing is left to do; QOS that are spared stay."""
     refused: list[str] = []
     previous: list[list[str]] = []
     for _ in range(_ROUNDS):
-        steps = plan(desired, state, purge=purge)
+        steps = sparing(plan(desired, state, purge=purge), spared)
         commands = [step.command for step in steps]
         if not steps:
             return
@@ -200,10 +217,20 @@ def converge(
     raise Failed("\n".join([*reasons, "not done:", *left]))
 
 
-def revoke(sacctmgr: Sacctmgr, desired: Desired, before: Desired) -> list[str]:
-    """Takes away what is declared no more; returns what could not be, and why."""
+def revoke(sacctmgr: Sacctmgr, desired: Desired, before: Desired, spared: Iterable[str] = ()) -> list[str]:
+    """Takes away what is declared no more; returns what could not be, and why.
+
+    Who cannot be taken away, because of a job, submits no more.
+    """
     steps = revocations(desired, read(sacctmgr, desired.cluster), before) if before != desired else []
-    return list(_run(sacctmgr, [step.command for step in steps]))
+    refused = []
+    for step in sparing(steps, spared):
+        for reason in _run(sacctmgr, [step.command]):
+            closes = step.entity == "user" and _ACTIVE in reason
+            refused.append(f"{reason}; until then no more jobs are taken from there" if closes else reason)
+            if closes:
+                refused += _run(sacctmgr, [closing(step, desired.cluster).command])
+    return refused
 
 
 def _run(sacctmgr: Sacctmgr, commands: Iterable[list[str]]) -> Iterator[str]:
@@ -260,6 +287,7 @@ def main() -> None:
         "revokes": {"type": "bool", "default": False},
         "database_host": {"type": "str", "default": "localhost"},
         "database_port": {"type": "int", "default": 6819},
+        "conf_servers": {"type": "list", "elements": "str", "default": []},
         "auth_type": {"type": "str", "default": "auth/munge"},
     }
     module = AnsibleModule(argument_spec=arguments, supports_check_mode=True)
@@ -286,11 +314,15 @@ def main() -> None:
             before = from_data(given_before(_REMEMBERED)) if given["revokes"] else declared
             desired = with_resets(declared, before)
             steps = [*plan(desired, state, purge=given["purge"]), *revocations(declared, state, before)]
+            spared = _spared(module, steps)
+            steps = sparing(steps, spared)
+            refused = [*spared.values()]
             if not module.check_mode:
                 if given["revokes"]:
-                    remember(_REMEMBERED, as_data(together(before, declared)))
-                converge(sacctmgr, desired, state, purge=given["purge"], names_only=given["names_only"])
-                refused = revoke(sacctmgr, declared, before)
+                    remember(_REMEMBERED, as_data(closable(together(before, declared), declared)))
+                how = {name: given[name] for name in ("purge", "names_only")}
+                converge(sacctmgr, desired, state, **how, spared=spared)
+                refused += revoke(sacctmgr, declared, before, spared)
                 if given["revokes"] and not refused:
                     remember(_REMEMBERED, as_data(declared))
         except Refused as problem:
@@ -305,6 +337,23 @@ def main() -> None:
         diff=difference(changes),
         deploy_pending=refused,
     )
+
+
+def _spared(module: AnsibleModule, steps: Sequence[Step]) -> dict[str, str]:
+    """The QOS that are not to be deleted now, and why."""
+    servers = module.params["conf_servers"]
+    names = deleted_qos(steps) if servers else []
+
+    def squeue(*words: str) -> str:
+        environment = {"SLURM_CONF_SERVER": ",".join(servers), "LC_ALL": "C.UTF-8"}
+        code, out, err = module.run_command(
+            ["squeue", *words], environ_update=environment, handle_exceptions=False
+        )
+        if code != 0:
+            raise Failed(said(out, err))
+        return str(out)
+
+    return in_use(names, squeue, (Failed, OSError))
 
 
 def _state(module: AnsibleModule, sacctmgr: Sacctmgr) -> State:

@@ -22,6 +22,7 @@ from ansible.module_utils.slurm_accounting_values import (
 )
 
 _NOBODY = Desired("", {}, {}, {}, {})
+_NO_MORE = "0"
 
 
 def as_data(desired: Desired) -> dict[str, Any]:
@@ -56,6 +57,26 @@ def with_resets(desired: Desired, before: Desired) -> Desired:
         users=_reset([ADMIN_LEVEL], desired.users, before.users),
         associations=_reset(ASSOCIATION, desired.associations, before.associations),
     )
+
+
+def closable(remembered: Desired, desired: Desired) -> Desired:
+    """What is remembered, with the limit that a membership gets which is to go and has jobs (``closing``)."""
+    closed = {"max_submit_jobs": _NO_MORE}
+    return remembered._replace(
+        associations={
+            (account, user): {
+                **values,
+                **(closed if user and (account, user) not in desired.associations else {}),
+            }
+            for (account, user), values in remembered.associations.items()
+        }
+    )
+
+
+def closing(step: Step, cluster: str) -> Step:
+    """What keeps a user that a step could not delete from submitting jobs that keep him for ever."""
+    where = (f"cluster={cluster}", *(word for word in step.where if not word.startswith("cluster=")))
+    return Step("modify", "user", step.names, where, (f"MaxSubmitJobs={_NO_MORE}",))
 
 
 def _reset(fields: Iterable[Field], now: Mapping[Any, Any], before: Mapping[Any, Any]) -> dict[Any, Any]:

@@ -4,6 +4,7 @@ A budget is a QOS of the account's name with the flag NoDecay, whose use of reso
 decay nor its resets touch. All jobs of the account are in it, so that it counts them.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -18,6 +19,7 @@ PERIODS: Mapping[str, str] = {"month": "a month", "quarter": "a quarter", "year"
 _MINUTES = 60
 _PRIORITY = 1
 """Of jobs that a budget pays for, where the QOS says nothing else; one that jobs are lowered to has less."""
+_HAS_HOURS = re.compile(r"cpu|node|billing|(?:gres|license)/.+")
 _ITS_OWN = ("grp_tres_mins", "description")
 
 
@@ -131,8 +133,13 @@ def _problems_of(account: Entry, budget: Entry) -> Iterator[str]:
     except ValueError as problem:
         yield f"{subject}: budget: hours: {problem}"
     else:
-        if any(not amount.isdigit() or not int(amount) for amount in amounts.values()):
-            yield f"{subject}: budget: hours are counted of cpu, node, billing and gres, as in gres/gpu=5000"
+        if any(not amount.isdigit() or not int(amount) for amount in amounts.values()) or not all(
+            _HAS_HOURS.fullmatch(name) for name in amounts
+        ):
+            yield (
+                f"{subject}: budget: hours are counted of cpu, node, billing, gres and license, "
+                "as in gres/gpu=5000"
+            )
     lowers = _at_end(budget) != STOP
     if lowers and not budget.get("lower_qos"):
         yield f"{subject}: budget: at_end is lower, and lower_qos does not say in which QOS its jobs go on"

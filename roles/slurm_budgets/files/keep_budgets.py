@@ -86,16 +86,18 @@ def pending(qos: str) -> list[str]:
 
 
 def move(jobs: Iterable[str], qos: str) -> list[str]:
-    """Moves jobs that wait into a QOS; one that has begun meanwhile stays where it is."""
-    moved = []
-    for job in dict.fromkeys(jobs):
+    """Moves jobs that wait into a QOS; returns those that wait there then. Raises UnansweredError.
+
+    scontrol fails, too, where one task of an array runs and all that wait were moved.
+    """
+    wanted = list(dict.fromkeys(jobs))
+    for job in wanted:
         try:
             ask("scontrol", "update", f"JobId={job}", f"QOS={qos}")
         except UnansweredError as problem:
-            say(f"job {job} stays as it is: {problem}")
-        else:
-            moved.append(job)
-    return moved
+            say(f"job {job}: {problem}")
+    there = pending(qos) if wanted else []
+    return [job for job in wanted if job in there]
 
 
 def lower(granted: Mapping[str, Terms], used: Mapping[str, Use], state: State) -> None:
@@ -105,18 +107,28 @@ def lower(granted: Mapping[str, Terms], used: Mapping[str, Use], state: State) -
             continue
         were = state["lowered"].get(name, [])
         if is_used_up(terms, used[name]):
-            now = move(pending(name), terms.lower_qos)
-            there = pending(terms.lower_qos) if were or now else []
+            jobs = pending(name)
+            # Noted first: what happens after a command, nobody may come to know.
+            state["lowered"][name] = list(dict.fromkeys([*were, *jobs]))
+            now = move(jobs, terms.lower_qos)
+            there = pending(terms.lower_qos) if were else now
             state["lowered"][name] = [job for job in dict.fromkeys([*were, *now]) if job in there]
             if now:
                 say(f"budget of {name} is used up: {len(now)} jobs go on in {terms.lower_qos}")
         elif were:
             there = pending(terms.lower_qos)
             back = move([job for job in were if job in there], name)
-            state["lowered"][name] = []
+            there = pending(terms.lower_qos)
+            state["lowered"][name] = [job for job in were if job in there]
             say(f"budget of {name}: {len(back)} jobs are paid by it again")
     lowering = {name for name, terms in granted.items() if terms.lower_qos}
     state["lowered"] = {name: jobs for name, jobs in state["lowered"].items() if name in lowering}
+
+
+def uncounted(granted: Mapping[str, Terms], used: Mapping[str, Use]) -> dict[str, list[str]]:
+    """By budget the resources that slurmctld does not count: they would never be used up."""
+    missing = {name: sorted(terms.hours.keys() - used[name].used.keys()) for name, terms in granted.items()}
+    return {name: resources for name, resources in missing.items() if resources}
 
 
 def say(text: str) -> None:
@@ -141,7 +153,13 @@ def main(directory: Path) -> int:
             return 1
         finally:
             write(directory, state)
-    return 0
+    unknown = uncounted(granted, used)
+    for name, resources in unknown.items():
+        sys.stderr.write(
+            f"budget of {name}: slurmctld does not count {', '.join(resources)}, so that it never ends: "
+            "correct its hours (sacctmgr show tres)\n"
+        )
+    return 1 if unknown else 0
 
 
 if __name__ == "__main__":

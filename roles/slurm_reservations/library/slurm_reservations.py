@@ -76,7 +76,7 @@ def main() -> None:
     if not module.check_mode:
         remember(_REMEMBERED, {**before, **declared})
         pending = _carried_out(module, steps, scontrol)
-        remember(_REMEMBERED, {**{name: before[name] for name in pending}, **declared})
+        remember(_REMEMBERED, {**declared, **{name: before[name] for name in pending if name in before}})
     module.exit_json(
         changed=bool(steps),
         commands=[" ".join(("scontrol", *step.words)) for step in steps],
@@ -92,6 +92,8 @@ def _carried_out(module: AnsibleModule, steps: list[Step], scontrol: Scontrol) -
     """Runs the commands; the names of reservations that jobs keep from being taken away."""
     pending = []
     for step in steps:
+        if step.name in pending:
+            continue  # it is to be made anew
         code, _, said = scontrol(*step.words)
         if code == 0:
             continue

@@ -103,14 +103,38 @@ def plan(entries: Sequence[Entry], nodes: Mapping[str, str], there: There) -> It
     for name in there.before:
         if name not in wanted and name in there.shown:
             yield Step(("delete", f"ReservationName={name}"), name, "present", "")
-    for name, entry in wanted.items():
-        when = times(entry, there.now)
-        if when is None or entry.get("nodes") == "":
-            continue
-        if name not in there.shown:
-            yield _created(entry, when, there.now)
+    due = {
+        name: when
+        for name, entry in wanted.items()
+        if entry.get("nodes") != "" and (when := _next(entry, there.shown.get(name), there.now))
+    }
+    anew = [name for name in due if name in there.shown and _is_made_anew(wanted[name], there)]
+    for name in anew:
+        yield Step(("delete", f"ReservationName={name}"), name, "present", "")
+    for name, when in due.items():
+        if name not in there.shown or name in anew:
+            yield _created(wanted[name], when, there.now)
         else:
-            yield from _updated(entry, when, there)
+            yield from _updated(wanted[name], when, there)
+
+
+def _next(entry: Entry, shown: Shown | None, now: datetime) -> tuple[datetime, datetime] | None:
+    """When it is, or is to be. One that comes again is not made within its time.
+
+    Slurm counts all later times from the first, which would then be too late.
+    """
+    when = times(entry, now)
+    if not when or not entry.get("every") or when[0] > now:
+        return when
+    return when if shown and moment(shown["StartTime"]) <= now else times(entry, when[1])
+
+
+def _is_made_anew(entry: Entry, there: There) -> bool:
+    """Whether it differs in what no update changes: Slurm refuses features, and TRES cannot be taken away."""
+    name = entry["name"]
+    has = there.shown[name].get("Features", "")
+    other_features = "features" in entry and entry["features"] != has
+    return other_features or ("tres" in there.before.get(name, {}) and "tres" not in entry)
 
 
 def resolved(entry: Entry, nodes: Mapping[str, str]) -> dict[str, Any]:
@@ -204,7 +228,7 @@ def _others(entry: Entry, shown: Shown, before: Entry) -> Iterator[Change]:
         if sorted(has.split(",")) != sorted(value.split(",")):
             yield word, has, value
     was = _unseen(before)
-    for word, value in _unseen(entry).items():
+    for word, value in {**dict.fromkeys(was, ""), **_unseen(entry)}.items():
         if value != was.get(word):
             yield word, was.get(word, ""), value
 

@@ -20,6 +20,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.given import given as given_before
 from ansible.module_utils.given import remember
 from ansible.module_utils.given_accounts import Host, former, meanwhile, remembered, revocations
+from ansible.module_utils.mount_table import mounted
 from ansible.module_utils.user_files import UnfitError, Work, as_owners, opened, read_small, replace_small
 
 DOCUMENTATION = r"""
@@ -58,6 +59,11 @@ options:
     type: list
     elements: path
     default: []
+  mounts:
+    description: Where file systems are mounted. While they are not, nothing is made below, and it is said.
+    type: list
+    elements: path
+    default: []
   home_mode:
     description: The mode of a new home, and of a new directory in C(directories).
     type: str
@@ -87,7 +93,9 @@ _BLOCK = re.compile(rf"^{re.escape(BEGIN)}\n.*?^{re.escape(END)}\n", re.MULTILIN
 _NO_SHELL = "/usr/sbin/nologin"
 _CLOSED = ("--expiredate", "1", "--shell", _NO_SHELL)
 _IN_USE = 8
-"""What userdel(8) and groupdel(8) exit with for an account with processes, and for somebody's first group."""
+"""What userdel(8) and usermod(8) exit with for an account with processes, groupdel(8) for a first group."""
+_HOME = "--home"
+_USERS, _GROUPS = Path("/etc/passwd"), Path("/etc/group")
 _KEYS = PurePosixPath(".ssh/authorized_keys")
 _ASIDE = f"{_KEYS.name}.put-aside-by-deploy"
 _REMEMBERED = "accounts"
@@ -99,6 +107,9 @@ class Present:
 
     groups: Mapping[str, grp.struct_group]
     users: Mapping[str, pwd.struct_passwd]
+    foreign_groups: frozenset[str] = frozenset()
+    foreign_users: frozenset[str] = frozenset()
+    """Of a directory service: useradd(8) counts them as there, and no command of the host changes them."""
 
     @classmethod
     def read(cls, groups: Sequence[str], users: Sequence[str]) -> "Present":
@@ -115,7 +126,18 @@ class Present:
                 known_users[name] = pwd.getpwnam(name)
             except KeyError:
                 continue
-        return cls(known_groups, known_users)
+        foreign = frozenset(known_groups) - _names(_GROUPS), frozenset(known_users) - _names(_USERS)
+        return cls(known_groups, known_users, *foreign)
+
+    @property
+    def own_users(self) -> frozenset[str]:
+        """Those of the host itself."""
+        return frozenset(self.users) - self.foreign_users
+
+
+def _names(file: Path) -> frozenset[str]:
+    lines = file.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+    return frozenset(line.partition(":")[0] for line in lines)
 
 
 def with_own_groups(
@@ -156,8 +178,9 @@ def removals(
     groups: Sequence[Mapping[str, Any]], accounts: Sequence[Mapping[str, Any]], present: Present
 ) -> list[list[str]]:
     """The commands that remove what is declared absent, accounts before their groups."""
-    users = [user["name"] for user in accounts if user["state"] == "absent" and user["name"] in present.users]
-    gone = [g["name"] for g in groups if g["state"] == "absent" and g["name"] in present.groups]
+    users = [u["name"] for u in accounts if u["state"] == "absent" and u["name"] in present.own_users]
+    own_groups = present.groups.keys() - present.foreign_groups
+    gone = [g["name"] for g in groups if g["state"] == "absent" and g["name"] in own_groups]
     # userdel takes the group of the same name along.
     return [["userdel", name] for name in users] + [["groupdel", name] for name in gone if name not in users]
 
@@ -168,12 +191,20 @@ def account_commands(accounts: Sequence[Mapping[str, Any]], present: Present) ->
     for user in accounts:
         if user["state"] != "present":
             continue
-        entry = present.users.get(user["name"])
-        options = _create(user) if entry is None else _change(user, entry, present)
+        name, entry = user["name"], present.users.get(user["name"])
+        missing = _missing_groups(user, present)
         if entry is None:
-            commands.append(["useradd", "--no-create-home", *options, user["name"]])
-        elif options:
-            commands.append(["usermod", *options, user["name"]])
+            commands.append(["useradd", "--no-create-home", *_create(user), name])
+        elif name in present.foreign_users:
+            # Groups of the host may have whomever it knows.
+            own = [group for group in missing if group not in present.foreign_groups]
+            commands += [["gpasswd", "--add", name, group] for group in own]
+        else:
+            options = _change(user, entry, present)
+            options += ["--append", "--groups", ",".join(missing)] if missing else []
+            commands += [["usermod", *options, name]] if options else []
+            # By itself, because it is refused while somebody is there.
+            commands += [["usermod", _HOME, home_of(user), name]] if entry.pw_dir != home_of(user) else []
     return commands
 
 
@@ -187,6 +218,11 @@ def run(module: AnsibleModule, commands: Sequence[Sequence[str]]) -> list[str]:
             pending.append(
                 f"account {command[-1]}: closed, and not removed yet, because processes of it run; end them "
                 f"(scancel --user={command[-1]}; loginctl terminate-user {command[-1]})"
+            )
+        elif code == _IN_USE and _HOME in command:
+            pending.append(
+                f"account {command[-1]}: its home is not {command[-2]} yet, because processes of it run; end "
+                f"them (scancel --user={command[-1]}; loginctl terminate-user {command[-1]})"
             )
         elif code == _IN_USE and command[0] == "groupdel":
             pending.append(f"group {command[-1]}: not removed yet, because it is an account's first group")
@@ -218,14 +254,16 @@ def _change(user: Mapping[str, Any], entry: pwd.struct_passwd, present: Present)
         options += ["--expiredate", ""] if entry.pw_shell == _NO_SHELL else []
     if entry.pw_gecos != user["comment"]:
         options += ["--comment", user["comment"]]
-    if entry.pw_dir != home_of(user):
-        options += ["--home", home_of(user)]
-    missing = [
+    return options
+
+
+def _missing_groups(user: Mapping[str, Any], present: Present) -> list[str]:
+    primary = user.get("group") or user["name"]
+    return [
         name
         for name in user["groups"]
         if name != primary and (name not in present.groups or user["name"] not in present.groups[name].gr_mem)
     ]
-    return options + (["--append", "--groups", ",".join(missing)] if missing else [])
 
 
 def slurm_commands(uid: int, gid: int, present: Present) -> list[list[str]]:
@@ -355,6 +393,24 @@ def _directory_works(
             yield Work(f"directory {path}", str(path), 0, 0, partial(make, path))
 
 
+def without_unmounted(
+    works: Sequence[Work], mounts: Sequence[str], there: Sequence[str]
+) -> tuple[list[Work], list[str]]:
+    """The works but those below a place where a file system is yet to be mounted, and these places.
+
+    What was made there before, the file system would hide.
+    """
+    kept, awaited = [], []
+    for work in works:
+        above = [place for place in mounts if PurePosixPath(work.path).is_relative_to(place)]
+        place = max(above, key=lambda place: len(PurePosixPath(place).parts), default="")
+        if place and os.path.normpath(place) not in there:
+            awaited.append(place)
+        else:
+            kept.append(work)
+    return kept, list(dict.fromkeys(awaited))
+
+
 def _arguments() -> dict[str, Any]:
     state = {"type": "str", "choices": ["present", "absent"], "default": "present"}
     name = {"type": "str", "required": True}
@@ -385,6 +441,7 @@ def _arguments() -> dict[str, Any]:
         },
         "create_home": {"type": "bool", "default": True},
         "directories": {"type": "list", "elements": "path", "default": []},
+        "mounts": {"type": "list", "elements": "path", "default": []},
         "home_mode": {"type": "str", "default": "0700"},
     }
 
@@ -415,7 +472,7 @@ def main() -> None:
     before = given_before(_REMEMBERED)
     host = Host(
         {name: entry.gr_mem for name, entry in present.groups.items()},
-        frozenset(present.users),
+        present.own_users,
         os.environ.get("SUDO_USER", ""),
     )
     commands = [
@@ -443,6 +500,9 @@ def main() -> None:
             *_directory_works(here, given["directories"], given["home_mode"], skeleton, write=write),
             *_key_works([*here, *keyless], write=write),
         ]
+        works, awaited = without_unmounted(works, given["mounts"], [mount.path for mount in mounted()])
+        if write:
+            pending += [f"what people have below {place}: nothing is mounted there yet" for place in awaited]
         outcomes = as_owners(works)
         actions += [name for name, outcome in outcomes.items() if outcome.value]
         pending += [f"{name}: {outcome.problem}" for name, outcome in outcomes.items() if outcome.problem]

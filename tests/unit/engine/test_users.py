@@ -51,12 +51,13 @@ def person(source: str = "local", **keys: object) -> dict[str, Any]:
         "sudo": False,
         "closed": False,
         "keys": [],
+        "keys_unread": "",
         **keys,
     }
 
 
 KNOWN = {
-    "alice": person(keys=[KEY]),
+    "alice": person(keys=[KEY], keys_unread="/home/alice/.ssh/authorized_keys2: Permission denied"),
     "carol": person(sudo=True),
     "dora": person("directory", groups=["hpc"]),
     "eve": person("directory", groups=["others"]),
@@ -65,8 +66,10 @@ KNOWN = {
 }
 
 
-def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answers: dict[str, Any]) -> dict[str, Person]:
-    directory = write_site(tmp_path, INVENTORY, {"group_vars/all.yml": ALL})
+def told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answers: dict[str, Any], more: str = ""
+) -> dict[str, Person]:
+    directory = write_site(tmp_path, INVENTORY, {"group_vars/all.yml": ALL + more})
 
     def ask(questions: dict[str, Any], *_: object, source: str, **__: object) -> dict[str, Any]:
         assert source == "people"
@@ -97,6 +100,21 @@ def test_who_may_do_what_and_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert (found["finn"].logins, found["finn"].login_why) == ((), "the account is closed")
 
 
+def test_who_may_log_in_is_what_sshd_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    known = {
+        "alice": person(groups=["users", "physics"]),
+        "carol": person(sudo=True, groups=["carol"]),
+        "dora": person("directory", groups=["hpc"]),
+    }
+    more = "ssh_server_allow_groups: [sudo, physics]\n"
+    found = told(tmp_path, monkeypatch, {"charged": CHARGED, "known": known}, more)
+    assert found["alice"].login_why == "local account"
+    assert found["alice"].logins
+    reason = "in none of ssh_server_allow_groups: physics, sudo"
+    for name in ("carol", "dora"):
+        assert (found[name].logins, found[name].login_why) == ((), reason)
+
+
 def test_as_text_and_for_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     people = tuple(told(tmp_path, monkeypatch, {"charged": CHARGED, "known": KNOWN}).values())
     now = datetime(2026, 11, 26, tzinfo=UTC)
@@ -106,6 +124,7 @@ def test_as_text_and_for_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert "carol  (local, uid 2001)\n  account   laser (manager; QOS laser; by inventory)\n" in text
     assert "  slurm     operator of the accounting database\n  sudo      yes\n" in text
     assert "laser (closed: submits no job; QOS laser; by a group of the account)" in text
+    assert "  key       not readable: /home/alice/.ssh/authorized_keys2: Permission denied\n" in text
     assert "gus  (no host knows the name)\n  account   none: no job\n" in text
     [alice, *_] = as_json(people, now)
     assert alice["keys"][0]["is_expired"] is True

@@ -32,7 +32,7 @@ def hosts_of(place: Path, text: str) -> dict[str, Any]:
 def test_a_site_with_a_directory_joins_all_hosts(tmp_path: Path) -> None:
     host = hosts_of(tmp_path, DIRECTORY)["node1"]
     assert host["sssd_local_users"] == ["ops"]
-    assert host["ssh_server_keys_command"] == "/usr/bin/sss_ssh_authorizedkeys"
+    assert host["ssh_server_keys_command"] == "/etc/ssh/deploy-directory-keys"
     assert host["job_ssh_admin_groups"] == ["sudo", "operators"]
     assert host["ssh_server_admin_groups"] == host["job_programs_kept_groups"] == ["sudo", "operators"]
     assert host["sssd_create_home"] is True
@@ -56,7 +56,7 @@ def test_a_site_without_one_has_nothing_of_it(tmp_path: Path) -> None:
 def test_keys_and_homes_are_made_where_the_site_says(tmp_path: Path) -> None:
     mounts = "nfs_client_mounts: [{path: /home, server: nas.example}]\n"
     for name, text, keys in (
-        ("mounted", mounts, "/usr/bin/sss_ssh_authorizedkeys"),
+        ("mounted", mounts, "/etc/ssh/deploy-directory-keys"),
         ("elsewhere", "users_create_home: false\nsssd_ssh_keys: false\n", ""),
     ):
         (tmp_path / name).mkdir()

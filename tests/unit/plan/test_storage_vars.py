@@ -63,6 +63,8 @@ def test_an_export_may_be_mounted_elsewhere_or_nowhere(tmp_path: Path) -> None:
         ("/work", "/srv/work"),
     ]
     assert hosts["node1"]["slurmd_required_mounts"][-2:] == ["/home", "/work"]
+    assert hosts["node1"]["users_mounts"] == ["/home", "/work"]
+    assert "users_mounts" not in hosts["ctl1"]
 
 
 def test_the_server_learns_of_a_new_client_in_a_limited_run(tmp_path: Path) -> None:

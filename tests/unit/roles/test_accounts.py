@@ -71,6 +71,22 @@ def test_directories_that_accounts_lack(place: Path) -> None:
     assert [path.name for path in (place / "new").iterdir()] == ["bob"]
 
 
+def test_nothing_is_made_where_a_file_system_is_yet_to_be_mounted(tmp_path: Path) -> None:
+    """It would be hidden by the mount, which is refused for that."""
+    mounts = [str(tmp_path / name) for name in ("scratch", "work")]
+    there = [str(tmp_path / "work"), str(tmp_path)]
+    accounts = [account("alice", 2001, home=str(tmp_path / "scratch/homes/alice")), account("bob", 2002)]
+    directories = [str(tmp_path / name) for name in ("scratch", "work", "scratchy")]
+    works = [*module._directory_works(accounts, directories, "0700", "", write=False)]
+    kept, awaited = module.without_unmounted(works, mounts, there)
+    assert awaited == [mounts[0]]
+    assert [work.path for work in works if work not in kept] == [
+        f"{tmp_path}/scratch/homes/alice",
+        f"{tmp_path}/scratch/alice",
+        f"{tmp_path}/scratch/bob",
+    ]
+
+
 @as_root
 def test_a_home_has_what_is_in_the_skeleton(place: Path) -> None:
     skeleton = place / "skel"
@@ -184,6 +200,42 @@ def test_new_account_has_no_password_and_its_ids() -> None:
 def test_only_what_differs_is_changed(wish: Entry, options: list[str] | None) -> None:
     commands = module.account_commands([account("alice", 2001, **wish)], PRESENT)
     assert commands == ([] if options is None else [["usermod", *options, "alice"]])
+
+
+def test_another_home_is_a_command_of_its_own() -> None:
+    """It is refused while somebody is there, and the rest is not."""
+    wish = account("alice", 2001, home="/data/alice", comment="A", groups=["project"])
+    assert module.account_commands([wish], PRESENT) == [
+        ["usermod", "--comment", "A", "--append", "--groups", "project", "alice"],
+        ["usermod", "--home", "/data/alice", "alice"],
+    ]
+
+
+def test_what_a_directory_has_is_changed_by_no_command_of_the_host(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """pwd and grp answer from /etc and from the directory; userdel and usermod know /etc alone."""
+    (tmp_path / "passwd").write_text("root:x:0:0:root:/root:/bin/bash\n")
+    (tmp_path / "group").write_text("root:x:0:\nproject:x:3000:\n")
+    people = {"alice": user_entry("alice", 2001, 2001)}
+    groups = {
+        entry.gr_name: entry
+        for entry in (group_entry("alice", 2001), group_entry("project", 3000), group_entry("ldap", 4000))
+    }
+    monkeypatch.setattr(module, "_USERS", tmp_path / "passwd")
+    monkeypatch.setattr(module, "_GROUPS", tmp_path / "group")
+    monkeypatch.setattr(module.pwd, "getpwall", list)
+    monkeypatch.setattr(module.pwd, "getpwnam", people.__getitem__)
+    monkeypatch.setattr(module.grp, "getgrall", lambda: [groups["project"]])
+    monkeypatch.setattr(module.grp, "getgrnam", groups.__getitem__)
+    present = module.Present.read(["alice", "project", "ldap"], ["alice"])
+    assert present.own_users == set()
+    gone = [account("alice", 2001, state="absent")]
+    groups_gone = [group("alice", 2001, "absent"), group("project", 3000, "absent")]
+    assert module.removals(groups_gone, gone, present) == [["groupdel", "project"]]
+    wish = account("alice", 2001, comment="A", home="/data/alice", groups=["project", "ldap"])
+    assert module.group_commands([group("alice", 2001)], present) == []
+    assert module.account_commands([wish], present) == [["gpasswd", "--add", "alice", "project"]]
 
 
 def test_group_membership_that_is_there_is_not_repeated() -> None:
@@ -318,6 +370,14 @@ def test_an_account_with_processes_is_closed_and_the_rest_goes_on() -> None:
     assert [text.split(":")[0] for text in pending] == ["account alice", "group project"]
     with pytest.raises(SystemExit, match="userdel bob: no"):
         module.run(Machine({"userdel bob": 10}), [["userdel", "bob"]])
+
+
+def test_a_home_that_is_in_use_waits_and_the_rest_goes_on() -> None:
+    machine = Machine({"usermod --home /data/alice alice": 8})
+    commands = [["usermod", "--home", "/data/alice", "alice"], ["groupadd", "new"]]
+    (waits,) = module.run(machine, commands)
+    assert waits.startswith("account alice: its home is not /data/alice yet, because processes of it run")
+    assert machine.ran[-1] == "groupadd new"
 
 
 def test_a_closed_account_that_is_wanted_again_is_opened() -> None:

@@ -123,7 +123,43 @@ def test_limits_that_are_declared_no_more_are_taken_away() -> None:
         ("group", "ml"): Limits(),
     }
     assert table.with_former(now, {}) == now
+    # Who is declared no more, and whose account is there, keeps what everybody has.
+    known["/work"] += [["user", "bob"], ["user", "gone"]]
+    filesystems = [{"path": "/work", "each_user": {"space": "100K"}}, {"path": "/scratch"}]
+    each = table.of_former_accounts(filesystems, known, {"bob"})
+    assert table.with_former(now, known, each)["/work"] == {
+        ("user", "alice"): ten,
+        ("group", "ml"): Limits(),
+        ("user", "bob"): Limits(hard=100),
+        ("user", "gone"): Limits(),
+    }
     assert table.together({"/old": [["user", "bob"]]}, now)["/old"] == [["user", "bob"]]
+
+
+REPQUOTA = f"""\
+#!/bin/sh
+echo {REPORT.splitlines()[0]}
+# Names are of getpwent alone, and a directory does not list its people; who has no file is left out.
+case "$*" in *--no-cache*) name=lena ;; *) name='#20005' ;; esac
+echo "$name,ok,ok,20,0,10,0,2,0,0,0"
+case "$*" in *--verbose*) echo eve,ok,ok,0,0,30,0,0,0,0,0 ;; esac
+"""
+
+
+def test_people_of_a_directory_and_those_without_files_are_in_the_report(tmp_path: Path) -> None:
+    program = tmp_path / "repquota"
+    program.write_text(REPQUOTA)
+    program.chmod(0o755)
+    path = {"PATH": f"{tmp_path}:/bin:/usr/bin"}
+    command = [str(program), *table.report_command("user", "/home")[1:]]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert table.reported("user", said) == {
+        ("user", "lena"): Limits(hard=10),
+        ("user", "eve"): Limits(hard=30),
+    }
+    shows = [sys.executable, str(ROOT / "roles/quotas/files/show-quotas"), "--limits"]
+    said = subprocess.run(shows, env=path, capture_output=True, text=True, check=True).stdout
+    assert said.splitlines()[:2] == ["user eve 0 30 0 0", "user lena 0 10 0 0"]
 
 
 def test_systemd_is_kept_from_turning_on_what_the_mount_turns_on() -> None:

@@ -121,6 +121,40 @@ def test_what_is_over_is_not_made() -> None:
     assert told({**MAINTENANCE, "start": "2026-12-01T10:00"}, shown=late) == []
 
 
+def test_what_slurm_cannot_change_is_made_anew() -> None:
+    """Features are refused in every update, and no TRES cannot be told."""
+    for before, now in (
+        ({}, {"features": "h100"}),
+        ({"tres": "gres/gpu=4"}, {}),
+    ):
+        deleted, made = told({**MAINTENANCE, **now}, shown=SHOWN, before=({**MAINTENANCE, **before},))
+        assert deleted == "delete ReservationName=maint"
+        assert made.startswith("create reservation ReservationName=maint StartTime=2026-12-24T08:00:00")
+        assert ("Features=h100" in made) == bool(now)
+    had = SHOWN.replace("Features=(null)", "Features=a100")
+    (cleared,) = told(MAINTENANCE, shown=had, before=({**MAINTENANCE, "features": "a100"},))
+    assert cleared == "update reservation ReservationName=maint Features="
+    assert told({**MAINTENANCE, "features": "a100"}, shown=had) == []
+
+
+def test_licenses_that_are_declared_no_more_are_free() -> None:
+    before = {**MAINTENANCE, "licenses": ["matlab:2"]}
+    assert told(MAINTENANCE, shown=SHOWN, before=(before,)) == [
+        "update reservation ReservationName=maint Licenses="
+    ]
+
+
+def test_what_comes_again_keeps_its_time_where_it_is_made_within_it() -> None:
+    """Slurm counts its next times from when it began first."""
+    within = {**WEEKLY, "start": "2026-11-03T11:00", "end": "2026-11-03T14:00"}
+    (made,) = told(within)
+    assert "StartTime=2026-12-08T11:00:00 EndTime=2026-12-08T14:00:00" in made
+    shown = COURSE.replace("2026-12-07T09", "2026-12-08T11").replace("2026-12-07T12", "2026-12-08T14")
+    assert told(within, shown=shown, before=(within,)) == []
+    running = COURSE.replace("2026-12-07T09", "2026-12-01T11").replace("2026-12-07T12", "2026-12-01T14")
+    assert told(within, shown=running, before=(within,)) == []
+
+
 def test_nodes_that_slurm_does_not_know_yet_are_not_all_nodes() -> None:
     assert told({**MAINTENANCE, "groups": ["big"]}, nodes={"maint": ""}) == []
     assert told({**MAINTENANCE, "groups": ["big"]}) == []

@@ -17,6 +17,7 @@ from tests.unit.roles.slurm_accounting.modules import (
 )
 
 Declaration = dict[str, Any]
+_HOURS = "account ice: budget: hours are counted of cpu, node, billing, gres and license, as in gres/gpu=5000"
 
 
 @pytest.fixture(params=RELEASES)
@@ -147,11 +148,11 @@ def test_an_account_that_loses_its_budget_may_use_every_qos_of_its_parent(state:
         ),
         (
             {"budget": {"hours": "gres/gpu=0"}},
-            "account ice: budget: hours are counted of cpu, node, billing and gres, as in gres/gpu=5000",
+            _HOURS,
         ),
         (
             {"budget": {"hours": "mem=1T"}},
-            "account ice: budget: hours are counted of cpu, node, billing and gres, as in gres/gpu=5000",
+            _HOURS,
         ),
         (
             {"budget": {"hours": "cpu=1", "at_end": "lower"}},
@@ -202,3 +203,15 @@ def test_words_for_people() -> None:
     assert projects.in_words({"hours": "gres/gpu=5", "period": "once"}) == (
         "budget: gres/gpu=5 hours in all, then stop"
     )
+
+
+@pytest.mark.parametrize("hours", ["energy=5", "cpu=5,pages=1", "fs/disk=5", "vmem=3", "gpu=3", "gres/gpu=0"])
+def test_what_no_job_has_hours_of_is_no_budget(hours: str) -> None:
+    budget = {"hours": hours, "at_end": "lower", "lower_qos": "nocont"}
+    (said,) = refusals(project(budget=budget))
+    assert said == _HOURS
+
+
+@pytest.mark.parametrize("hours", ["cpu=1,node=2,billing=3", "gres/gpu:a100=4", "license/matlab=5"])
+def test_what_has_hours_is_one(state: Loaded, hours: str) -> None:
+    assert commands(state, project(budget={"hours": hours}))

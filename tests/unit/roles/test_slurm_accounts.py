@@ -3,7 +3,18 @@ from typing import Any
 
 import pytest
 
-from tests.unit.roles.slurm_accounting.modules import RELEASES, declared, entries, entry, module, recorded
+from tests.unit.roles.slurm_accounting.modules import (
+    RELEASES,
+    declared,
+    entries,
+    entry,
+    given,
+    jobs,
+    module,
+    plans,
+    recorded,
+    without,
+)
 
 
 @pytest.fixture(params=RELEASES)
@@ -106,6 +117,66 @@ def test_nothing_is_tried_once_slurmdbd_is_gone(release: str) -> None:
     with pytest.raises(module.Failed, match="Connection refused"):
         converge(database, given)
     assert len(database.commands) == 1
+
+
+ACTIVE = " Error with request: Job(s) active, cancel job(s) before remove"
+
+
+@pytest.mark.parametrize(
+    ("now", "command"),
+    [
+        (without("users", "bob"), "-i modify user where name=bob cluster=lab set MaxSubmitJobs=0"),
+        (
+            entry("users", "alice", accounts=["laser"], default_account=None),
+            "-i modify user where name=alice cluster=lab account=math set MaxSubmitJobs=0",
+        ),
+    ],
+)
+def test_who_cannot_go_because_of_a_job_submits_no_more(
+    release: str, now: dict[str, Any], command: str
+) -> None:
+    """One job that is held would keep the membership for ever, with all that it may do."""
+    database = Database(release)
+    state = module.read(database, "lab")
+    before, wanted = declared.desire("lab", entries(), state), declared.desire("lab", now, state)
+    refused = {" ".join(step.command): ACTIVE for step in given.revocations(wanted, state, before)}
+    database.outcomes = [ACTIVE if "delete user" in line else "" for line in refused]
+    (said,) = module.revoke(database, wanted, before)
+    assert said.endswith("no more jobs are taken from there")
+    assert database.commands[-1] == command
+    # Who is declared again is open again.
+    remembered = given.closable(given.together(before, wanted), wanted)
+    [key] = [key for key in before.associations if key not in wanted.associations]
+    closed = {**state.associations, key: {**state.associations[key], "max_submit_jobs": "0"}}
+    (step,) = plans.plan(given.with_resets(before, remembered), state._replace(associations=closed))
+    assert step.settings == ("MaxSubmitJobs=-1",)
+
+
+def test_a_qos_with_jobs_stays() -> None:
+    steps = [plans.Step("delete", "qos", (name,)) for name in ("busy", "idle", "unknown")] + [
+        plans.Step("delete", "user", ("busy",))
+    ]
+
+    def squeue(*words: str) -> str:
+        if words[-1] == "--qos=unknown":
+            raise FileNotFoundError(words[-1])
+        return "7\n7\n8\n" if words[-1] == "--qos=busy" else ""
+
+    spared = jobs.in_use(jobs.deleted_qos(steps), squeue, (OSError,))
+    assert spared["busy"].startswith("qos busy: not removed yet, because 2 jobs are in it")
+    assert spared["unknown"].endswith("nobody says whether jobs are in it: --qos=unknown")
+    assert [step.names[0] for step in jobs.sparing(steps, spared)] == ["idle", "busy"]
+
+
+def test_a_qos_that_is_spared_is_not_purged(release: str) -> None:
+    database = Database(release)
+    state = module.read(database, "lab")._replace(clusters=frozenset({"lab"}))
+    now = {**entries(), "qos": [], "accounts": [], "users": []}
+    steps = plans.plan(declared.desire("lab", now, state, purge=True), state, purge=True)
+    assert "high" in jobs.deleted_qos(steps)
+    assert jobs.deleted_qos(jobs.sparing(steps, ["high"])) == [
+        name for name in jobs.deleted_qos(steps) if name != "high"
+    ]
 
 
 def test_running_jobs_are_named() -> None:

@@ -54,6 +54,7 @@ class Slurm:
         self.waiting: dict[str, list[str]] = {}
         self.commands: list[str] = []
         self.deaf = False
+        self.away = False
 
     def ask(self, *command: str) -> str:
         line = " ".join(command)
@@ -72,14 +73,19 @@ class Slurm:
         if line.startswith("sacctmgr --immediate") and not self.deaf:
             self.minutes[command[5].removeprefix("name=")] = 0
         if line.startswith("scontrol update"):
-            job, qos = command[2].removeprefix("JobId="), command[3].removeprefix("QOS=")
-            if job == "9":
-                raise self.error("scontrol", "Job is no longer pending execution for job 9")
+            self.update(command[2].removeprefix("JobId="), command[3].removeprefix("QOS="))
+        return ""
+
+    def update(self, job: str, qos: str) -> None:
+        if self.away:
+            raise self.error("scontrol", "Unable to contact slurm controller (connect failure)")
+        if job != "9":
             for jobs in self.waiting.values():
                 if job in jobs:
                     jobs.remove(job)
             self.waiting.setdefault(qos, []).append(job)
-        return ""
+        if job in {"9", "100"}:  # one that runs, and an array of which a task does
+            raise self.error("scontrol", f"Job is no longer pending execution for job {job}")
 
 
 @pytest.fixture
@@ -179,6 +185,32 @@ def test_jobs_go_on_in_the_lower_qos_and_come_back(keep: Module, slurm: Slurm, t
     slurm.minutes = {"ice": 0}
     keep.main(tmp_path)
     assert slurm.waiting == {"ice": ["9", "8"], "nocont": ["3"]}
+
+
+def test_arrays_come_back_and_so_does_what_slurmctld_did_not_hear_of(
+    keep: Module, slurm: Slurm, tmp_path: Path
+) -> None:
+    slurm.granted = {"ice": "budget: gres/gpu=5 hours a month, then go on in nocont"}
+    slurm.minutes = {"ice": 300}
+    slurm.waiting = {"ice": ["7", "100"]}
+    assert keep.main(tmp_path) == 0
+    assert slurm.waiting == {"ice": [], "nocont": ["7", "100"]}
+    slurm.minutes = {"ice": 0}
+    slurm.away = True
+    assert keep.main(tmp_path) == 0
+    assert keep.read(tmp_path)["lowered"] == {"ice": ["7", "100"]}
+    slurm.away = False
+    assert keep.main(tmp_path) == 0
+    assert slurm.waiting == {"ice": ["7", "100"], "nocont": []}
+    assert keep.read(tmp_path)["lowered"] == {"ice": []}
+
+
+def test_a_resource_that_slurm_does_not_count_is_an_error(
+    keep: Module, slurm: Slurm, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    slurm.granted = {"laser": "budget: cpu=9,gres/gup=5 hours a month, then go on in nocont"}
+    assert keep.main(tmp_path) == 1
+    assert "budget of laser: slurmctld does not count gres/gup" in capsys.readouterr().err
 
 
 def shown(monkeypatch: pytest.MonkeyPatch, answers: dict[str, str], *arguments: str) -> int:

@@ -29,6 +29,7 @@ plans = _shared("slurm_accounting_plan")
 declared = _shared("slurm_accounting_declared")
 look = _shared("slurm_accounting_look")
 given = _shared("slurm_accounting_given")
+jobs = _shared("slurm_accounting_jobs")
 module = load_module(f"{ROLE}/library/slurm_accounts.py")
 
 

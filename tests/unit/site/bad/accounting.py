@@ -101,8 +101,8 @@ SITES = (
             "  - {name: snow, budget: {hours: cpu=5, at_end: lower, lower_qos: low}}\n"
         ),
         (
-            "group_vars/all.yml:1: account ice: budget: hours are counted of cpu, node, billing and gres, "
-            "as in gres/gpu=5000 [invalid-accounting]"
+            "group_vars/all.yml:1: account ice: budget: hours are counted of cpu, node, billing, gres "
+            "and license, as in gres/gpu=5000 [invalid-accounting]"
         ),
         (
             "group_vars/all.yml:1: account snow: budget.lower_qos names the QOS low, which slurm_accounts_"

@@ -50,6 +50,14 @@ SITES = (
         "group_vars/all.yml:1: reservation a has node_count, and nodes or groups [reservation-nodes]",
     ),
     variables(
+        "a reservation for users and for groups",
+        f"slurm_reservations_planned: [{{name: a, {_TIMES}, users: [alice], user_groups: [course]}}]\n",
+        (
+            "group_vars/all.yml:1: reservation a has users and user_groups, of which Slurm takes one "
+            "[reservation-users]"
+        ),
+    ),
+    variables(
         "a reservation at no time",
         "slurm_reservations_planned: [{name: a, start: '2026-13-24T08:00', duration: '60'}]\n",
         (
