@@ -62,8 +62,12 @@ class Run:
         return shown_path(self.site.inventory)
 
     def command(self, verb: str) -> str:
-        """What was typed, to be typed again."""
+        """A verb for this site, as one would type it."""
         return f"deploy {verb} {self.inventory}"
+
+    def again(self, limit: str | None = None) -> str:
+        """The same run as one would type it; on other hosts where a ``limit`` is given, or on all."""
+        return self.command("cluster") + self.options.again(limit)
 
     @property
     def controllers(self) -> list[str]:
@@ -180,7 +184,7 @@ def opened(inventory: Path, options: Options, *, needs_ansible: bool = True) -> 
             raise DeployError(*clashes)
         named = _limited(site, options)
         run = Run(site, options, settings, place, named, ansible, named=named).narrowed()
-        warnings += said_of(run.away, run.command("cluster"))
+        warnings += said_of(run.away, run.again())
         yield replace(run, warnings=warnings)
 
 
