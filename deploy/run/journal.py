@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import secrets
 import shutil
 import time
@@ -21,6 +22,9 @@ _KEPT_RUNS = 50
 _METADATA = "run.json"
 _EVENTS = "events.jsonl"
 _TRACEBACK = "traceback.txt"
+# Short options may stand together; what is behind one that takes a value is its value.
+_WITH_VALUES = "filrtu"
+_IN_SHORT_OPTIONS = re.compile(rf"(-[^-e{_WITH_VALUES}]*e)(.*)", re.DOTALL)
 
 
 def state_directory(site_directory: Path) -> Path:
@@ -48,13 +52,14 @@ def recordable(arguments: Sequence[str]) -> list[str]:
         if hides_next:
             recorded.append(_without_values(argument))
             hides_next = False
-        elif argument in {"-e", "--extra-vars"}:
+        elif argument == "--extra-vars":
             recorded.append(argument)
             hides_next = True
         elif option == "--extra-vars" and is_joined:
             recorded.append(f"{option}={_without_values(value)}")
-        elif argument.startswith("-e") and not argument.startswith("--"):
-            recorded.append(f"-e{_without_values(argument[2:])}")
+        elif found := _IN_SHORT_OPTIONS.match(argument):
+            recorded.append(found[1] + (_without_values(found[2]) if found[2] else ""))
+            hides_next = not found[2]
         else:
             recorded.append(argument)
     return recorded
