@@ -9,8 +9,8 @@ def next_command(run: Run, summary: Summary, *, is_refused: bool) -> str:
     """The next thing to type after ``deploy cluster``."""
     if is_refused:
         unfit = [name for name, host in summary.hosts.items() if host.failed]
-        before = run.options.limit
-        without = run.again(",".join([*[before] * bool(before), all_but(unfit)]))
+        before = [run.options.limit] if run.options.limit else []
+        without = run.again(",".join([*before, all_but(unfit)]))
         return f"{run.command('check')}   (when this is fixed; to go on without: {without})"
     again = run.again()
     match summary.outcome:

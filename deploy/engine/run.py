@@ -1,5 +1,6 @@
 """A site that was read and found right, and what every step of a run on it goes by."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -27,6 +28,8 @@ from deploy.site.hardware import read_contract
 from deploy.site.inventory import Site, existing_inventory, read_site
 from deploy.site.node_lists import unfold
 from deploy.site.variables import read_extra_variables
+
+_UNMATCHED = re.compile(r"Could not match supplied host pattern, ignoring: (.*)")
 
 
 @dataclass(frozen=True)
@@ -192,6 +195,33 @@ def _limited(site: Site, options: Options) -> frozenset[str] | None:
     """The hosts that ``--limit`` names. Raises DeployError ``limit-matches-nothing``."""
     if options.limit is None:
         return None
-    limit = unfold(options.limit, site.hosts)
+    limit = ",".join(_patterns(options.limit, site))
     chosen = read_site(site.inventory, limit=limit, vault_password_file=options.vault_password_file)
-    return frozenset(chosen.hosts)
+    unknown = [said[1] for warning in chosen.warnings if (said := _UNMATCHED.search(warning.message))]
+    if unknown:
+        raise _no_match(site, f"--limit {options.limit!r} names what no host is called: {', '.join(unknown)}")
+    hosts = frozenset(chosen.hosts) & {host.name for host in site.cluster}
+    if not hosts:
+        raise _no_match(site, f"--limit {options.limit!r} matches no host of the cluster")
+    return hosts
+
+
+def _patterns(limit: str, site: Site) -> list[str]:
+    """The patterns of --limit, those of a file (``@FILE``) among them."""
+    found: list[str] = []
+    for part in unfold(limit, site.hosts):
+        try:
+            lines = Path(part[1:]).read_text(encoding="utf-8").split() if part.startswith("@") else [part]
+        except (OSError, UnicodeDecodeError) as problem:
+            raise _no_match(site, f"--limit {part!r} cannot be read: {problem}") from None
+        found += lines
+    return found
+
+
+def _no_match(site: Site, message: str) -> DeployError:
+    return error(
+        "limit-matches-nothing",
+        message,
+        where=shown_path(site.inventory),
+        hint=f"list the hosts with: ansible-inventory -i {shown_path(site.inventory)} --graph",
+    )

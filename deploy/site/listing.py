@@ -34,7 +34,9 @@ from ansible.errors import AnsibleError
 from ansible.inventory.manager import InventoryManager
 from ansible.parsing.dataloader import DataLoader
 from ansible.parsing.vault import EncryptedString, VaultHelper, get_file_vault_secret
+from ansible.plugins.loader import init_plugin_loader
 from ansible.template import Templar
+from ansible.utils.collection_loader import AnsibleCollectionConfig
 from ansible.vars.hostvars import HostVars
 from ansible.vars.manager import VariableManager
 
@@ -70,8 +72,17 @@ def listing(
     loader = DataLoader()
     # Without it the group_vars of the directory where deploy happens to be started would count.
     loader.set_basedir(playbook_directory)
+    if not AnsibleCollectionConfig.collection_finder:
+        init_plugin_loader()
     password_file = vault_password_file or constants.DEFAULT_VAULT_PASSWORD_FILE
-    if password_file:
+    if constants.DEFAULT_VAULT_IDENTITY_LIST:
+        # It takes a while to import, and few have more than one password.
+        from ansible.cli import CLI  # noqa: PLC0415
+
+        files = [vault_password_file] if vault_password_file else []
+        identities = constants.DEFAULT_VAULT_IDENTITY_LIST
+        CLI.setup_vault_secrets(loader, identities, files, auto_prompt=False)
+    elif password_file:
         secret = get_file_vault_secret(filename=password_file, vault_id="default", loader=loader)
         secret.load()
         loader.set_vault_secrets([("default", secret)])
