@@ -374,7 +374,7 @@ def mounts(paths: list[str]) -> dict[str, Any]:
     with open(_MOUNTINFO, encoding="utf-8", errors="replace") as table:
         for line in table:
             before, _, after = line.partition(" - ")
-            path = before.split()[4].encode().decode("unicode_escape")
+            path = _plain_path(before.split()[4])
             if path in found:
                 kind, source, of_system = after.split()[:3]
                 options = before.split()[5].split(",")

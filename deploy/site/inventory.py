@@ -82,8 +82,9 @@ class Host:
 
     @property
     def address(self) -> str:
-        """Where Ansible connects to: ``ansible_host``, else the inventory name."""
-        return str(self.variables.get("ansible_host", self.name))
+        """Where Ansible connects to: ``ansible_host``, or its old name, else the inventory name."""
+        said = self.variables.get("ansible_ssh_host") or self.variables.get("ansible_host", self.name)
+        return str(said)
 
     @property
     def cluster_address(self) -> str:

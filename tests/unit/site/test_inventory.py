@@ -193,3 +193,21 @@ def test_a_linked_inventory_has_the_variables_beside_the_link(tmp_path: Path) ->
     site = read_site(own / "hosts")
     assert site.directory == own
     assert site.controller.variables["slurmctld_cluster_name"] == "linked"
+
+
+def test_connection_variables_may_be_templates(tmp_path: Path) -> None:
+    written = {
+        "site_admin": "ops",
+        "site_sudo": "sudo",
+        "site_ssh": "ssh",
+        "ansible_user": "{{ site_admin }}",
+        "ansible_become_method": "{{ site_sudo }}",
+        "ansible_connection": "{{ site_ssh }}",
+        "ansible_port": "{{ 2200 + 22 }}",
+        "ansible_ssh_common_args": "{{ '-o A=\"b c\"' }}",
+    }
+    site = read_site(write_site(tmp_path, files={"group_vars/all.yml": yaml.safe_dump(written)}))
+    assert [finding for finding in check_site(site, None) if "ansible_" in finding.message] == []
+    words = command(site.controller, Login())
+    assert (words[words.index("-l") + 1], words[words.index("-p") + 1]) == ("ops", "2222")
+    assert "A=b c" in words
