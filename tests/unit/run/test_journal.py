@@ -1,5 +1,6 @@
 import errno
 import io
+import os
 from pathlib import Path
 from typing import Any
 
@@ -156,6 +157,31 @@ def test_a_full_disk_is_said(site: Path) -> None:
     with pytest.raises(DeployError, match="No space left on device") as stopped:
         made.append(PlayStarted(1.0, "P"))
     assert stopped.value.exit_code == ExitCode.INTERNAL
+
+
+@pytest.mark.parametrize("moment", ["create", "finish"])
+def test_a_full_disk_is_said_at_every_moment(
+    site: Path, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    made = Journal.create(site, {})
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(journal, "replace_file", full)
+    with pytest.raises(DeployError, match=r"No space left on device \[journal-not-written\]"):
+        Journal.create(site, {}) if moment == "create" else made.finish()
+    made._file.close()
+
+
+def test_a_journal_that_another_may_read_is_said(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(_: Path) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    monkeypatch.setattr(Path, "iterdir", refused)
+    for ask in (recorded_runs, last_run):
+        with pytest.raises(DeployError, match=r"Permission denied \[site-not-writable\]"):
+            ask(site)
 
 
 def test_the_traceback_of_a_fault_is_kept_in_its_run(site: Path) -> None:
