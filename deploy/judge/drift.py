@@ -183,7 +183,8 @@ def host_state(
     )
     unrecorded = tuple(name for name in expected if name not in answer)
     undone = {name: texts for name, texts in (pending or {}).items() if name in unrecorded}
-    newest = max(answer.values(), key=lambda record: float(record.get("at", 0)), default={})
+    none: Mapping[str, Any] = {}
+    newest = max(answer.values(), key=lambda record: float(record.get("at", 0)), default=none)
     return HostState(
         phases,
         unrecorded,
