@@ -18,6 +18,7 @@ from deploy.judge.summary import Outcome, summarize
 from deploy.place import private_place
 from deploy.plan.build import build_plan
 from deploy.plan.port_clashes import port_clashes
+from deploy.plan.tags import unknown_tags, words
 from deploy.run.cancellation import Cancellation, signals_cancel
 from deploy.run.events import Event, HostResult
 from deploy.run.execute import EarlyStart, RunRequest, execute
@@ -167,6 +168,13 @@ class Run:
 def opened(inventory: Path, options: Options, *, needs_ansible: bool = True) -> Iterator[Run]:
     """Reads and checks a site. Raises DeployError when it is wrong, before the first connection."""
     settings = options.settings
+    if unknown := [] if options.is_whole else unknown_tags(options.tags, options.skip_tags):
+        raise error(
+            "invalid-option",
+            f"no task has the tag {', '.join(unknown)}",
+            where="--tags" if words(options.tags) & {*unknown} else "--skip-tags",
+            hint="name a role, as in --tags slurmctld, or what its phase is called in playbooks/cluster.yml",
+        )
     variables = read_extra_variables(options.extra)
     early = EarlyStart(
         ansible_environment(settings),

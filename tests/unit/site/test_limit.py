@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from deploy.engine.options import Options
-from deploy.engine.run import _limited
-from deploy.errors import DeployError
+from deploy.engine.run import _limited, opened
+from deploy.errors import DeployError, ExitCode
 from deploy.site.inventory import Site, read_site
 from tests.unit.site.sites import write_site
 
@@ -64,3 +64,12 @@ def test_what_nobody_is_called_ends_the_run(site: Site, limit: str, named: str) 
     with pytest.raises(DeployError, match=named) as refused:
         _limited(site, Options(limit=limit))
     assert refused.value.findings[0].reference == "limit-matches-nothing"
+
+
+def test_a_tag_that_no_task_has_ends_the_run(tmp_path: Path) -> None:
+    """Nothing would be run, and the cluster be called converged."""
+    options = Options(tags="slrumctld")
+    site = opened(write_site(tmp_path), options, needs_ansible=False)
+    with pytest.raises(DeployError, match="no task has the tag slrumctld") as refused, site:
+        pytest.fail("not refused")
+    assert refused.value.exit_code is ExitCode.BAD_INPUT
