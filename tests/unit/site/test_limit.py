@@ -52,7 +52,7 @@ def test_the_hosts_are_those_that_were_meant(site: Site, tmp_path: Path, limit: 
     [
         ("gpu1,gpu99", "gpu99"),
         ("all,!gpu99", "gpu99"),
-        ("slurm-node:!tpyo", "tpyo"),
+        ("slurm-node:!no_such", "no_such"),
         ("all:!gpu[10-13]", r"gpu\[10-13\]"),
         ("localhost", "no host of the cluster"),
         ("mail", "no host of the cluster"),

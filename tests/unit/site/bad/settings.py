@@ -876,11 +876,13 @@ SITES = (
     ),
     BadSite(
         "an option for an account to log in with, by a template",
-        expected=("inventory.ini:4: ansible_user is \"{{ '-oX=y' }}\", not a login name [invalid-value]",),
+        expected=(
+            "inventory.ini:4: ansible_user is \"{{ '-o' ~ 'X=y' }}\", not a login name [invalid-value]",
+        ),
         edits=(
             (
                 "node1 ansible_host=10.0.0.11",
-                "node1 ansible_host=10.0.0.11 ansible_user=\"{{ '-oX=y' }}\"",
+                "node1 ansible_host=10.0.0.11 ansible_user=\"{{ '-o' ~ 'X=y' }}\"",
             ),
         ),
     ),
