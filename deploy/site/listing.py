@@ -74,18 +74,16 @@ def listing(
     loader.set_basedir(playbook_directory)
     if not AnsibleCollectionConfig.collection_finder:
         init_plugin_loader()
-    password_file = vault_password_file or constants.DEFAULT_VAULT_PASSWORD_FILE
-    if constants.DEFAULT_VAULT_IDENTITY_LIST:
-        # It takes a while to import, and few have more than one password.
-        from ansible.cli import CLI  # noqa: PLC0415
-
-        files = [vault_password_file] if vault_password_file else []
-        identities = constants.DEFAULT_VAULT_IDENTITY_LIST
-        CLI.setup_vault_secrets(loader, identities, files, auto_prompt=False)
-    elif password_file:
-        secret = get_file_vault_secret(filename=password_file, vault_id="default", loader=loader)
+    vaults = [identity.rpartition("@")[::2] for identity in constants.DEFAULT_VAULT_IDENTITY_LIST]
+    if password_file := vault_password_file or constants.DEFAULT_VAULT_PASSWORD_FILE:
+        vaults.append(("", password_file))
+    secrets: list[tuple[str, object]] = []
+    for name, file in vaults:
+        secret = get_file_vault_secret(filename=file, vault_id=name or "default", loader=loader)
         secret.load()
-        loader.set_vault_secrets([("default", secret)])
+        secrets.append((name or "default", secret))
+        # A password may be encrypted with the one before.
+        loader.set_vault_secrets(secrets)
     manager = InventoryManager(loader=loader, sources=[inventory])
     manager_of_variables = VariableManager(loader=loader, inventory=manager)
     chosen = manager.get_hosts(limit or "all")
