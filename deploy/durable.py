@@ -8,7 +8,11 @@ _PRIVATE = 0o600
 
 
 def replace_file(path: Path, text: str, mode: int = _PRIVATE) -> None:
-    """Gives a file its content whole: on disk first, beside the old one, whose place it then takes."""
+    """Gives a file its content whole: on disk first, beside the old one, whose place it then takes.
+
+    A link stays one: the file is where it leads.
+    """
+    path = path.resolve()
     beside = _new_name(path)
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, mode)
     try:

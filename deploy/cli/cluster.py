@@ -110,6 +110,7 @@ def cluster(
         skip_tags=skip_tags,
         check=check,
         full=full,
+        batch=batch,
         diff=diff,
         new_secrets=new_secrets or bool(rotate),
         rotation=Rotation(tuple(rotate or ())),

@@ -47,7 +47,7 @@ def alone_and_asked(
     with alone(run, story.tell, is_needed=not run.options.check) as idle:
         # From here on Slurm switches no node off.
         narrowed = run.narrowed()
-        for finding in said_of(narrowed.away - run.away, run.command("cluster")):
+        for finding in said_of(narrowed.away - run.away, run.again()):
             story.tell(Notice(time.time(), Level.WARNING, str(finding)))
         if narrowed is not run or idle <= time.monotonic() - began:
             asked = meanwhile.submit(verify, narrowed, meanwhile)

@@ -13,6 +13,7 @@ from deploy.plan.build import Plan
 from deploy.plan.catalog import prerequisites
 from deploy.plan.generated_inventory import write_inventory
 from deploy.plan.generated_playbook import write_playbook
+from deploy.plan.tags import tagged
 from deploy.run.events import Event, Planned, PlannedPhase
 from deploy.run.execute import execute
 
@@ -37,7 +38,7 @@ def apply(
         phases.take(event)
         tell(event)
 
-    on_event(_planned(work.plan))
+    on_event(_planned(tagged(work.plan, options.tags, options.skip_tags)))
     generated = work.generated
     plays = write_playbook(
         run.place / f"{playbook}.json", playbook, {step.phase.group for step in work.plan.steps}

@@ -19,12 +19,13 @@ from deploy.run.archive_places import PART, Local, Place, PlaceError, place
 from deploy.run.sent_program import program
 from deploy.run.ssh import NotByPlainSshError
 from deploy.run.transfer import TransferError, transfer
+from deploy.site import own_files
 from deploy.site.backups import without_recipients
 from deploy.site.hardware import FILE_NAME
 from deploy.site.inventory import SECRETS_FILE, Host, Site
 from deploy.site.node_lists import fold
 
-DIRECTORY = "backups"
+DIRECTORY = own_files.BACKUPS
 _DAY = 86400
 _OF_VARIABLES = ("group_vars", "host_vars")
 

@@ -67,7 +67,9 @@ def _commands(run: Run, login: Login) -> tuple[dict[str, list[str]], dict[str, s
         if host.connection.get("ansible_connection") == "local":
             continue
         try:
-            words[name] = command(host, login)
+            each = command(host, login)
+            host_key.settings(each)
+            words[name] = each
         except NotByPlainSshError as problem:
             failed[name] = f"plain ssh cannot reach it as the inventory says: {problem}"
     return words, failed
@@ -89,7 +91,7 @@ def _public_keys(run: Run, words: Mapping[str, list[str]]) -> dict[str, str]:
 def _known_by_now(run: Run, words: Mapping[str, list[str]], confirms: Confirms) -> dict[str, str]:
     """Has the admin confirm the keys of hosts that nobody knows; why hosts showed none."""
     entries = {name: host_key.known(each) for name, each in words.items()}
-    strange = [name for name, entry in entries.items() if not entry.keys]
+    strange = [name for name, entry in entries.items() if entry.file and not entry.keys]
     with ThreadPoolExecutor(default_forks(max(1, len(strange)))) as pool:
         offers = dict(
             zip(strange, pool.map(lambda name: host_key.offered(words[name]), strange), strict=True)

@@ -12,6 +12,7 @@ from deploy.engine.secrets import borrowed_secrets, completed_secrets
 from deploy.engine.story import Story
 from deploy.engine.work import Work
 from deploy.judge.summary import Outcome, summarize
+from deploy.plan.tags import tagged
 from deploy.run.events import Event
 
 
@@ -48,5 +49,6 @@ def carry_out(run: Run, work: Work, given: Permission, story: Story, known: Mapp
 def _prepared(run: Run, work: Work) -> dict[str, Known]:
     """Controllers know the hosts, which is returned; what is worked on has no record from here on."""
     members = run.members.remember(work.looked.known, work.plan.hosts)
-    run.records.forget(work.plan, work.unrecorded)
+    worked_on = tagged(work.plan, run.options.tags, run.options.skip_tags)
+    run.records.forget(worked_on, work.unrecorded)
     return members

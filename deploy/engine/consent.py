@@ -62,7 +62,7 @@ def permission(
         return Permission(options)
     display.close()
     if not agrees():
-        raise _refusal(preview, run.command("cluster"))
+        raise _refusal(preview, run.again())
     display.start(run.command("cluster"), work.plan.hosts)
     return Permission(replace(options, extra=(*options.extra, _AGREED)))
 

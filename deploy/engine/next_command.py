@@ -9,14 +9,15 @@ def next_command(run: Run, summary: Summary, *, is_refused: bool) -> str:
     """The next thing to type after ``deploy cluster``."""
     if is_refused:
         unfit = [name for name, host in summary.hosts.items() if host.failed]
-        without = f"{run.command('cluster')} --limit '{all_but(unfit)}'"
+        before = [run.options.limit] if run.options.limit else []
+        without = run.again(",".join([*before, all_but(unfit)]))
         return f"{run.command('check')}   (when this is fixed; to go on without: {without})"
-    again = run.command("cluster") + run.options.typed_secrets
+    again = run.again()
     match summary.outcome:
         case Outcome.CONVERGED:
             return again if run.options.check else run.command("report")
         case Outcome.UNREACHABLE:
             lost = [name for name, host in summary.hosts.items() if host.unreachable]
-            return f"{again} --limit '{fold(lost)}'   (when they answer again)"
+            return f"{run.again(fold(lost))}   (when they answer again)"
         case Outcome.FAILED | Outcome.INTERRUPTED:
             return f"{again}   (run it again; what happened: {run.command('report')})"

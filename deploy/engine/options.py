@@ -1,6 +1,7 @@
 """What the admin typed behind a verb, and what of it Ansible is told."""
 
 import os
+import shlex
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 from deploy.run.settings import Settings, is_plain_wanted
 from deploy.run.ssh import Login
 from deploy.site.listing_process import ListingProcess
+from deploy.site.variables import shown_extra_variables
 
 
 @dataclass
@@ -36,6 +38,7 @@ class Options:
     full: bool = False
     new_secrets: bool = False
     rotation: Rotation = field(default_factory=Rotation)
+    batch: str | None = None
     # How hosts are reached.
     user: str | None = None
     private_key: Path | None = None
@@ -54,6 +57,8 @@ class Options:
     """An Ansible that was started to read the inventory."""
     line: tuple[str, ...] = field(default_factory=lambda: tuple(sys.argv[1:]), repr=False, compare=False)
     """The command line itself, to be recorded."""
+    typed: "Options | None" = field(default=None, repr=False, compare=False)
+    """What was typed, where these are of one part of it."""
 
     @property
     def typed_secrets(self) -> str:
@@ -61,6 +66,23 @@ class Options:
         if self.rotation.pending:
             return "".join(f" --rotate {name}" for name in self.rotation.pending)
         return " --new-secrets" * self.new_secrets
+
+    def again(self, limit: str | None = None) -> str:
+        """What to type behind the inventory for the same run; on other hosts with a ``limit``, or all.
+
+        Values that may be secret are not in it; what stands in their place is refused.
+        """
+        if self.typed:
+            return self.typed.again(limit)
+        words = self._given("--tags", "--skip-tags", "--user", "--private-key", "--vault-password-file")
+        words += self._given("--forks", "--batch")
+        words += ["--ask-pass"] * bool(self.connection_password)
+        words += ["--ask-become-pass"] * bool(self.become_password)
+        words += ["--plain-ansible"] * self.plain_ansible + ["--full"] * self.full
+        words += [word for text in self.extra for word in ("-e", shown_extra_variables(text))]
+        chosen = self.limit if limit is None else limit
+        limited = f" --limit {shlex.quote(chosen)}" if chosen else ""
+        return limited + "".join(f" {shlex.quote(word)}" for word in words) + self.typed_secrets
 
     @property
     def is_whole(self) -> bool:

@@ -117,12 +117,12 @@ def _accept(site: Site, host: Host, asked: Asked, options: Options) -> None:
     """
     try:
         words = command(host, options.login)
+        entry = host_key.known(words)
     except NotByPlainSshError as problem:
         raise _not_accepted(site, host, f"its host key cannot be looked at by plain ssh: {problem}") from None
     keys = host_key.offered(words)
     if isinstance(keys, Unanswered):
         raise _not_accepted(site, host, f"it does not answer: {keys.why}", ExitCode.UNREACHABLE)
-    entry = host_key.known(words)
     if entry.keys & {*keys}:
         return
     key = _chosen(site, host, keys, asked)

@@ -61,7 +61,7 @@ def deploy_in_batches(
             _WHY,
             act,
             lambda batch: nodes.fit(batch, {}, minutes=_MINUTES) if batch else {},
-            lambda _: f"deploy cluster {shown_path(inventory)} --batch {most}",
+            lambda _: run.again(),
         )
         in_batches(nodes.ledger, changing, most, work, say)
     # What one host is told of all others follows when all of them are there.
@@ -91,4 +91,4 @@ def _changing(inventory: Path, options: Options, nodes: Nodes, display: Display,
 
 
 def _only(options: Options, names: list[str] | tuple[str, ...]) -> Options:
-    return replace(options, limit=",".join(names))
+    return replace(options, limit=",".join(names), typed=options)

@@ -1,5 +1,6 @@
 """A site that was read and found right, and what every step of a run on it goes by."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ from deploy.judge.summary import Outcome, summarize
 from deploy.place import private_place
 from deploy.plan.build import build_plan
 from deploy.plan.port_clashes import port_clashes
+from deploy.plan.tags import unknown_tags, words
 from deploy.run.cancellation import Cancellation, signals_cancel
 from deploy.run.events import Event, HostResult
 from deploy.run.execute import EarlyStart, RunRequest, execute
@@ -27,6 +29,8 @@ from deploy.site.hardware import read_contract
 from deploy.site.inventory import Site, existing_inventory, read_site
 from deploy.site.node_lists import unfold
 from deploy.site.variables import read_extra_variables
+
+_UNMATCHED = re.compile(r"Could not match supplied host pattern, ignoring: (.*)")
 
 
 @dataclass(frozen=True)
@@ -62,8 +66,12 @@ class Run:
         return shown_path(self.site.inventory)
 
     def command(self, verb: str) -> str:
-        """What was typed, to be typed again."""
+        """A verb for this site, as one would type it."""
         return f"deploy {verb} {self.inventory}"
+
+    def again(self, limit: str | None = None) -> str:
+        """The same run as one would type it; on other hosts where a ``limit`` is given, or on all."""
+        return self.command("cluster") + self.options.again(limit)
 
     @property
     def controllers(self) -> list[str]:
@@ -160,6 +168,13 @@ class Run:
 def opened(inventory: Path, options: Options, *, needs_ansible: bool = True) -> Iterator[Run]:
     """Reads and checks a site. Raises DeployError when it is wrong, before the first connection."""
     settings = options.settings
+    if unknown := [] if options.is_whole else unknown_tags(options.tags, options.skip_tags):
+        raise error(
+            "invalid-option",
+            f"no task has the tag {', '.join(unknown)}",
+            where="--tags" if words(options.tags) & {*unknown} else "--skip-tags",
+            hint="name a role, as in --tags slurmctld, or what its phase is called in playbooks/cluster.yml",
+        )
     variables = read_extra_variables(options.extra)
     early = EarlyStart(
         ansible_environment(settings),
@@ -180,7 +195,7 @@ def opened(inventory: Path, options: Options, *, needs_ansible: bool = True) -> 
             raise DeployError(*clashes)
         named = _limited(site, options)
         run = Run(site, options, settings, place, named, ansible, named=named).narrowed()
-        warnings += said_of(run.away, run.command("cluster"))
+        warnings += said_of(run.away, run.again())
         yield replace(run, warnings=warnings)
 
 
@@ -188,6 +203,33 @@ def _limited(site: Site, options: Options) -> frozenset[str] | None:
     """The hosts that ``--limit`` names. Raises DeployError ``limit-matches-nothing``."""
     if options.limit is None:
         return None
-    limit = unfold(options.limit, site.hosts)
+    limit = ",".join(_patterns(options.limit, site))
     chosen = read_site(site.inventory, limit=limit, vault_password_file=options.vault_password_file)
-    return frozenset(chosen.hosts)
+    unknown = [said[1] for warning in chosen.warnings if (said := _UNMATCHED.search(warning.message))]
+    if unknown:
+        raise _no_match(site, f"--limit {options.limit!r} names what no host is called: {', '.join(unknown)}")
+    hosts = frozenset(chosen.hosts) & {host.name for host in site.cluster}
+    if not hosts:
+        raise _no_match(site, f"--limit {options.limit!r} matches no host of the cluster")
+    return hosts
+
+
+def _patterns(limit: str, site: Site) -> list[str]:
+    """The patterns of --limit, those of a file (``@FILE``) among them."""
+    found: list[str] = []
+    for part in unfold(limit, site.hosts):
+        try:
+            lines = Path(part[1:]).read_text(encoding="utf-8").split() if part.startswith("@") else [part]
+        except (OSError, UnicodeDecodeError) as problem:
+            raise _no_match(site, f"--limit {part!r} cannot be read: {problem}") from None
+        found += lines
+    return found
+
+
+def _no_match(site: Site, message: str) -> DeployError:
+    return error(
+        "limit-matches-nothing",
+        message,
+        where=shown_path(site.inventory),
+        hint=f"list the hosts with: ansible-inventory -i {shown_path(site.inventory)} --graph",
+    )

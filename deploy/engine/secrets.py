@@ -65,7 +65,7 @@ def refuse_new_secrets_for_some(run: Run) -> None:
             "new-secrets-limited",
             f"{', '.join(missing)} would be made anew for some hosts only, and no other would know it",
             where=shown_path(secrets_file(run.site)),
-            hint=f"{run.command('cluster')}{options.typed_secrets}   (without --limit)",
+            hint=f"{run.again('')}   (without --limit)",
         )
     off = sorted(name for name in run.away if not is_cloud(run.site.resolved.hosts[name]))
     if missing and options.new_secrets and off:
@@ -75,5 +75,5 @@ def refuse_new_secrets_for_some(run: Run) -> None:
             "switched it off, and would not let it in again",
             where=shown_path(secrets_file(run.site)),
             hint=f"scontrol update nodename={fold(off)} state=power_up   (on {run.site.controller.name}); "
-            f"then {run.command('cluster')}{options.typed_secrets}",
+            f"then {run.again()}",
         )

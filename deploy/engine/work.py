@@ -105,7 +105,7 @@ def _refuse_before_controller(run: Run, looked: Looked) -> None:
         "limit-before-controller",
         f"there is no Slurm on {name}, the controller, so {', '.join(sorted(run.limit)[:5])} cannot join it",
         where="--limit",
-        hint=f"{run.command('cluster')}   (all hosts), or name {name}, too: "
+        hint=f"{run.again('')}   (all hosts), or name {name}, too: "
         f"--limit {shlex.quote(','.join([name, *sorted(run.limit)[:5]]))}",
     )
 

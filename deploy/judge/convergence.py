@@ -3,13 +3,17 @@
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
+from deploy.judge.drift import HostState
 from deploy.judge.summary import Summary
 from deploy.run.journal import RecordedRun
 
 
 @dataclass(frozen=True)
 class Convergence:
-    """The end of the run that converged a host; ``at`` is seconds since the epoch."""
+    """The end of the run that converged a host; ``at`` is seconds since the epoch.
+
+    Without a ``run`` the host's own records say so: the journal keeps the last runs of one copy of the site.
+    """
 
     at: float
     version: str
@@ -25,6 +29,11 @@ def last_convergences(runs: Iterable[RecordedRun]) -> dict[str, Convergence]:
         end = Convergence(float(run.metadata["ended"]), str(run.metadata.get("version", "")), run.id)
         found |= dict.fromkeys(run.converged, end)
     return found
+
+
+def recorded_convergence(state: HostState | None) -> Convergence | None:
+    """What a host's own records say, where they are of all that it takes part in."""
+    return Convergence(state.at, state.version, "") if state and state.is_whole else None
 
 
 def converged_hosts(summary: Summary, limit: Collection[str] | None) -> list[str]:

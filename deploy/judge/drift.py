@@ -88,6 +88,14 @@ class HostState:
     why: str = ""
     left: tuple[str, ...] = ()
     pending: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    at: float = 0.0
+    """When the newest record was written, by which ``version``."""
+    version: str = ""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether each phase came to its end there, now or for the site as it was."""
+        return bool(self.phases) and set(self.unrecorded) <= self.pending.keys()
 
     @property
     def drift(self) -> tuple[Drift, ...]:
@@ -175,7 +183,16 @@ def host_state(
     )
     unrecorded = tuple(name for name in expected if name not in answer)
     undone = {name: texts for name, texts in (pending or {}).items() if name in unrecorded}
-    return HostState(phases, unrecorded, left=left_over(left), pending=undone)
+    none: Mapping[str, Any] = {}
+    newest = max(answer.values(), key=lambda record: float(record.get("at", 0)), default=none)
+    return HostState(
+        phases,
+        unrecorded,
+        left=left_over(left),
+        pending=undone,
+        at=float(newest.get("at", 0)),
+        version=str(newest.get("version", "")),
+    )
 
 
 def left_over(entries: Iterable[Mapping[str, str]]) -> tuple[str, ...]:

@@ -55,7 +55,7 @@ class Judge:
         if self.status.reach is Reach.POWERED_DOWN:
             return [] if self.status.slurm is None else [*self._slurm()]
         missing = [service.name for service in self.down() if not service.is_installed]
-        if missing and self.status.convergence is None:
+        if missing and self.status.convergence is None and not self.status.has_records:
             message = f"deploy has not been here yet: there is no {', '.join(missing)}"
             return [self._error("never-converged", message, self.promise.again)]
         return [*self._answer(), *self._among(), *self._slurm(), *self._convergence(), *self._record()]
@@ -170,7 +170,7 @@ class Judge:
             return
         if undone := [text for texts in record.pending.values() for text in texts]:
             yield self._warning("left-to-a-later-run", "; ".join(undone), self.promise.again)
-        if self.status.convergence is None:
+        if self.status.convergence is None and not self.status.has_records:
             return
         drift = [str(drift) for drift in record.drift if not self._is_said(drift)]
         if drift:

@@ -121,6 +121,11 @@ class NodeStatus:
     convergence: Convergence | None = None
     record: HostState | None = None
 
+    @property
+    def has_records(self) -> bool:
+        """Whether the host itself says what of it was converged."""
+        return bool(self.record and self.record.phases)
+
     def service(self, name: str) -> Service | None:
         """The service of that name, where the host should have it and said how it is."""
         return next((service for service in self.services if service.name == name), None)

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Any
 
 from deploy.errors import ExitCode, Finding, Severity
-from deploy.judge.convergence import Convergence
+from deploy.judge.convergence import Convergence, recorded_convergence
 from deploy.judge.database_lead import member_troubles
 from deploy.judge.departed import Departed
 from deploy.judge.drift import HostState
@@ -97,7 +97,7 @@ def site_status(
             if name in away
             else answer_of(name, results.get(name), site.hosts[name].address),
             slurm=nodes.get(name),
-            convergence=convergences.get(name),
+            convergence=convergences.get(name) or recorded_convergence(records.get(name)),
             record=records.get(name),
         )
         promise = _promise(site, name, inventory, leading, is_node=name in compute)

@@ -60,7 +60,8 @@ def _addresses(site: Site) -> Iterator[IPv4Address]:
     """Where the hosts of a site are, as far as this machine knows it."""
     found = set()
     for host in site.hosts.values():
-        named = str(host.connection.get("ansible_host", host.name))
+        said = host.connection
+        named = str(said.get("ansible_ssh_host") or said.get("ansible_host", host.name))
         try:
             told = {str(entry[4][0]) for entry in socket.getaddrinfo(named, None, socket.AF_INET)}
         except (OSError, UnicodeError):

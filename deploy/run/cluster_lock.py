@@ -14,6 +14,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 from deploy.errors import error
@@ -41,11 +42,21 @@ _PROGRAM = "import sys; exec(sys.stdin.readline().encode().decode('unicode_escap
 class Held:
     """A lock that is held: ``unasked`` says of controllers why they could not be asked for theirs.
 
+    That one gave no answer is said where none holds it.
+
     ``idle`` is how many seconds ago another run let go of one of them, infinite where none is known.
     """
 
     unasked: tuple[str, ...] = ()
     idle: float = math.inf
+
+
+@dataclass(frozen=True)
+class _Answered:
+    """What one controller says: since when nobody held it, or why there is no answer."""
+
+    idle: float = math.inf
+    why: str = ""
 
 
 @contextmanager
@@ -60,7 +71,7 @@ def cluster_lock(
     Raises DeployError ``cluster-locked``.
     """
     mine = {"who": f"{getpass.getuser()}@{socket.gethostname()}", "site": str(site), "since": time.time()}
-    unasked, idle = [], [math.inf]
+    unasked, silent, idle = [], [], [math.inf]
     holding: set[str] = set()
     is_lost = threading.Event()
 
@@ -78,8 +89,11 @@ def cluster_lock(
                 unasked.append(f"{controller.name}: {problem}")
                 continue
             program = _program("hold", path=_PATH, holder=mine)
-            idle.append(held.enter_context(_held(controller.name, words, program, holding.add, lost)))
-        yield Held(tuple(unasked), min(idle))
+            answered = held.enter_context(_held(controller.name, words, program, holding.add, lost))
+            idle.append(answered.idle)
+            silent += [f"{controller.name}: {answered.why}"] * bool(answered.why)
+        # Whoever else comes asks all of them, so that one is enough.
+        yield Held((*unasked, *(() if holding else silent)), min(idle))
 
 
 @contextmanager
@@ -101,12 +115,13 @@ def _held(
     program: bytes,
     on_held: Callable[[str], None],
     on_lost: Callable[[str], None],
-) -> Iterator[float]:
+) -> Iterator[_Answered]:
     pipe = subprocess.PIPE
     # Of its own session: Ctrl-C is for the run, which needs the lock until it has stopped.
-    with subprocess.Popen(
-        words, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, start_new_session=True
-    ) as connection:
+    with (
+        TemporaryFile() as errors,
+        subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=errors, start_new_session=True) as connection,
+    ):
         assert connection.stdin  # noqa: S101 - it was asked for
         is_over = threading.Event()
         try:
@@ -118,7 +133,10 @@ def _held(
                 on_held(name)
                 beat = threading.Thread(target=_beat, args=(connection, is_over, name, on_lost), daemon=True)
                 beat.start()
-            yield math.inf if not answer or answer["idle"] is None else float(answer["idle"])
+                yield _Answered(math.inf if answer["idle"] is None else float(answer["idle"]))
+            else:
+                said = os.pread(errors.fileno(), _CHUNK, 0).decode(errors="replace").strip().splitlines()[-1:]
+                yield _Answered(why=": ".join(["it gave no answer", *map(one_line, said)]))
         finally:
             is_over.set()
             _end(connection)

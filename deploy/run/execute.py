@@ -340,7 +340,7 @@ def ansible_playbook(request: RunRequest, scratch: Path) -> list[str]:
     """The command line; passwords go into private files in ``scratch``."""
     command = [_ANSIBLE_PLAYBOOK]
     for inventory in request.inventories:
-        command += ["--inventory", str(inventory.resolve())]
+        command += ["--inventory", str(inventory.absolute())]
     for file in request.variable_files:
         command += ["--extra-vars", f"@{file.resolve()}"]
     for name, password in (

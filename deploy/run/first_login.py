@@ -7,6 +7,7 @@ its standard input: it is in no process list and no environment.
 import os
 import shlex
 import subprocess
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -91,7 +92,7 @@ def welcome(
     What is there stays as it is. An account that becomes root without a password needs no rule.
     """
     script = ["sh", "-c", _AS_USER, "sh", public_key, "rule" if has_rule else "-", _AS_ROOT]
-    with private_place("askpass") as place:
+    with private_place("askpass") as place, private_place("askpass", _for_programs(place)) as beside:
         words = [*(_asking(command[:-1]) if passwords.login else command[:-1]), shlex.join(script)]
         try:
             done = subprocess.run(
@@ -100,7 +101,7 @@ def welcome(
                 capture_output=True,
                 encoding="utf-8",
                 errors="replace",
-                env=os.environ | _askpass(place, passwords.login),
+                env=os.environ | _askpass(place, beside, passwords.login),
                 timeout=_SECONDS,
                 check=False,
             )
@@ -146,9 +147,15 @@ def _asking(command: Sequence[str]) -> list[str]:
     return [*command[:start], *(f"-o{option}" for option in options), *command[start:]]
 
 
-def _askpass(place: Path, password: str) -> dict[str, str]:
+def _for_programs(place: Path) -> Path:
+    """Where a program can be executed: often not in memory, and it holds no secret."""
+    places = (place.parent, Path(tempfile.gettempdir()), Path.home())
+    return next((each for each in places if not os.statvfs(each).f_flag & os.ST_NOEXEC), place.parent)
+
+
+def _askpass(place: Path, beside: Path, password: str) -> dict[str, str]:
     """The environment in which ssh takes the password."""
-    secret, program = place / "password", place / "askpass"
+    secret, program = place / "password", beside / "askpass"
     secret.touch(mode=0o600)
     secret.write_text(f"{password}\n", encoding="utf-8")
     program.touch(mode=0o700)

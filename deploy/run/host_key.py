@@ -9,7 +9,7 @@ from pathlib import Path
 
 from deploy.durable import replace_file
 from deploy.place import private_place
-from deploy.run.ssh import Unanswered
+from deploy.run.ssh import NotByPlainSshError, Unanswered
 
 _SECONDS = 30
 _ELLIPTIC = ("ssh-ed25519", "ecdsa-sha2-nistp256")
@@ -36,10 +36,13 @@ class HostKey:
 
 @dataclass(frozen=True)
 class Known:
-    """Under which name and in which file the key of a machine is kept; the keys that are there."""
+    """Under which name and in which file the key of a machine is kept; the keys that are there.
+
+    Without a file ssh here keeps none, as with /dev/null.
+    """
 
     name: str
-    file: Path
+    file: Path | None
     keys: frozenset[HostKey]
 
 
@@ -68,27 +71,38 @@ def offered(command: Sequence[str]) -> tuple[HostKey, ...] | Unanswered:
 
 
 def known(command: Sequence[str]) -> Known:
-    """What ssh here knows of the machine that ``ssh.command`` reaches."""
+    """What ssh here knows of the machine that ``ssh.command`` reaches. Raises NotByPlainSshError."""
     said = settings(command)
     port = said.get("port", [_SSH_PORT])[0]
     host = said.get("hostkeyalias", said["hostname"])[0]
     name = host if port == _SSH_PORT or "hostkeyalias" in said else f"[{host}]:{port}"
-    file = _first_file(said["userknownhostsfile"][0])
+    # ssh-keygen would put a file in the place of a link.
+    file = _first_file(said["userknownhostsfile"][0]).resolve()
+    if said["userknownhostsfile"][0] == "none" or (file.exists() and not file.is_file()):
+        return Known(name, None, frozenset())
     found, _ = _run(["ssh-keygen", "-F", name, "-f", str(file)])
     return Known(name, file, frozenset(_keys(found)))
 
 
 def settings(command: Sequence[str]) -> dict[str, list[str]]:
-    """What ssh here would go by, as ``ssh -G`` prints it: setting in small letters -> its values."""
+    """What ssh here would go by, as ``ssh -G`` prints it: setting in small letters -> its values.
+
+    Raises NotByPlainSshError where ssh refuses its options.
+    """
     said: dict[str, list[str]] = {}
-    for line in _run(_with(command, "-G"))[0].splitlines():
+    printed, why = _run(_with(command, "-G"))
+    if not printed:
+        raise NotByPlainSshError("ssh", f"refused: {' '.join(why.split())}")
+    for line in printed.splitlines():
         key, _, value = line.partition(" ")
         said.setdefault(key, []).append(value)
     return said
 
 
 def accept(entry: Known, key: HostKey) -> None:
-    """Puts a key in the place of those that are known."""
+    """Puts a key in the place of those that are known, where ssh here keeps any."""
+    if entry.file is None:
+        return
     if entry.keys:
         _run(["ssh-keygen", "-R", entry.name, "-f", str(entry.file)])
     old = entry.file.read_text(encoding="utf-8") if entry.file.exists() else ""

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import secrets
 import shutil
 import time
@@ -21,6 +22,9 @@ _KEPT_RUNS = 50
 _METADATA = "run.json"
 _EVENTS = "events.jsonl"
 _TRACEBACK = "traceback.txt"
+# Short options may stand together; what is behind one that takes a value is its value.
+_WITH_VALUES = "filrtu"
+_IN_SHORT_OPTIONS = re.compile(rf"(-[^-e{_WITH_VALUES}]*e)(.*)", re.DOTALL)
 
 
 def state_directory(site_directory: Path) -> Path:
@@ -30,13 +34,17 @@ def state_directory(site_directory: Path) -> Path:
         path.mkdir(mode=0o700, exist_ok=True)
         (path / "runs").mkdir(mode=0o700, exist_ok=True)
     except OSError as problem:
-        raise error(
-            "site-not-writable",
-            f"the journal of a run is kept beside the inventory: {problem.strerror}",
-            where=str(site_directory),
-            hint="run as a user who may write there, or copy the inventory to your own directory",
-        ) from None
+        raise _not_writable(site_directory, problem) from None
     return path
+
+
+def _not_writable(site_directory: Path, problem: OSError) -> DeployError:
+    return error(
+        "site-not-writable",
+        f"the journal of a run is kept beside the inventory: {problem.strerror}",
+        where=str(site_directory),
+        hint="run as a user who may write there, or copy the inventory to your own directory",
+    )
 
 
 def recordable(arguments: Sequence[str]) -> list[str]:
@@ -48,13 +56,14 @@ def recordable(arguments: Sequence[str]) -> list[str]:
         if hides_next:
             recorded.append(_without_values(argument))
             hides_next = False
-        elif argument in {"-e", "--extra-vars"}:
+        elif argument == "--extra-vars":
             recorded.append(argument)
             hides_next = True
         elif option == "--extra-vars" and is_joined:
             recorded.append(f"{option}={_without_values(value)}")
-        elif argument.startswith("-e") and not argument.startswith("--"):
-            recorded.append(f"-e{_without_values(argument[2:])}")
+        elif found := _IN_SHORT_OPTIONS.match(argument):
+            recorded.append(found[1] + (_without_values(found[2]) if found[2] else ""))
+            hides_next = not found[2]
         else:
             recorded.append(argument)
     return recorded
@@ -62,6 +71,21 @@ def recordable(arguments: Sequence[str]) -> list[str]:
 
 def _without_values(text: str) -> str:
     return text if text.startswith("@") else "(not recorded)"
+
+
+@contextmanager
+def _said_as_such(where: Path) -> Iterator[None]:
+    """What the system has against writing there is the admin's to put right, and no fault of deploy."""
+    try:
+        yield
+    except OSError as problem:
+        raise error(
+            "journal-not-written",
+            f"the run was stopped because it could not be recorded: {problem.strerror}",
+            where=str(where),
+            hint="make room there, then type the same again: running again is safe",
+            exit_code=ExitCode.INTERNAL,
+        ) from None
 
 
 class Journal:
@@ -77,8 +101,13 @@ class Journal:
         """A new run directory; the oldest ones beyond fifty go away.
 
         Of ``metadata``, ``hosts`` names the hosts of the run and ``arguments`` the command line; ``id`` and
-        ``started`` are added.
+        ``started`` are added. Raises DeployError ``site-not-writable``, ``journal-not-written``.
         """
+        with _said_as_such(site_directory):
+            return cls._create(site_directory, metadata)
+
+    @classmethod
+    def _create(cls, site_directory: Path, metadata: Mapping[str, Any]) -> "Journal":
         runs = state_directory(site_directory) / "runs"
         started = time.time()
         at = datetime.fromtimestamp(started, UTC)
@@ -88,14 +117,13 @@ class Journal:
         path.mkdir(mode=0o700)
         for old in sorted(runs.iterdir())[:-_KEPT_RUNS]:
             shutil.rmtree(old, ignore_errors=True)
-        descriptor = os.open(path / _EVENTS, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         full = {"id": name, "started": started, **metadata}
         if "arguments" in full:
             full["arguments"] = recordable(full["arguments"])
-        journal = cls(path, os.fdopen(descriptor, "w", encoding="ascii"), full)
-        journal._write_metadata()
+        _write_metadata(path, full)
+        descriptor = os.open(path / _EVENTS, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         _remember(path)
-        return journal
+        return cls(path, os.fdopen(descriptor, "w", encoding="ascii"), full)
 
     @property
     def started(self) -> float:
@@ -104,17 +132,9 @@ class Journal:
 
     def append(self, event: Event) -> None:
         """Add an event; it is in the file when this returns. Raises DeployError ``journal-not-written``."""
-        try:
+        with _said_as_such(self.path):
             self._file.write(to_json(event) + "\n")
             self._file.flush()
-        except OSError as problem:
-            raise error(
-                "journal-not-written",
-                f"the run was stopped because it could not be recorded: {problem.strerror}",
-                where=str(self.path),
-                hint="make room there, then type the same again: running again is safe",
-                exit_code=ExitCode.INTERNAL,
-            ) from None
 
     @contextmanager
     def keeps_faults(self) -> Iterator[None]:
@@ -125,7 +145,10 @@ class Journal:
             raise
         except Exception:  # noqa: BLE001 - whatever it is, its traceback belongs to this run
             path = self.path / _TRACEBACK
-            with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+            with (
+                _said_as_such(self.path),
+                os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file,
+            ):
                 traceback.print_exc(file=file)
             raise internal_error(str(path)) from None
 
@@ -133,14 +156,16 @@ class Journal:
         """Say that the run came to its end, and which hosts are now as the site says.
 
         ``recorded`` is by host a digest of the records that it keeps. A run that never says so counts as
-        interrupted.
+        interrupted. Raises DeployError ``journal-not-written``.
         """
-        self._file.close()
         self._metadata |= {"ended": time.time(), "converged": list(converged), "recorded": recorded or {}}
-        self._write_metadata()
+        with _said_as_such(self.path):
+            self._file.close()
+            _write_metadata(self.path, self._metadata)
 
-    def _write_metadata(self) -> None:
-        replace_file(self.path / _METADATA, json.dumps(self._metadata, indent=1) + "\n")
+
+def _write_metadata(path: Path, metadata: Mapping[str, Any]) -> None:
+    replace_file(path / _METADATA, json.dumps(metadata, indent=1) + "\n")
 
 
 @dataclass(frozen=True)
@@ -196,9 +221,14 @@ class RecordedRun:
 
 
 def recorded_runs(site_directory: Path) -> list[RecordedRun]:
-    """All runs of a site, the oldest first."""
+    """All runs of a site, the oldest first. Raises DeployError ``site-not-writable``."""
     runs = site_directory / ".deploy" / "runs"
-    return [_read(path) for path in sorted(runs.iterdir()) if path.is_dir()] if runs.is_dir() else []
+    try:
+        return [_read(path) for path in sorted(runs.iterdir()) if path.is_dir()]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except PermissionError as problem:
+        raise _not_writable(site_directory, problem) from None
 
 
 def last_run(site_directory: Path) -> RecordedRun | None:

@@ -8,15 +8,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from deploy.errors import error
+from deploy.errors import DeployError, error
 
 
 @contextmanager
 def site_lock(directory: Path, name: str = "lock") -> Iterator[None]:
-    """Holds the lock of that name of the site in ``directory``. Raises DeployError ``site-locked``."""
+    """Holds the lock of that name of the site in ``directory``.
+
+    Raises DeployError ``site-locked``, ``site-not-writable``.
+    """
     path = directory / name
     # Python makes the descriptor close on exec, so no child outlives us with the lock.
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as problem:
+        raise _not_writable(path, problem) from None
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -27,11 +33,23 @@ def site_lock(directory: Path, name: str = "lock") -> Iterator[None]:
                 where=str(path),
                 hint="wait until it has ended, then type the same again",
             ) from None
-        os.ftruncate(descriptor, 0)
-        os.write(descriptor, json.dumps({"pid": os.getpid(), "since": time.time()}).encode())
+        try:
+            os.ftruncate(descriptor, 0)
+            os.write(descriptor, json.dumps({"pid": os.getpid(), "since": time.time()}).encode())
+        except OSError as problem:
+            raise _not_writable(path, problem) from None
         yield
     finally:
         os.close(descriptor)
+
+
+def _not_writable(path: Path, problem: OSError) -> DeployError:
+    return error(
+        "site-not-writable",
+        f"the lock of a run is kept beside the inventory: {problem.strerror}",
+        where=str(path),
+        hint="make room there, or run as a user who may write there",
+    )
 
 
 def _holder(path: Path) -> str:

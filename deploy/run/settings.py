@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from deploy.content import ansible_config, roles
+from deploy.content import roles
 from deploy.run.keepalive import keepalive
+from deploy.site.ansible_settings import reading_environment
 
 _CONNECTION_SECONDS = 10
 """How long a host may take to answer; a busy admin's machine alone takes more than five."""
@@ -18,21 +19,6 @@ _FORKS_PER_CORE = 10
 # Cores that the mitogen we depend on was run with; with others its strategy may not load.
 _MITOGEN_CORES = ("2.19", "2.20", "2.21")
 PLAIN = "DEPLOY_PLAIN_ANSIBLE"
-KEPT: Mapping[str, str] = {
-    "ANSIBLE_REMOTE_USER": "who logs in",
-    "ANSIBLE_REMOTE_PORT": "the port of sshd",
-    "ANSIBLE_PRIVATE_KEY_FILE": "the ssh key",
-    "ANSIBLE_SSH_EXECUTABLE": "the program that is called as ssh",
-    "ANSIBLE_SSH_ARGS": "options of ssh, in place of those by which Ansible shares a connection",
-    "ANSIBLE_SSH_COMMON_ARGS": "further options of ssh, scp and sftp",
-    "ANSIBLE_SSH_EXTRA_ARGS": "further options of ssh",
-    "ANSIBLE_BECOME": "how one becomes root; and all that begin so",
-    "ANSIBLE_VAULT_": "passwords of vaults: all that begin so",
-}
-"""Of the caller's own ANSIBLE_ variables those on how to reach and unlock hosts, with their meaning.
-
-The others would make a run depend on the shell it is started from.
-"""
 
 
 def is_plain_wanted() -> bool:
@@ -60,31 +46,22 @@ def ansible_environment(
     """The whole environment of an Ansible process, be it ours or a plain ``ansible-playbook``."""
     settings = settings or Settings()
     inherited = os.environ if base is None else base
-    environment = {name: value for name, value in inherited.items() if _is_kept(name)}
-    environment |= {
-        "ANSIBLE_CONFIG": str(ansible_config()),
+    environment = reading_environment(inherited) | {
         "ANSIBLE_ROLES_PATH": str(roles()),
-        # Nothing but the collections of our own installation.
-        "ANSIBLE_COLLECTIONS_PATH": str(roles().parent / "collections"),
         "ANSIBLE_FORKS": str(settings.forks or default_forks(settings.hosts)),
         "ANSIBLE_TIMEOUT": str(_CONNECTION_SECONDS),
         "ANSIBLE_HOST_KEY_CHECKING": "true",
         "ANSIBLE_INJECT_FACT_VARS": "false",
         # Records of what deploy manages are made of it; since 2.21 Ansible leaves it away.
         "ANSIBLE_INJECT_INVOCATION": "true",
-        "ANSIBLE_TRANSFORM_INVALID_GROUP_CHARS": "ignore",
-        "ANSIBLE_INVENTORY_UNPARSED_FAILED": "true",
-        "ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED": "true",
         # Where every supported distribution has it; looking for another costs each host a round trip.
         "ANSIBLE_PYTHON_INTERPRETER": "/usr/bin/python3",
         "ANSIBLE_GATHERING": "smart",
         "ANSIBLE_RETRY_FILES_ENABLED": "false",
         "ANSIBLE_DEPRECATION_WARNINGS": "false",
         "ANSIBLE_LOCALHOST_WARNING": "false",
-        "ANSIBLE_NOCOLOR": "true",
         "ANSIBLE_NOCOWS": "true",
         "ANSIBLE_DISPLAY_ARGS_TO_STDOUT": "false",
-        "ANSIBLE_DUPLICATE_YAML_DICT_KEY": "error",
         "PYTHONUNBUFFERED": "1",
         "MAX_EVENT_RES": str(_LARGEST_RESULT),
     }
@@ -139,7 +116,3 @@ def _openssh(environment: Mapping[str, str]) -> dict[str, str]:
         # Ansible puts them behind its other options of ssh.
         "ANSIBLE_SSH_EXTRA_ARGS": " ".join([extra, *keepalive()]).strip(),
     }
-
-
-def _is_kept(name: str) -> bool:
-    return name.startswith(tuple(KEPT)) or not name.startswith(("ANSIBLE_", "_ANSIBLE_", "RUNNER_", "AWX_"))

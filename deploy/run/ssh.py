@@ -18,13 +18,15 @@ _CONNECTION_SECONDS = 10
 _SECONDS = 60
 _MARK = "deploy:"
 _AS_ROOT = 'if [ "$(id -u)" = 0 ]; then exec {python}; else exec sudo -n {python}; fi'
-# ssh's option; the variables of a host that say it, the first of them that is there; else the environment,
-# where neither --private-key nor --user says it.
+# ssh's option; the variables of a host that say it, the first of them that is there, as for Ansible; else the
+# environment, where neither --private-key nor --user says it.
 _OPTIONS = (
     ("-i", ("ansible_ssh_private_key_file", "ansible_private_key_file"), "ANSIBLE_PRIVATE_KEY_FILE"),
-    ("-l", ("ansible_user", "ansible_ssh_user"), "ANSIBLE_REMOTE_USER"),
-    ("-p", ("ansible_port", "ansible_ssh_port"), "ANSIBLE_REMOTE_PORT"),
+    ("-l", ("ansible_ssh_user", "ansible_user"), "ANSIBLE_REMOTE_USER"),
+    ("-p", ("ansible_ssh_port", "ansible_port"), "ANSIBLE_REMOTE_PORT"),
 )
+_HOST = ("ansible_ssh_host", "ansible_host")
+_CHECKS_KEYS = ("ansible_ssh_host_key_checking", "ansible_host_key_checking")
 # Further words for ssh; in capitals they are what the environment says.
 _ARGUMENTS = ("ansible_ssh_args", "ansible_ssh_common_args", "ansible_ssh_extra_args")
 _BY_ANSIBLE_ONLY = (
@@ -36,6 +38,15 @@ _BY_ANSIBLE_ONLY = (
     "ansible_become_exe",
     "ansible_become_flags",
 )
+_BY_ANSIBLE_ONLY_OF_ENVIRONMENT = (
+    "ANSIBLE_BECOME_ASK_PASS",
+    "ANSIBLE_BECOME_EXE",
+    "ANSIBLE_BECOME_FLAGS",
+    "ANSIBLE_BECOME_PASS",
+    "ANSIBLE_BECOME_PASSWORD_FILE",
+)
+_PYTHON = "/usr/bin/python3"
+_NO = frozenset({"false", "no", "off", "0", "n", "f"})
 
 
 @dataclass(frozen=True)
@@ -100,9 +111,9 @@ def command(host: Host, login: Login, python_options: Sequence[str] = ("-IS", "-
 
     Raises NotByPlainSshError.
     """
-    said = host.connection
+    said = {name: value for name, value in host.connection.items() if value is not None}
     _refuse_what_only_ansible_does(said, login)
-    python = shlex.join([str(said.get("ansible_python_interpreter", "/usr/bin/python3")), *python_options])
+    python = shlex.join([_python(said), *python_options])
     as_root = shlex.join(["sh", "-c", _AS_ROOT.format(python=python)])
     if said.get("ansible_connection") == "local":
         return shlex.split(as_root)
@@ -110,27 +121,46 @@ def command(host: Host, login: Login, python_options: Sequence[str] = ("-IS", "-
         *_words(said, login, "ansible_ssh_executable", default="ssh"),
         *("-T", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={_CONNECTION_SECONDS}"),
         *(word for name in _ARGUMENTS for word in _words(said, login, name)),
-        *("-o", "StrictHostKeyChecking=yes"),
+        *("-o", f"StrictHostKeyChecking={_host_key_checking(said)}"),
         *keepalive(),
         *_options(said, login),
-        *("--", _first(said, "ansible_host", "ansible_ssh_host") or host.name, as_root),
+        *("--", _first(said, *_HOST) or host.name, as_root),
     ]
 
 
 def _refuse_what_only_ansible_does(said: Mapping[str, Any], login: Login) -> None:
     if login.asks_for_passwords:
         raise NotByPlainSshError("password")
-    for name in _BY_ANSIBLE_ONLY:
-        if name in said:
-            raise NotByPlainSshError(name)
+    given = [name for name in _BY_ANSIBLE_ONLY if name in said]
+    given += [
+        name for name in _BY_ANSIBLE_ONLY_OF_ENVIRONMENT if (login.setting(name) or "no").lower() not in _NO
+    ]
+    if given:
+        raise NotByPlainSshError(given[0])
     if said.get("ansible_connection", "ssh") not in {"ssh", "smart", "local"}:
         raise NotByPlainSshError("ansible_connection", said["ansible_connection"])
     method = said.get("ansible_become_method", login.setting("ANSIBLE_BECOME_METHOD") or "sudo")
     if method != "sudo":
         raise NotByPlainSshError("ansible_become_method", method)
     for name, value in said.items():
-        if not isinstance(value, str | int | bool) or "{{" in str(value):
+        if not isinstance(value, str | int | float):
+            raise NotByPlainSshError(name, "neither a text nor a number")
+        if "{{" in str(value):
             raise NotByPlainSshError(name, "a template that only a run can render")
+
+
+def _python(said: Mapping[str, Any]) -> str:
+    """The interpreter; to look for one is left to Ansible, which finds this one on every supported system."""
+    chosen = str(said.get("ansible_python_interpreter", _PYTHON))
+    return _PYTHON if chosen.startswith("auto") else chosen
+
+
+def _host_key_checking(said: Mapping[str, Any]) -> str:
+    return "no" if (_first_said(said, *_CHECKS_KEYS) or "yes").lower() in _NO else "yes"
+
+
+def _first_said(said: Mapping[str, Any], *names: str) -> str | None:
+    return next((str(said[name]) for name in names if name in said), None)
 
 
 def _first(said: Mapping[str, Any], *names: str) -> str | None:
@@ -146,7 +176,10 @@ def _options(said: Mapping[str, Any], login: Login) -> Iterator[str]:
 
 
 def _words(said: Mapping[str, Any], login: Login, name: str, default: str = "") -> list[str]:
-    return shlex.split(str(said.get(name, login.setting(name.upper()) or default)))
+    try:
+        return shlex.split(str(said.get(name, login.setting(name.upper()) or default)))
+    except ValueError as problem:
+        raise NotByPlainSshError(name, f"no list of words: {problem}") from None
 
 
 def _ask(words: list[str], text: str, seconds: int) -> Any:  # noqa: ANN401

@@ -172,7 +172,7 @@ def _clock(host: JudgedHost) -> Cell:
 
 def _drift(status: NodeStatus) -> Cell:
     record = status.record
-    if record is None or record.why or status.convergence is None:
+    if record is None or record.why or not (status.convergence or status.has_records):
         return Cell(_NOTHING)
     if count := len(record.drift):
         return Cell(f"{count} thing{'s' * (count != 1)}", Mood.BAD)

@@ -11,11 +11,12 @@ import yaml
 
 from deploy.durable import replace_file
 from deploy.errors import error
+from deploy.site import own_files
 from deploy.site.inventory import Host, Site
 from deploy.site.origin import shown
 from deploy.site.plain_yaml import NotReadable, parse_mapping, read_text
 
-FILE_NAME = "hardware.yml"
+FILE_NAME = own_files.HARDWARE
 VARIABLE = "slurmd_hardware"
 _KEYS = ("cpus", "sockets", "cores_per_socket", "threads_per_core", "memory_mb", "tmp_disk_mb", "gpus")
 _NEEDED = frozenset({"cpus", "memory_mb", "gpus"})

@@ -1,5 +1,6 @@
 """Any Ansible inventory, read by Ansible itself, as a frozen Site."""
 
+import os
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
@@ -8,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from deploy.errors import DeployError, Finding, error
+from deploy.site import own_files
 from deploy.site.aliases import check_aliases, check_ranges
 from deploy.site.listing_process import ListingProcess
 from deploy.site.origin import shown
@@ -39,7 +41,7 @@ VOTERS = 3
 """Of a database that survives the loss of a host."""
 RDMA = "rdma"
 CONTAINER = "slurm-container"
-SECRETS_FILE = "secrets.yml"
+SECRETS_FILE = own_files.SECRETS
 FACTS = (
     "architecture",
     "deb_packages",
@@ -80,8 +82,9 @@ class Host:
 
     @property
     def address(self) -> str:
-        """Where Ansible connects to: ``ansible_host``, else the inventory name."""
-        return str(self.variables.get("ansible_host", self.name))
+        """Where Ansible connects to: ``ansible_host``, or its old name, else the inventory name."""
+        said = self.variables.get("ansible_ssh_host") or self.variables.get("ansible_host", self.name)
+        return str(said)
 
     @property
     def cluster_address(self) -> str:
@@ -222,7 +225,8 @@ def existing_inventory(inventory: Path) -> Path:
             where=str(inventory),
             hint="check the path, or make a rehearsal cluster with: deploy lab up",
         )
-    return inventory.resolve()
+    # Ansible goes by the path as it is written: of a link, group_vars and secrets lie beside the link.
+    return Path(os.path.abspath(inventory))  # noqa: PTH100 - resolve() would follow it
 
 
 def site_directory(inventory: Path) -> Path:

@@ -34,7 +34,9 @@ from ansible.errors import AnsibleError
 from ansible.inventory.manager import InventoryManager
 from ansible.parsing.dataloader import DataLoader
 from ansible.parsing.vault import EncryptedString, VaultHelper, get_file_vault_secret
+from ansible.plugins.loader import init_plugin_loader
 from ansible.template import Templar
+from ansible.utils.collection_loader import AnsibleCollectionConfig
 from ansible.vars.hostvars import HostVars
 from ansible.vars.manager import VariableManager
 
@@ -70,11 +72,18 @@ def listing(
     loader = DataLoader()
     # Without it the group_vars of the directory where deploy happens to be started would count.
     loader.set_basedir(playbook_directory)
-    password_file = vault_password_file or constants.DEFAULT_VAULT_PASSWORD_FILE
-    if password_file:
-        secret = get_file_vault_secret(filename=password_file, vault_id="default", loader=loader)
+    if not AnsibleCollectionConfig.collection_finder:
+        init_plugin_loader()
+    vaults = [identity.rpartition("@")[::2] for identity in constants.DEFAULT_VAULT_IDENTITY_LIST]
+    if password_file := vault_password_file or constants.DEFAULT_VAULT_PASSWORD_FILE:
+        vaults.append(("", password_file))
+    secrets: list[tuple[str, object]] = []
+    for name, file in vaults:
+        secret = get_file_vault_secret(filename=file, vault_id=name or "default", loader=loader)
         secret.load()
-        loader.set_vault_secrets([("default", secret)])
+        secrets.append((name or "default", secret))
+        # A password may be encrypted with the one before.
+        loader.set_vault_secrets(secrets)
     manager = InventoryManager(loader=loader, sources=[inventory])
     manager_of_variables = VariableManager(loader=loader, inventory=manager)
     chosen = manager.get_hosts(limit or "all")

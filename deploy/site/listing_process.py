@@ -9,8 +9,8 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, Self
 
-from deploy.content import ansible_config
 from deploy.place import private_place
+from deploy.site.ansible_settings import reading_environment
 
 LISTING = Path(__file__).with_name("listing.py")
 
@@ -73,10 +73,4 @@ def rest(context: Context) -> str:
 
 def listing_environment() -> dict[str, str]:
     """What listing.py is started with: Ansible as the project wants it, wherever it is started."""
-    return os.environ | {
-        "ANSIBLE_CONFIG": str(ansible_config()),
-        "ANSIBLE_DUPLICATE_YAML_DICT_KEY": "error",
-        "ANSIBLE_INVENTORY_UNPARSED_FAILED": "true",
-        "ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED": "true",
-        "ANSIBLE_NOCOLOR": "1",
-    }
+    return reading_environment(os.environ)

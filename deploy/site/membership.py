@@ -281,13 +281,17 @@ def check_addresses(site: Site) -> Iterator[Finding]:
     for host in site.cluster:
         yield from _address_faults(site, host)
     remote = [host for host in site.cluster if host.variables.get("ansible_connection", "ssh") != "local"]
-    ports = ((host, (host.address, str(host.variables.get("ansible_port", 22)))) for host in remote)
+    ports = ((host, (host.address, _port(host))) for host in remote)
     yield from _shared(site, ports, "ansible_host")
     yield from _shared(
         site,
         ((host, (host.cluster_address, "")) for host in site.cluster if host.cluster_address != host.address),
         "hosts_file_address",
     )
+
+
+def _port(host: Host) -> str:
+    return str(host.variables.get("ansible_ssh_port") or host.variables.get("ansible_port", 22))
 
 
 def _shared(
@@ -319,7 +323,7 @@ def _address_faults(site: Site, host: Host) -> Iterator[Finding]:
             f"the address of {host.name} is a template, but Slurm's configuration needs it before the run",
             "write the address itself into ansible_host",
         )
-    elif "ansible_host" in host.variables and not is_host(host.address):
+    elif host.address != host.name and not is_host(host.address):
         yield Finding(
             host.where("ansible_host"),
             "invalid-address",

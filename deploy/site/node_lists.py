@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable
 from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 
 _COMMA = re.compile(r",(?![^\[]*\])")
+_COLON = re.compile(r":(?![^\[]*\])")
 
 
 def fold(names: Iterable[str]) -> str:
@@ -32,18 +33,31 @@ def all_but(names: Iterable[str]) -> str:
     return ",".join(f"!{part.strip()}" for part in _COMMA.split(fold(names)))
 
 
-def unfold(pattern: str, known: Collection[str]) -> str:
-    """An Ansible pattern with the names of known hosts instead of expressions, which Ansible does not know.
+def parts(pattern: str, known: Collection[str]) -> list[str]:
+    """The patterns of which an Ansible pattern consists: between commas, or colons where it has none."""
+    found = _COMMA.split(pattern)
+    if len(found) == 1 and pattern not in known and not pattern.startswith(("~", "@")):
+        found = _COLON.split(pattern)
+    return [part.strip() for part in found if part.strip()]
+
+
+def unfold(pattern: str, known: Collection[str]) -> list[str]:
+    """The parts of an Ansible pattern with names of known hosts for expressions, which Ansible does not know.
 
     ``group[0:3]``, which to Ansible is a part of a group, stays, and so does all else.
     """
-    return ",".join(_unfolded(part.strip(), known) for part in _COMMA.split(pattern))
+    return [name for part in parts(pattern, known) for name in _unfolded(part, known)]
 
 
-def _unfolded(part: str, known: Collection[str]) -> str:
-    sign = "!" if part.startswith("!") else ""
+def _unfolded(part: str, known: Collection[str]) -> list[str]:
+    sign = part[0] if part.startswith(("!", "&")) else ""
     try:
         names = list(NodeSet(part.removeprefix(sign), resolver=RESOLVER_NOGROUP))
     except NodeSetException:
-        return part
-    return ",".join(sign + name for name in names) if names and set(names) <= set(known) else part
+        return [part]
+    if not names or not set(names) <= set(known):
+        return [part]
+    if sign == "&":
+        # Each is an intersection of its own, so that they have to be one.
+        return [f"&~(?:{'|'.join(map(re.escape, names))})$"]
+    return [sign + name for name in names]

@@ -224,13 +224,12 @@ def _connection_names() -> Iterator[str]:
 
 @cache
 def _prepare(loader: DataLoader) -> None:
-    """What only templates need, which few sites have: collections, and lookups that change nothing.
+    """What only templates need, which few sites have: lookups that change nothing.
 
     Raises AttributeError or KeyError where Ansible does not do these things as it is known to.
     """
-    from ansible.plugins.loader import init_plugin_loader, lookup_loader  # noqa: PLC0415
+    from ansible.plugins.loader import lookup_loader  # noqa: PLC0415
 
-    init_plugin_loader()
     for name in ("password", "ansible.builtin.password"):
         _make_no_file(lookup_loader.get(name, class_only=True).run.__globals__)
     try:

@@ -11,12 +11,14 @@ from typing import Any
 from deploy.durable import replace_file
 from deploy.errors import error
 from deploy.place import private_place
+from deploy.site.ansible_settings import reading_environment
 from deploy.site.inventory import SECRETS_FILE, Site
 from deploy.site.origin import shown
 from deploy.site.plain_yaml import NotReadable, parse_mapping, read_text
 from deploy.site.schema import options
 
 _VAULT_HEADER = "$ANSIBLE_VAULT;"
+_PASSWORD_SETTINGS = ("ANSIBLE_VAULT_PASSWORD_FILE", "ANSIBLE_VAULT_IDENTITY_LIST")
 _HEADER = """\
 # Secrets of this cluster, made by deploy and used by every run. Keep this file and its backup private;
 # encrypt it at any time with: ansible-vault encrypt secrets.yml
@@ -137,26 +139,28 @@ def _without(text: str, names: Collection[str]) -> str:
 
 def _vault(verb: str, path: Path, vault_password_file: Path | None, text: str | None = None) -> str:
     """What ansible-vault makes of a file, or of a text that is meant for it."""
-    if vault_password_file is None:
+    if vault_password_file is None and not any(map(os.environ.get, _PASSWORD_SETTINGS)):
         raise error(
             "vault-password-needed",
             "this file is encrypted with ansible-vault",
             where=shown(str(path)),
-            hint="give its password with --vault-password-file FILE",
+            hint="give its password with --vault-password-file FILE, or ANSIBLE_VAULT_PASSWORD_FILE",
         )
     command = [str(Path(sys.executable).parent / "ansible-vault"), verb]
-    command += ["--vault-password-file", str(vault_password_file)]
+    command += ["--vault-password-file", str(vault_password_file)] if vault_password_file else []
     command += [str(path)] if text is None else ["--output", "-", "-"]
     with private_place() as place:
-        environment = os.environ | {"ANSIBLE_LOCAL_TEMP": str(place)}
+        environment = reading_environment(os.environ) | {"ANSIBLE_LOCAL_TEMP": str(place)}
         result = subprocess.run(
             command, env=environment, input=text or "", capture_output=True, text=True, check=False
         )
     if result.returncode != 0:
+        of = vault_password_file or "the environment"
         raise error(
             "vault-password-wrong",
-            f"ansible-vault cannot {verb} this file with the password of {vault_password_file}",
+            f"ansible-vault cannot {verb} this file with the password of {of}",
             where=shown(str(path)),
-            hint=f"try: ansible-vault {verb} --vault-password-file {vault_password_file} {path}",
+            hint=f"try: ansible-vault {verb} {f'--vault-password-file {of} ' if vault_password_file else ''}"
+            f"{path}",
         )
     return result.stdout

@@ -12,6 +12,7 @@ from typing import Any
 
 import yaml
 
+from deploy.site import own_files
 from deploy.site.inventory import CACHE, CLUSTER, LOGIN, MASTER, METRIC, NODE, SECRETS_FILE
 from deploy.site.json_schema import variables_schema
 from deploy.site.schema import entry_points
@@ -19,7 +20,7 @@ from deploy.site.wording import Spec, default_value, is_computed, plain_meaning,
 
 INVENTORY = "inventory.ini"
 VARIABLES = "group_vars/all.yml"
-SCHEMA = "group_vars.schema.json"
+SCHEMA = own_files.SCHEMA
 
 _WIDTH = 98
 _INVENTORY = """\

@@ -9,6 +9,7 @@ import yaml
 
 from deploy.errors import error
 from deploy.site.aliases import TOO_MANY, line_of_excess
+from deploy.site.schema import options
 
 
 def read_extra_variables(texts: Sequence[str]) -> dict[str, Any]:
@@ -20,6 +21,17 @@ def read_extra_variables(texts: Sequence[str]) -> dict[str, Any]:
     for text in texts:
         merged |= _read(text)
     return merged
+
+
+def shown_extra_variables(text: str) -> str:
+    """One value of -e as it may be shown: as it is, or what names no variable and is refused."""
+    return text if text.startswith("@") or all(map(_is_public, _read(text))) else "NAME=VALUE"
+
+
+def _is_public(name: str) -> bool:
+    if name.startswith("ansible_"):
+        return "pass" not in name
+    return name in options() and not options()[name].secret
 
 
 def _read(text: str) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from collections.abc import Iterator, Mapping
 from functools import cache
 
@@ -77,6 +78,11 @@ _PLUGINS: Mapping[str, tuple[str, ...]] = {
     "ansible_become_method": ("sudo", "su"),
 }
 """What comes with ansible-core, and fits a Linux machine; what a collection brings has its full name."""
+
+_WORDS = frozenset(
+    {"ansible_ssh_args", "ansible_ssh_common_args", "ansible_ssh_extra_args", "ansible_ssh_executable"}
+)
+"""What ssh gets as words."""
 
 _LOGIN = re.compile(r"[^\s-]\S*")
 
@@ -220,35 +226,51 @@ def _check_connection(host: Host, name: str, value: object) -> Iterator[Finding]
     if hint := _meant_connection(name):
         message = f"Ansible knows no variable {name!r} and would ignore it"
         yield Finding(host.where(name), "unknown-variable", message, hint)
+    said = host.connection.get(name, value)
     # Of an address that is a template another check speaks.
-    if _is_open(host.connection.get(name)) and not name.endswith("_host"):
+    if _is_open(said) and not name.endswith("_host"):
         yield Finding(
             host.where(name),
             "undefined-variable",
             f"{name} cannot be resolved for {host.name}",
             "set what its template names; facts of hosts are not known before they are reached",
         )
-    elif name in {"ansible_port", "ansible_ssh_port"} and not _is_port(host.connection.get(name, value)):
+    elif name in {"ansible_port", "ansible_ssh_port"} and not _is_port(said):
         yield Finding(
             host.where(name),
             "invalid-value",
             f"{name} is {value!r}, not a port from 1 to 65535",
             "write the port of sshd, or remove it for 22",
         )
-    elif name in {"ansible_user", "ansible_ssh_user"} and not _LOGIN.fullmatch(str(value)):
+    elif name in {"ansible_user", "ansible_ssh_user"} and not (said is None or _LOGIN.fullmatch(str(said))):
         yield Finding(
             host.where(name),
             "invalid-value",
             f"{name} is {value!r}, not a login name",
             "write the account that deploy logs in with, or remove it for your own",
         )
-    elif name in _PLUGINS and "." not in str(value) and str(value) not in _PLUGINS[name]:
+    elif name in _PLUGINS and "." not in str(said) and str(said) not in (*_PLUGINS[name], "None"):
         yield Finding(
             host.where(name),
             "invalid-value",
             f"{name} is {value!r}, not one of {', '.join(_PLUGINS[name])}",
             "remove it; what a collection brings is written with its full name: namespace.collection.name",
         )
+    elif name in _WORDS and not _are_words(str(said)):
+        yield Finding(
+            host.where(name),
+            "invalid-value",
+            f"{name} has a quote that is not closed",
+            'write for example: -o ProxyCommand="ssh -W %h:%p bastion"',
+        )
+
+
+def _are_words(text: str) -> bool:
+    try:
+        shlex.split(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _is_open(value: object) -> bool:

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from deploy.errors import DeployError, Finding
+from deploy.site import own_files
 from deploy.site.origin import shown
 from deploy.site.plain_yaml import NotReadable, parse_mapping, read_text
 from deploy.validate.benchmarks import KEYS, Benchmarks, read_benchmarks
 
-FILE_NAME = "validation.yml"
+FILE_NAME = own_files.THRESHOLDS
 _LISTS = frozenset({"alerts_that_may_fire"})
 
 

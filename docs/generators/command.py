@@ -12,7 +12,8 @@ from deploy.cli.app import app
 from deploy.cli.verbs import Verb
 from deploy.errors import MEANINGS
 from deploy.run.patches import WITHOUT
-from deploy.run.settings import KEPT, PLAIN
+from deploy.run.settings import PLAIN
+from deploy.site.ansible_settings import KEPT
 
 Command = TyperCommand | TyperGroup
 Context = Any  # Typer's own class is private

@@ -90,3 +90,15 @@ def test_what_a_killed_writer_left_beside_a_file_goes_with_the_next_write(tmp_pa
         (tmp_path / name).touch()
     durable.replace_file(path, "new")
     assert sorted(entry.name for entry in tmp_path.iterdir()) == sorted(stays)
+
+
+def test_a_link_stays_and_the_file_is_where_it_leads(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    kept, link = elsewhere / "secrets.yml", tmp_path / "secrets.yml"
+    link.symlink_to("elsewhere/secrets.yml")
+    for text in ("first", "second"):
+        durable.replace_file(link, text)
+        assert link.is_symlink()
+        assert kept.read_text() == text
+        assert [*elsewhere.iterdir()] == [kept]

@@ -60,7 +60,7 @@ class World:
     def go(self, most: str = "1", limit: str | None = None) -> ExitCode:
         inventory = write_site(self.place, SITE)
         display: Callable[[], Any] = lambda: None  # noqa: E731
-        options = Options(limit=limit)
+        options = Options(limit=limit, batch=most)
         share = Share(int(most))
         came = module.deploy_in_batches(inventory, options, share, display, lambda: False, say=print)
         return came.exit_code

@@ -26,7 +26,7 @@ UP = {"runs": True, "at boot": "enabled"}
 def test_a_host_as_it_was_recorded_is_converged() -> None:
     state = host_state(answer(), EXPECTED)
     assert state.converged == set(EXPECTED)
-    assert state == HostState(state.phases)
+    assert state == HostState(state.phases, at=1.0, version="1")
 
 
 def test_another_fingerprint_or_none_is_work() -> None:

@@ -142,6 +142,16 @@ def _drifted(*drift: Drift) -> HostState:
     return HostState((PhaseState("compute", is_current=True, drift=drift),))
 
 
+def test_drift_is_named_whoever_has_the_journal() -> None:
+    """A journal keeps fifty runs of one copy of the site; the records are on the host."""
+    record = replace(_drifted(Drift("files", "/etc/slurm/slurm.conf", "a", "b")), unrecorded=("scratch",))
+    assert [name for name, _ in _said(replace(WELL, record=record, convergence=None))] == [
+        "never-converged",
+        "host-drifted",
+        "site-changed",
+    ]
+
+
 def test_drift_is_named() -> None:
     record = _drifted(Drift("packages", "munge", "2", None), Drift("probe", "the ruleset", "a", "b"))
     said = _said(replace(WELL, record=record))

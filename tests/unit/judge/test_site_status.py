@@ -1,10 +1,12 @@
 from collections.abc import Collection
+from dataclasses import replace
 
 import pytest
 
 from deploy.errors import ExitCode
 from deploy.judge.convergence import Convergence
 from deploy.judge.departed import Departed
+from deploy.judge.drift import HostState, PhaseState
 from deploy.judge.leading import LEADS, SILENT, Leading
 from deploy.judge.site_status import SiteStatus, site_status
 from deploy.run.events import HostResult
@@ -164,3 +166,16 @@ def test_one_that_did_not_come_is_down(site: Site) -> None:
     ((bad, (finding,)),) = [(host.status.name, host.findings) for host in status.bad]
     assert (bad, finding.reference) == ("node1", "node-down")
     assert "ResumeTimeout reached" in finding.message
+
+
+def test_without_a_journal_the_hosts_own_records_say_when_they_converged(site: Site) -> None:
+    whole = HostState((PhaseState("base", is_current=True, drift=()),), at=NOW - 60, version="1.0")
+    records = {
+        "node1": whole,
+        "node2": replace(whole, unrecorded=("scratch",)),
+        "login1": HostState(why="no"),
+    }
+    found = {host: answered(host) for host in HOSTS}
+    status = site_status(site, found, {}, records, asked=HOSTS, limit=None, inventory="inv.ini", at=NOW)
+    ends = {host.status.name: host.status.convergence for host in status.hosts}
+    assert ends == {"node1": Convergence(NOW - 60, "1.0", ""), "node2": None, "login1": None, "ctl1": None}

@@ -197,10 +197,21 @@ def test_of_several_controllers_none_stays_locked_where_one_refuses(tmp_path: Pa
 
 def test_a_controller_that_cannot_be_asked_holds_nobody_back(tmp_path: Path, path: Path) -> None:
     dead = controller(tmp_path, "dead", ansible_ssh_executable="/bin/false")
+    missing = controller(tmp_path, "ctl3", ansible_python_interpreter="/no/such/python")
     by_password = controller(tmp_path, "ctl2", ansible_connection="winrm")
-    with lock(dead, by_password) as held:
-        assert held.unasked == ("ctl2: ansible_connection is winrm",)
+    with lock(dead, by_password, missing) as held:
+        by_choice, silent, unstarted = held.unasked
+    assert (by_choice, silent) == ("ctl2: ansible_connection is winrm", "dead: it gave no answer")
+    assert unstarted.startswith("ctl3: it gave no answer: ")
+    assert "/no/such/python" in unstarted
     assert not path.exists()
+
+
+def test_where_one_controller_holds_it_a_silent_one_is_not_missed(tmp_path: Path, path: Path) -> None:
+    dead = controller(tmp_path, "dead", ansible_ssh_executable="/bin/false")
+    with lock(dead, controller(tmp_path)) as held:
+        assert held.unasked == ()
+        assert path.exists()
 
 
 def test_what_a_holder_left_there_cannot_break_the_message(tmp_path: Path, path: Path) -> None:

@@ -1,7 +1,9 @@
 """The scripts of a first login run here, in a home of the test's; ssh, sudo and apt-get are stand-ins."""
 
+import os
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -130,3 +132,27 @@ def test_the_key_is_that_of_the_inventory_else_the_first_that_ssh_takes(tmp_path
     (tmp_path / "two.pub").unlink()
     assert str(public_key(named, settings)).startswith("ssh-ed25519 ")
     assert public_key(["ssh", "-T", "-i", str(tmp_path / "gone"), "node1", "x"], settings) is None
+
+
+def test_a_memory_in_which_nothing_can_be_executed_is_for_the_password_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As /dev/shm often is: ssh would be denied the program, and offer no password."""
+    machine, memory = Machine(tmp_path, monkeypatch), tmp_path / "memory"
+    memory.mkdir()
+    monkeypatch.setattr("deploy.place.place_for_secrets", lambda: memory)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "home"))
+    (machine.programs / "ssh").write_text(
+        f"#!/bin/sh\ncase $SSH_ASKPASS in {memory}/*) echo 'Permission denied' >&2; exit 255 ;; esac\n"
+        f"cat {memory}/*/password >> $LOG\n" + PROGRAMS["ssh"]
+    )
+    statvfs = os.statvfs
+    monkeypatch.setattr(
+        os,
+        "statvfs",
+        lambda path: SimpleNamespace(f_flag=os.ST_NOEXEC) if Path(path) == memory else statvfs(path),
+    )
+    assert not isinstance(machine.welcome(), Unanswered)
+    assert machine.log.read_text().startswith("let me in\n")
+    assert [*memory.iterdir()] == []
+    assert [*machine.home.glob("deploy-*")] == []

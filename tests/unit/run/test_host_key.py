@@ -1,5 +1,6 @@
 """Host keys of machines: what one offers, what is known, what is accepted."""
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -7,11 +8,12 @@ import pytest
 
 from deploy.run import host_key
 from deploy.run.host_key import HostKey
-from deploy.run.ssh import Unanswered
+from deploy.run.ssh import NotByPlainSshError, Unanswered
 
 
 def _key(place: Path, name: str) -> tuple[HostKey, str]:
     """A new key, and its fingerprint as ssh-keygen shows it."""
+    place.mkdir(exist_ok=True)
     file = place / name
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(file)], check=True)
     shown = subprocess.run(["ssh-keygen", "-lf", f"{file}.pub"], check=True, capture_output=True, text=True)
@@ -61,6 +63,45 @@ def test_a_machine_without_an_entry_gets_one(tmp_path: Path) -> None:
     assert entry.keys == frozenset()
     host_key.accept(entry, key)
     assert host_key.known(_command(tmp_path)).keys == {key}
+
+
+@pytest.mark.parametrize("kind", ["device", "none"])
+def test_where_ssh_keeps_no_keys_nothing_is_written(
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    words = [
+        "ssh",
+        "-T",
+        "-o",
+        f"UserKnownHostsFile={pipe if kind == 'device' else kind}",
+        "--",
+        "10.0.0.9",
+        "true",
+    ]
+    entry = host_key.known(words)
+    assert (entry.file, entry.keys) == (None, frozenset())
+    host_key.accept(entry, _key(tmp_path / "keys", "new")[0])
+    assert pipe.is_fifo()
+    assert {*tmp_path.iterdir()} == {pipe, tmp_path / "keys"}
+
+
+def test_a_link_stays_and_the_keys_are_where_it_leads(tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    (tmp_path / "known hosts").symlink_to(kept)
+    for name in ("old", "new"):
+        key = _key(tmp_path, name)[0]
+        host_key.accept(host_key.known(_command(tmp_path)), key)
+        assert (tmp_path / "known hosts").is_symlink()
+        assert host_key.known(_command(tmp_path)).keys == {key}
+    assert kept.is_file()
+
+
+def test_options_that_ssh_refuses_are_said(tmp_path: Path) -> None:
+    with pytest.raises(NotByPlainSshError, match=r"ssh is refused: .*foo"):
+        host_key.known(_command(tmp_path, "-o", "Foo=1"))
 
 
 def test_a_machine_that_does_not_answer_offers_nothing(tmp_path: Path) -> None:

@@ -299,6 +299,19 @@ def test_accounts() -> None:
     assert host_records.groups([MY_GROUP, "nothing-here"]) == {MY_GROUP: os.getgid(), "nothing-here": None}
 
 
+def test_places_of_mounts_are_as_they_are_called(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = tmp_path / "mountinfo"
+    line = "36 35 0:32 / {} rw,relatime shared:1 - nfs4 ctl1:/srv rw\n"
+    table.write_text("".join(map(line.format, ("/srv/données", "/srv/two\\040words"))))
+    monkeypatch.setattr(host_records, "_MOUNTINFO", str(table))
+    found = host_records.mounts(["/srv/données", "/srv/two words", "/srv"])
+    assert {path: bool(of) for path, of in found.items()} == {
+        "/srv/données": True,
+        "/srv/two words": True,
+        "/srv": False,
+    }
+
+
 def test_kernel() -> None:
     found = host_records.sysctls(["kernel.ostype", "kernel.no_such_thing"])
     assert found == {"kernel.ostype": "Linux", "kernel.no_such_thing": None}

@@ -1,9 +1,12 @@
 import errno
 import io
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from deploy.cli.app import VERBS
 from deploy.errors import DeployError, ExitCode
 from deploy.run import journal
 from deploy.run.events import Ending, Event, PlayStarted, RunEnded
@@ -130,6 +133,10 @@ def test_no_run_yet(site: Path) -> None:
         (["--extra-vars", "password=x"], ["--extra-vars", "(not recorded)"]),
         (["--extra-vars=password=x"], ["--extra-vars=(not recorded)"]),
         (["-epassword=x"], ["-e(not recorded)"]),
+        (["-Ke", "password=x", "-C"], ["-Ke", "(not recorded)", "-C"]),
+        (["-CDvepassword=x\nnext=y"], ["-CDve(not recorded)"]),
+        (["-ve", "@file.yml"], ["-ve", "@file.yml"]),
+        (["-lnode1", "-uoperator", "-tmunge"], ["-lnode1", "-uoperator", "-tmunge"]),
         (["-e", "@file.yml", "-e@other.yml"], ["-e", "@file.yml", "-e@other.yml"]),
         (["cluster", "inv.ini", "--limit", "a=b"], ["cluster", "inv.ini", "--limit", "a=b"]),
     ],
@@ -150,6 +157,31 @@ def test_a_full_disk_is_said(site: Path) -> None:
     with pytest.raises(DeployError, match="No space left on device") as stopped:
         made.append(PlayStarted(1.0, "P"))
     assert stopped.value.exit_code == ExitCode.INTERNAL
+
+
+@pytest.mark.parametrize("moment", ["create", "finish"])
+def test_a_full_disk_is_said_at_every_moment(
+    site: Path, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    made = Journal.create(site, {})
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(journal, "replace_file", full)
+    with pytest.raises(DeployError, match=r"No space left on device \[journal-not-written\]"):
+        Journal.create(site, {}) if moment == "create" else made.finish()
+    made._file.close()
+
+
+def test_a_journal_that_another_may_read_is_said(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(_: Path) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    monkeypatch.setattr(Path, "iterdir", refused)
+    for ask in (recorded_runs, last_run):
+        with pytest.raises(DeployError, match=r"Permission denied \[site-not-writable\]"):
+            ask(site)
 
 
 def test_the_traceback_of_a_fault_is_kept_in_its_run(site: Path) -> None:
@@ -175,3 +207,20 @@ def test_what_is_no_fault_is_not_kept_as_one(site: Path) -> None:
     assert problem.value is refusal
     assert not (made.path / "traceback.txt").exists()
     made.finish()
+
+
+def test_short_options_with_a_value_are_those_of_the_verbs() -> None:
+    found = {
+        name[1]
+        for verb in VERBS
+        for command in _with_their_own(verb.load())
+        for parameter in command.params
+        for name in parameter.opts
+        if len(name) == len("-e") and not (parameter.is_flag or parameter.count)
+    }
+    assert found == {*journal._WITH_VALUES, "e"}
+
+
+def _with_their_own(command: Any) -> list[Any]:  # noqa: ANN401 - Typer has its own click
+    inner = getattr(command, "commands", {}).values()
+    return [command, *(each for verb in inner for each in _with_their_own(verb))]

@@ -1,3 +1,4 @@
+import errno
 import os
 import subprocess
 import sys
@@ -56,3 +57,21 @@ def test_a_killed_holder_leaves_it_free_and_children_do_not_inherit_it(tmp_path:
         pass
     child.kill()
     child.wait()
+
+
+@pytest.mark.parametrize("call", ["open", "write"])
+def test_what_keeps_it_from_being_written_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, call, full)
+        with (
+            pytest.raises(DeployError, match=r"No space left on device \[site-not-writable\]"),
+            site_lock(tmp_path),
+        ):
+            pytest.fail("not held")
+    with site_lock(tmp_path):
+        pass

@@ -3,6 +3,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
+from ansible.plugins.connection import ssh as ansible_ssh
 
 from deploy.run.ssh import Login, NotByPlainSshError, Unanswered, ask, command
 from deploy.site.inventory import Host
@@ -59,6 +61,18 @@ def test_the_command_line_and_the_environment_fill_gaps() -> None:
         ({"ansible_become_method": "doas"}, Login(), "ansible_become_method is doas"),
         ({"ansible_host": "{{ later }}"}, Login(), "a template"),
         ({}, Login(environment={"ANSIBLE_BECOME_METHOD": "su"}), "ansible_become_method is su"),
+        ({}, Login(environment={"ANSIBLE_BECOME_EXE": "/opt/sudo"}), "ANSIBLE_BECOME_EXE is given"),
+        (
+            {},
+            Login(environment={"ANSIBLE_BECOME_PASSWORD_FILE": "/p"}),
+            "PASSWORD_FILE is given",
+        ),
+        (
+            {"ansible_ssh_args": "-o 'X"},
+            Login(),
+            "ansible_ssh_args is no list of words: No closing",
+        ),
+        ({"ansible_user": ["a"]}, Login(), "ansible_user is neither a text nor a number"),
     ],
 )
 def test_what_only_ansible_can_reach_is_left_to_it(
@@ -90,3 +104,36 @@ def test_why_there_is_no_answer(tmp_path: Path) -> None:
     gone = host(ansible_ssh_executable=str(tmp_path / "none"))
     answers = ask({"node1": ("verify", {})}, {"node1": gone}, Login())
     assert "No such file" in answers["node1"].why
+
+
+@pytest.mark.parametrize(
+    ("option", "typed"), [("host", "--"), ("port", "-p"), ("remote_user", "-l"), ("private_key_file", "-i")]
+)
+def test_of_two_variables_that_of_ansible_counts(option: str, typed: str) -> None:
+    """The last of those that its documentation lists is the one by which Ansible goes."""
+    documented = yaml.safe_load(ansible_ssh.DOCUMENTATION)["options"][option]["vars"]
+    names = [
+        of["name"] for of in documented if of["name"].startswith("ansible_") and "delegated" not in of["name"]
+    ]
+    assert len(names) > 1
+    values = {name: f"/{number}" for number, name in enumerate(names)}
+    words = command(host(**values), Login())
+    assert words[words.index(typed) + 1] == values[names[-1]]
+    if option == "host":
+        assert host(**values).address == values[names[-1]]
+        assert host(ansible_ssh_host="10.0.0.9").address == "10.0.0.9"
+
+
+@pytest.mark.parametrize("name", ["ansible_host_key_checking", "ansible_ssh_host_key_checking"])
+@pytest.mark.parametrize(("value", "said"), [(False, "no"), ("no", "no"), (True, "yes"), ("true", "yes")])
+def test_host_keys_are_checked_as_the_inventory_says(name: str, value: object, said: str) -> None:
+    assert f"StrictHostKeyChecking={said}" in command(host(**{name: value}), Login())
+
+
+@pytest.mark.parametrize("value", ["auto", "auto_silent", "auto_legacy_silent"])
+def test_python_is_there_where_ansible_would_look_for_it(value: str) -> None:
+    assert "/usr/bin/python3 -IS" in command(host(ansible_python_interpreter=value), Login())[-1]
+
+
+def test_what_is_empty_or_a_fraction_stands_in_nobodys_way() -> None:
+    assert command(host(ansible_user=None, ansible_ssh_timeout=1.5), Login()) == command(host(), Login())

@@ -2,12 +2,20 @@ import subprocess
 import sys
 from pathlib import Path
 
+import ansible
 import pytest
+import yaml
 
 from deploy.errors import DeployError
+from deploy.run.settings import ansible_environment
 from deploy.run.ssh import Login, command
+from deploy.site import own_files
+from deploy.site.ansible_settings import KEPT, reading_environment
 from deploy.site.checks import check_site
+from deploy.site.hardware import keep
 from deploy.site.inventory import read_site
+from deploy.site.listing_process import listing_environment
+from deploy.site.secrets import fill_secrets
 from tests.unit.site.sites import INVENTORY, write_site
 
 YAML_INVENTORY = """\
@@ -118,3 +126,88 @@ def test_of_extra_variables_only_those_on_the_connection_say_how_a_host_is_reach
     assert host.connection["ansible_port"] == 2222
     assert "slurmctld_parameters" not in host.connection
     assert command(host, Login())
+
+
+def test_what_deploy_keeps_beside_is_no_inventory(tmp_path: Path) -> None:
+    """Also where the inventory is a directory, every file of which Ansible reads."""
+    (tmp_path / "site").mkdir()
+    inventory = write_site(tmp_path / "site").parent
+    first = read_site(inventory)
+    fill_secrets(first, None)
+    keep(first, {"node1": {"cpus": 4, "memory_mb": 8000}})
+    (inventory / own_files.THRESHOLDS).write_text("reach:\n  seconds: 3\n")
+    (inventory / own_files.SCHEMA).write_text('{"properties": {"a": {}}}')
+    (inventory / own_files.BACKUPS).mkdir()
+    (inventory / own_files.BACKUPS / "hosts").write_text("stray\n")
+    assert {path.name for path in inventory.iterdir()} >= {*own_files.NAMES}
+    again = read_site(inventory)
+    assert (again.hosts.keys(), again.groups, again.warnings) == (first.hosts.keys(), first.groups, ())
+    assert [finding for finding in check_site(again, None) if finding.where != "node2"] == []
+    environment = reading_environment({})
+    for said in (environment, ansible_environment(base={})):
+        assert said["ANSIBLE_INVENTORY_IGNORE_REGEX"] == environment["ANSIBLE_INVENTORY_IGNORE_REGEX"]
+
+
+def test_a_plugin_by_its_full_name_makes_groups(tmp_path: Path) -> None:
+    (tmp_path / "site").mkdir()
+    inventory = write_site(tmp_path / "site").parent
+    plugin = "plugin: ansible.builtin.constructed\ngroups: {rdma: inventory_hostname == 'node1'}\n"
+    (inventory / "z.yml").write_text(plugin)
+    assert read_site(inventory).groups["rdma"] == ("node1",)
+
+
+@pytest.mark.parametrize("setting", ["ANSIBLE_VAULT_PASSWORD_FILE", "ANSIBLE_VAULT_IDENTITY_LIST"])
+def test_the_environment_opens_vaults(tmp_path: Path, setting: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    password = tmp_path / "password"
+    password.write_text("correct horse")
+    variables = {"group_vars/slurm-master.yml": "slurmctld_cluster_name: hidden\n"}
+    path = write_site(tmp_path, files=variables)
+    fill_secrets(read_site(path), None)
+    monkeypatch.setenv(setting, str(password) if setting.endswith("FILE") else f"prod@{password}")
+    vault = str(Path(sys.executable).parent / "ansible-vault")
+    files = [str(tmp_path / name) for name in ("secrets.yml", *variables)]
+    subprocess.run([vault, "encrypt", *files], check=True)
+    site = read_site(path)
+    assert site.hosts["ctl1"].variables["slurmctld_cluster_name"] == "hidden"
+    assert fill_secrets(site, None) == []
+
+
+def test_an_inventory_means_the_same_in_every_shell(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What of Ansible's own settings does not reach a run must not reach the reading."""
+    base = Path(ansible.__file__).with_name("config") / "base.yml"
+    names = {each["name"] for of in yaml.safe_load(base.read_text()).values() for each in of.get("env", ())}
+    for name in names:
+        monkeypatch.setenv(name, "silently")
+    strange = {name for name in names if "ANSIBLE_" in name and not name.startswith(tuple(KEPT))}
+    assert "ANSIBLE_HASH_BEHAVIOUR" in strange
+    for made in (listing_environment(), ansible_environment()):
+        assert [name for name in strange if made.get(name) == "silently"] == []
+
+
+def test_a_linked_inventory_has_the_variables_beside_the_link(tmp_path: Path) -> None:
+    shared, own = tmp_path / "shared", tmp_path / "own"
+    shared.mkdir()
+    (own / "group_vars").mkdir(parents=True)
+    (own / "hosts").symlink_to(write_site(shared))
+    (own / "group_vars/all.yml").write_text("slurmctld_cluster_name: linked\n")
+    site = read_site(own / "hosts")
+    assert site.directory == own
+    assert site.controller.variables["slurmctld_cluster_name"] == "linked"
+
+
+def test_connection_variables_may_be_templates(tmp_path: Path) -> None:
+    written = {
+        "site_admin": "ops",
+        "site_sudo": "sudo",
+        "site_ssh": "ssh",
+        "ansible_user": "{{ site_admin }}",
+        "ansible_become_method": "{{ site_sudo }}",
+        "ansible_connection": "{{ site_ssh }}",
+        "ansible_port": "{{ 2200 + 22 }}",
+        "ansible_ssh_common_args": "{{ '-o A=\"b c\"' }}",
+    }
+    site = read_site(write_site(tmp_path, files={"group_vars/all.yml": yaml.safe_dump(written)}))
+    assert [finding for finding in check_site(site, None) if "ansible_" in finding.message] == []
+    words = command(site.controller, Login())
+    assert (words[words.index("-l") + 1], words[words.index("-p") + 1]) == ("ops", "2222")
+    assert "A=b c" in words

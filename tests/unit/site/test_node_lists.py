@@ -4,7 +4,7 @@ import pytest
 
 from deploy.site.node_lists import all_but, fold, slurm_list, unfold
 
-KNOWN = ("ctl1", "gpu-01", "gpu-02", "node1", "node2", "node3")
+KNOWN = ("ctl1", "fe80::1", "gpu-01", "gpu-02", "node1", "node2", "node3")
 
 
 @pytest.mark.parametrize(
@@ -27,10 +27,15 @@ def test_names_are_folded(names: list[str], expected: str) -> None:
         ("node[1-3]", "node1,node2,node3"),
         ("ctl1,gpu-[01-02],node[1,3]", "ctl1,gpu-01,gpu-02,node1,node3"),
         ("slurm-node, !node[1-2]", "slurm-node,!node1,!node2"),
+        ("slurm-node:!node[1-2]", "slurm-node,!node1,!node2"),
+        ("slurm-node[0:1]:!node[1,3]", "slurm-node[0:1],!node1,!node3"),
+        ("slurm-node:&node[1-2]", "slurm-node,&~(?:node1|node2)$"),
+        ("all:&rack1", "all,&rack1"),
+        ("fe80::1", "fe80::1"),
         # Ansible's own: a part of a group, a regular expression, a wildcard, a file, an intersection.
         *[
             (same, same)
-            for same in ("slurm-node[0:2]", "slurm-node[0]", "~node[12]", "node*", "@file", "all:&rack1")
+            for same in ("slurm-node[0:2]", "slurm-node[0]", "~node[12]", "node*", "@file", "~a:b")
         ],
         # Not a host: whoever reads the message has to see what was typed.
         ("node[1-9]", "node[1-9]"),
@@ -38,7 +43,7 @@ def test_names_are_folded(names: list[str], expected: str) -> None:
     ],
 )
 def test_a_pattern_is_unfolded_where_its_hosts_are_known(pattern: str, expected: str) -> None:
-    assert unfold(pattern, KNOWN) == expected
+    assert ",".join(unfold(pattern, KNOWN)) == expected
 
 
 @pytest.mark.parametrize(
@@ -57,4 +62,4 @@ def test_slurm_has_one_range_in_a_name_and_at_its_end(names: list[str], expected
 def test_all_but_some_come_back_as_they_were() -> None:
     pattern = all_but(["node1", "node2", "ctl1"])
     assert pattern == "!ctl1,!node[1-2]"
-    assert unfold(pattern, KNOWN) == "!ctl1,!node1,!node2"
+    assert unfold(pattern, KNOWN) == ["!ctl1", "!node1", "!node2"]

@@ -884,6 +884,28 @@ SITES = (
         ),
     ),
     BadSite(
+        "an option for an account to log in with, by a template",
+        expected=(
+            "inventory.ini:4: ansible_user is \"{{ '-o' ~ 'X=y' }}\", not a login name [invalid-value]",
+        ),
+        edits=(
+            (
+                "node1 ansible_host=10.0.0.11",
+                "node1 ansible_host=10.0.0.11 ansible_user=\"{{ '-o' ~ 'X=y' }}\"",
+            ),
+        ),
+    ),
+    BadSite(
+        "options of ssh with a quote that is not closed",
+        expected=("inventory.ini:4: ansible_ssh_common_args has a quote that is not closed [invalid-value]",),
+        edits=(
+            (
+                "node1 ansible_host=10.0.0.11",
+                "node1 ansible_host=10.0.0.11 ansible_ssh_common_args='-o ProxyCommand=\"ssh -W x'",
+            ),
+        ),
+    ),
+    BadSite(
         "a word for a port",
         expected=("inventory.ini:4: ansible_port is 'ssh', not a port from 1 to 65535 [invalid-value]",),
         edits=(("node1 ansible_host=10.0.0.11", "node1 ansible_host=10.0.0.11 ansible_port=ssh"),),
