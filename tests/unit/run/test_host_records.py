@@ -385,7 +385,7 @@ def test_a_file_where_a_file_server_is_gone_is_not_waited_for(
     assert drift() == []
     os.mkfifo(pipe)
     look = host_records._file
-    monkeypatch.setattr(host_records, "_PROBE_SECONDS", 0.3)
+    monkeypatch.setattr(host_records, "_PROBE_SECONDS", 1.0)
     monkeypatch.setattr(
         host_records, "_file", lambda path: look(path) if path == str(here) else os.open(pipe, os.O_RDONLY)
     )
