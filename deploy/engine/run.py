@@ -222,7 +222,11 @@ def _patterns(limit: str, site: Site) -> list[str]:
             lines = Path(part[1:]).read_text(encoding="utf-8").split() if part.startswith("@") else [part]
         except (OSError, UnicodeDecodeError) as problem:
             raise _no_match(site, f"--limit {part!r} cannot be read: {problem}") from None
+        if not lines:
+            raise _no_match(site, f"--limit {part!r} names no host: the file is empty")
         found += lines
+    if not any(found):
+        raise _no_match(site, f"--limit {limit!r} names no host")
     return found
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +64,7 @@ class Person:
 def users_of(inventory: Path, options: Options) -> tuple[Person, ...]:
     """Everybody, by name. Raises DeployError where a host that has to be asked does not answer."""
     with opened(inventory, options, needs_ansible=False) as run:
-        site = run.site
+        site = run.site.resolved
         cluster = str(site.controller.value("slurmctld_cluster_name")).lower()
         charged = _answer(site, options, site.database_host, "charged", {"cluster": cluster})
         names = sorted({row[1] for row in charged["memberships"]} - {_SLURMS_OWN})
@@ -180,6 +181,8 @@ def _shut_by_sshd(host: Host, name: str, groups: Sequence[str]) -> str:
     """Why a host's sshd lets somebody in by no means (sshd_config(5)); empty where it does."""
     for variable, names in (("ssh_server_allow_users", [name]), ("ssh_server_allow_groups", groups)):
         allowed = {*map(str, host.value(variable) or ())}
-        if allowed and not allowed & {*names}:
+        # USER@HOST is for some hosts, from which he may come; what follows an exclamation mark is for others.
+        patterns = [entry.partition("@")[0] for entry in allowed if not entry.startswith("!")]
+        if allowed and not any(fnmatchcase(one, pattern) for one in names for pattern in patterns):
             return f"in none of {variable}: {', '.join(sorted(allowed))}"
     return ""

@@ -5,11 +5,11 @@ from collections.abc import Iterable
 
 _STRING = re.compile(r'"[^"]*"')
 _LABELS = re.compile(r"\{[^{}]*\}")
-_RANGE = re.compile(r"\[[^\]]*\]")
+_RANGE = re.compile(r"\[[^\]]*\]|\boffset \d+[smhdw]")
 _KEYS = re.compile(r"\b(?:by|on|without|ignoring|group_left|group_right)\s*\([^()]*\)")
 _WORD = re.compile(r"[a-zA-Z_:][\w:]*")
 _CALL = re.compile(r"\b[a-z_]+(?=\s*\()")
-_OPERATORS = frozenset({"and", "or", "unless", "bool", "by", "on", "offset", "group_left", "without"})
+_OPERATORS = frozenset({"and", "or", "unless", "bool", "by", "on", "group_left", "without"})
 
 
 def metrics_in(expr: str) -> set[str]:

@@ -128,11 +128,13 @@ NODE: Sequence[Recording] = (
 
 
 def _once(record: str, metric: str, condition: str, keys: str) -> Recording:
-    """What was so once: each round remembers the one before, over an hour without Prometheus, too."""
+    """What was so once: each round remembers the one before, over an hour without Prometheus, too.
+
+    It is known as long as its host is watched, however long that is off.
+    """
     return Recording(
         record,
-        f"max by ({keys}) ({metric} {condition})"
-        f" or last_over_time({record}[1h]) and on ({keys}) last_over_time({metric}[1h])",
+        f"max by ({keys}) ({metric} {condition}) or last_over_time({record}[1h]) and on (instance) up",
         "none",
     )
 

@@ -226,7 +226,6 @@ def _by_host(site: Site, contract: Mapping[str, Hardware], *, is_limited: bool) 
     listening = listeners(members)
     controllers = [host.cluster_address for host in site.controllers]
     networks = _networks(site)
-    has_addresses = all(is_ip(host.cluster_address) for host in site.cluster)
     cluster = str(_value(site, "slurmctld_cluster_name"))
 
     def variables(host: Host) -> Variables:
@@ -239,12 +238,12 @@ def _by_host(site: Site, contract: Mapping[str, Hardware], *, is_limited: bool) 
             **cache_of(site, host),
             **directory_of(site, host),
             **portal_variables(site, host),
-            **registry_variables(site, host),
+            **registry_variables(site, host, networks),
             **rest_variables(site, host),
         }
         if host.name in members["controller"]:
             # chrony answers nobody whom it is not told of; the time is no secret.
-            wired["time_sync_allow"] = networks if has_addresses else _EVERYBODY
+            wired["time_sync_allow"] = networks or _EVERYBODY
             # Without a time server of its own the cluster at least agrees with its first controller.
             rank = site.controllers.index(host)
             wired["time_sync_local_stratum"] = _STRATUM_WITHOUT_UPSTREAM + rank

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from deploy.plan.access_vars import direct
 from deploy.site.addresses import is_ip
 from deploy.site.inventory import REGISTRY, Host, Site
 
@@ -10,8 +11,8 @@ Variables = dict[str, Any]
 _IDENTITY = "{{ (slurm_registry_key | registry_identity(%s)).certificate }}"
 
 
-def registry_variables(site: Site, host: Host) -> Variables:
-    """Of the registry's host; none elsewhere."""
+def registry_variables(site: Site, host: Host, networks: list[str]) -> Variables:
+    """Of the registry's host; none elsewhere. The ``networks`` are the cluster's."""
     if host not in site.group(REGISTRY)[:1]:
         return {}
     metrics = str(host.value("deploy_metrics_textfile_directory")) if site.metrics else ""
@@ -21,8 +22,18 @@ def registry_variables(site: Site, host: Host) -> Variables:
         "slurm_registry_names": certified_names(host),
         "slurm_registry_textfile_directory": metrics,
         "slurm_registry_upstream_proxy": f"{{{{ {' or '.join(proxies)} }}}}" if proxies else "",
-        "slurm_registry_no_proxy": "{{ proxy_no_proxy }}" if "proxy_no_proxy" in host.variables else [],
+        "slurm_registry_no_proxy": _without_proxy(site, host, networks) if proxies else [],
     }
+
+
+def _without_proxy(site: Site, host: Host, networks: list[str]) -> str | list[str]:
+    """What is reached without the proxy: the cluster, and what the site names.
+
+    A cache on a compute node is none; without their names it is not restarted for each new one.
+    """
+    nodes = {node.name for node in site.nodes}
+    known = [name for name in direct(site, networks) if name not in nodes]
+    return f"{{{{ {known} + proxy_no_proxy }}}}" if "proxy_no_proxy" in host.variables else known
 
 
 def pulling(site: Site) -> Variables:

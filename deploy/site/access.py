@@ -121,7 +121,8 @@ def _open_services(site: Site) -> Iterator[Finding]:
         return
     for group, networks in _SERVED.items():
         for host in site.group(group):
-            if networks not in host.variables:
+            # A firewall lets none but the cluster's networks come to them.
+            if networks not in host.variables and _FIREWALL not in host.variables:
                 yield Finding(
                     host.where(networks),
                     "services-without-addresses",

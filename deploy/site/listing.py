@@ -75,12 +75,17 @@ def listing(
     if not AnsibleCollectionConfig.collection_finder:
         init_plugin_loader()
     vaults = [identity.rpartition("@")[::2] for identity in constants.DEFAULT_VAULT_IDENTITY_LIST]
-    if password_file := vault_password_file or constants.DEFAULT_VAULT_PASSWORD_FILE:
-        vaults.append(("", password_file))
+    password_file = vault_password_file or constants.DEFAULT_VAULT_PASSWORD_FILE
     secrets: list[tuple[str, object]] = []
-    for name, file in vaults:
-        secret = get_file_vault_secret(filename=file, vault_id=name or "default", loader=loader)
-        secret.load()
+    for name, file in (*vaults, *([("", password_file)] if password_file else [])):
+        try:
+            secret = get_file_vault_secret(filename=file, vault_id=name or "default", loader=loader)
+            secret.load()
+        except AnsibleError:
+            if (name, file) == ("", password_file):
+                raise
+            # As Ansible goes on; what needs the missing one says so itself.
+            continue
         secrets.append((name or "default", secret))
         # A password may be encrypted with the one before.
         loader.set_vault_secrets(secrets)

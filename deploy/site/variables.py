@@ -1,5 +1,6 @@
 """Variables given on the command line (-e), in the forms that Ansible takes."""
 
+import re
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,6 +11,8 @@ import yaml
 from deploy.errors import error
 from deploy.site.aliases import TOO_MANY, line_of_excess
 from deploy.site.schema import options
+
+_PLAIN = re.compile(r"[\w.,/+-]*")
 
 
 def read_extra_variables(texts: Sequence[str]) -> dict[str, Any]:
@@ -25,10 +28,14 @@ def read_extra_variables(texts: Sequence[str]) -> dict[str, Any]:
 
 def shown_extra_variables(text: str) -> str:
     """One value of -e as it may be shown: as it is, or what names no variable and is refused."""
-    return text if text.startswith("@") or all(map(_is_public, _read(text))) else "NAME=VALUE"
+    is_public = text.startswith("@") or all(_is_public(*said) for said in _read(text).items())
+    return text if is_public else "NAME=VALUE"
 
 
-def _is_public(name: str) -> bool:
+def _is_public(name: str, value: object) -> bool:
+    """Whether the name says of no secret, and the value can hold none, as addresses and commands can."""
+    if not _PLAIN.fullmatch(str(value)):
+        return False
     if name.startswith("ansible_"):
         return "pass" not in name
     return name in options() and not options()[name].secret

@@ -94,7 +94,6 @@ _CLOSED = 'device="other:/x",fstype="nfs4",mountpoint="/home/alice/x",device_err
 _ROOT = 'instance="node1",device="/dev/sda1",fstype="ext4",mountpoint="/"'
 _FLAPS = 'instance="node1",job="node",name="slurmd.service",type="simple"'
 _ACTIVATING = "1 1 1 0 1 1 1 1 0 1 1 1 1 1 0 1 1 1 1 0 1 1 1 1 1 0 1 1 1 1 0 1 1 1 0 1 1 1 1 1 0 1 1 1 1 0"
-_ACTIVE = _ACTIVATING.translate({ord("0"): "1", ord("1"): "0"})
 _ASKED = 'slurm_exporter_collect_success{instance="ctl1",job="slurm",command='
 
 
@@ -104,6 +103,11 @@ def _disk(instance: str, place: str, free: int) -> dict[str, str]:
         f"node_filesystem_avail_bytes{labels}": f"{free}x60",
         f"node_filesystem_size_bytes{labels}": "100x60",
     }
+
+
+def _shared(instance: str, free: str, size: str) -> dict[str, str]:
+    labels = f'{{instance="{instance}",job="node",{_NFS}}}'
+    return {f"node_filesystem_avail_bytes{labels}": free, f"node_filesystem_size_bytes{labels}": size}
 
 
 @pytest.mark.parametrize(
@@ -132,13 +136,16 @@ def _disk(instance: str, place: str, free: int) -> dict[str, str]:
         ),
         pytest.param(
             "hosts",
-            # It starts again, and shows no more for twenty minutes; then somebody repairs it.
-            {f"node_filesystem_readonly{{{_ROOT}}}": "0x5 _x20 1x200 0x200"},
+            # It is off for three hours, and comes back as it was; then somebody repairs it.
+            {
+                f"node_filesystem_readonly{{{_ROOT}}}": "0x5 _x180 1x200 0x200",
+                'up{instance="node1",job="node"}': "1x5 0x180 1x400",
+            },
             [
-                fires("FilesystemReadOnly", 24),
-                fires("FilesystemReadOnly", 60, instance="node1", mountpoint="/"),
+                fires("FilesystemReadOnly", 184),
                 fires("FilesystemReadOnly", 220, instance="node1", mountpoint="/"),
-                fires("FilesystemReadOnly", 300),
+                fires("FilesystemReadOnly", 380, instance="node1", mountpoint="/"),
+                fires("FilesystemReadOnly", 500),
             ],
             id="what became read-only stays so across a start",
         ),
@@ -147,6 +154,7 @@ def _disk(instance: str, place: str, free: int) -> dict[str, str]:
             {
                 'node_infiniband_state_id{instance="node1",device="mlx5_0",port="1"}': "4x5 1x200",
                 'node_infiniband_state_id{instance="node1",device="mlx5_0",port="2"}': "1x205",
+                'up{instance="node1",job="node"}': "1x205",
             },
             [fires("InfinibandPortDown", 190, instance="node1", device="mlx5_0", port="1")],
             id="a port that nobody connected is not down",
@@ -158,10 +166,24 @@ def _disk(instance: str, place: str, free: int) -> dict[str, str]:
             id="a service that dies at once passes for active at times",
         ),
         pytest.param(
+            "hosts",
+            {f'node_systemd_unit_state{{{_FLAPS},state="activating"}}': "_x20 1x5 0x60"},
+            [fires("UnitDiesAgainAndAgain", minute) for minute in range(20, 60)],
+            id="a service that is slow at boot is up then",
+        ),
+        pytest.param(
+            "hosts",
+            _shared("login1", "25x300", "100x300")
+            | _shared("node1", "_x100 30 29 28 27 26 25x30", "_x100 100x40")
+            | _shared("node2", "_x125 30 29 28 27 26 25x30", "_x125 100x40"),
+            [fires("DiskFillingUp", minute) for minute in range(100, 160, 5)],
+            id="who has just booted does not know what fills up",
+        ),
+        pytest.param(
             "slurm",
-            {f'node_systemd_unit_state{{{_FLAPS},state="active"}}': _ACTIVE},
-            [fires("SlurmDaemonNotRunning", 45, instance="node1", name="slurmd.service")],
-            id="a daemon of Slurm that dies at once does not run",
+            {f'node_systemd_unit_state{{{_FLAPS},state="active"}}': "_x20 0x4 1x60"},
+            [fires("SlurmDaemonNotRunning", minute) for minute in range(20, 40)],
+            id="a daemon of Slurm that is slow at boot runs",
         ),
         pytest.param(
             "slurm",

@@ -10,10 +10,11 @@ _OWN = f'fstype!~"tmpfs|ramfs|overlay|squashfs|iso9660|fuse.*|{_SHARED}"'
 _DISK = '{instance="node1",job="node",mountpoint="/",device="/dev/sda1",fstype="ext4"}'
 _SACKD = 'instance="login1",name="sackd.service",state="activating",type="notify"'
 _NFS = '{instance="node1",job="node",mountpoint="/home",device="ctl1:/home",fstype="nfs4"}'
+_STARTING = 'node_systemd_unit_state{state="activating",type!="oneshot"}'
 _HOST = '{instance="node1",job="node"}'
 _PORT = '{instance="node1",device="mlx5_0",port="1"}'
 _NODE1 = {"instance": "node1"}
-_ONE_OF_ALL = "min by (device, fstype, mountpoint)"
+_OF_SHARED = "by (device, fstype, mountpoint)"
 """Of what is shared: one alert, and not one of each host."""
 _WHERE = "{{ $labels.mountpoint }} on {{ or $labels.instance $labels.device }}"
 
@@ -22,9 +23,8 @@ def _free(filesystems: str) -> str:
     return f"node_filesystem_avail_bytes{{{filesystems}}} / node_filesystem_size_bytes{{{filesystems}}}"
 
 
-def _soon_full(filesystems: str) -> str:
-    left = f"predict_linear(node_filesystem_avail_bytes{{{filesystems}}}[3h], 86400)"
-    return f"{left} < 0 and {_free(filesystems)} < 0.3"
+def _left_tomorrow(filesystems: str) -> str:
+    return f"predict_linear(node_filesystem_avail_bytes{{{filesystems}}}[3h], 86400)"
 
 
 HOSTS = Chapter(
@@ -67,7 +67,7 @@ HOSTS = Chapter(
             "DiskFull",
             "critical",
             _WHERE + " has {{ $value | humanizePercentage }} left",
-            f"{_free(_OWN)} < 0.05 or {_ONE_OF_ALL} ({_free(_REMOTE)}) < 0.05",
+            f"{_free(_OWN)} < 0.05 or min {_OF_SHARED} ({_free(_REMOTE)}) < 0.05",
             5,
             (
                 "Less than 5 % of a file system is free. On the controller Slurm can then lose its "
@@ -86,7 +86,10 @@ HOSTS = Chapter(
             "DiskFillingUp",
             "warning",
             _WHERE + " will be full within a day",
-            f"{_soon_full(_OWN)} or {_ONE_OF_ALL} ({_soon_full(_REMOTE)})",
+            # A host that has just booted knows a few minutes of what is shared, and may think the worst.
+            f"{_left_tomorrow(_OWN)} < 0 and {_free(_OWN)} < 0.3"
+            f" or max {_OF_SHARED} ({_left_tomorrow(_REMOTE)}) < 0"
+            f" and max {_OF_SHARED} ({_free(_REMOTE)}) < 0.3",
             30,
             "As fast as the last three hours, the file system is full within 24 hours.",
             "Which directory grows, and whose job writes there.",
@@ -137,7 +140,7 @@ HOSTS = Chapter(
             ),
             "The kernel's messages, then the disk's own record of errors.",
             ("ssh HOST dmesg --level err,warn", "ssh HOST smartctl --all /dev/DISK"),
-            {f"node_filesystem_readonly{_DISK}": "0x5 1x60"},
+            {f"node_filesystem_readonly{_DISK}": "0x5 1x60", f"up{_HOST}": "1x60"},
             {f"node_filesystem_readonly{_DISK}": "1x60"},
             {"instance": "node1", "mountpoint": "/"},
             repair="mount",
@@ -257,7 +260,7 @@ HOSTS = Chapter(
             ),
             "Cable and switch port; whether a subnet manager runs when many ports are affected.",
             ("ssh HOST ibstat", "ssh HOST ibdiagnet"),
-            {f"node_infiniband_state_id{_PORT}": "4x5 1x60"},
+            {f"node_infiniband_state_id{_PORT}": "4x5 1x60", f"up{_HOST}": "1x60"},
             {f"node_infiniband_state_id{_PORT}": "1x60"},
             {"instance": "node1", "device": "mlx5_0"},
         ),
@@ -314,8 +317,9 @@ HOSTS = Chapter(
             "UnitDiesAgainAndAgain",
             "warning",
             "{{ $labels.name }} does not come up on {{ $labels.instance }}",
-            # Between two deaths it may pass for active a moment.
-            'avg_over_time(node_systemd_unit_state{state="activating",type!="oneshot"}[15m]) > 0.25',
+            # Between two deaths it may pass for active a moment; one that started slowly at boot is up.
+            f"avg_over_time({_STARTING}[15m]) > 0.25 and max_over_time({_STARTING}[3m]) == 1"
+            f" and {_STARTING} offset 15m",
             15,
             (
                 "A service dies, and systemd starts it again and again, as deploy's units want it; such a "
@@ -324,7 +328,7 @@ HOSTS = Chapter(
             "Its last lines. `deploy cluster` starts what it manages, and says why it does not run.",
             ("ssh HOST systemctl status UNIT", "ssh HOST journalctl --unit UNIT --lines 50"),
             {f"node_systemd_unit_state{{{_SACKD}}}": "1 1 1 0 1 1 0 1 1 1 1 0 1 1 1 1 0 1x40"},
-            {f"node_systemd_unit_state{{{_SACKD}}}": "0x10 1x5 0x50"},
+            {f"node_systemd_unit_state{{{_SACKD}}}": "1x10 0x50"},
             {"instance": "login1", "name": "sackd.service"},
         ),
     ),

@@ -80,9 +80,7 @@ SLURM = Chapter(
             "SlurmDaemonNotRunning",
             "critical",
             "{{ $labels.name }} does not run on {{ $labels.instance }}",
-            # One that dies at once and is started again passes for active at times.
-            'avg_over_time(node_systemd_unit_state{name=~"slurm(ctld|dbd|d)[.]service",state="active"}[5m])'
-            " < 0.5",
+            'node_systemd_unit_state{name=~"slurm(ctld|dbd|d)[.]service",state="active"} == 0',
             5,
             "slurmctld, slurmdbd or slurmd is installed on the host and does not run.",
             "Its last lines. `deploy cluster --limit HOST` starts what it manages.",
@@ -479,7 +477,7 @@ SLURM = Chapter(
             "MungeNotRunning",
             "critical",
             "munge does not run on {{ $labels.instance }}",
-            'avg_over_time(node_systemd_unit_state{name="munge.service",state="active"}[5m]) < 0.5',
+            'node_systemd_unit_state{name="munge.service",state="active"} == 0',
             2,
             "Without munge nothing of Slurm works on the host.",
             "Its last lines. A key with wrong rights or owner is refused.",

@@ -118,7 +118,14 @@ def test_hosts_that_were_left_out_stay_out(tmp_path: Path) -> None:
     assert "--limit 'all,!node2,!node1'" in next_command(run, _summary(failed=1), is_refused=True)
 
 
-@pytest.mark.parametrize("text", ["munge_key=s3cret", '{"site_token": "s3cret"}', "ansible_password=s3cret"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("munge_key=s3cret", '{"site_token": "s3cret"}', "ansible_password=s3cret"),
+        """ansible_ssh_common_args='-oProxyCommand="sshpass -p s3cret ssh bastion"'""",
+        "bootstrap_mirror=https://user:s3cret@mirror.example.org",
+    ],
+)
 def test_no_value_that_may_be_secret_is_shown_and_what_is_shown_is_refused(text: str) -> None:
     assert Options(extra=(text,)).again() == " -e NAME=VALUE"
 

@@ -73,6 +73,7 @@ def told(
 
     def ask(questions: dict[str, Any], *_: object, source: str, **__: object) -> dict[str, Any]:
         assert source == "people"
+        assert "{{" not in str(questions)
         return {host: answers[verb] for host, (verb, _) in questions.items()}
 
     monkeypatch.setattr(users, "ask", ask)
@@ -113,6 +114,23 @@ def test_who_may_log_in_is_what_sshd_says(tmp_path: Path, monkeypatch: pytest.Mo
     reason = "in none of ssh_server_allow_groups: physics, sudo"
     for name in ("carol", "dora"):
         assert (found[name].logins, found[name].login_why) == ((), reason)
+
+
+@pytest.mark.parametrize(
+    ("allowed", "who"),
+    [
+        ("[root@10.0.0.1, 'ali*', 'carol@10.0.*']", {"alice", "carol"}),
+        ("['*']", {"alice", "carol", "dora"}),
+        ("['{{ site_admin }}']", {"carol"}),
+    ],
+)
+def test_patterns_and_templates_of_sshd(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, allowed: str, who: set[str]
+) -> None:
+    known = {name: person() for name in ("alice", "carol", "dora")}
+    more = f"ssh_server_allow_users: {allowed}\nsite_admin: carol\n"
+    found = told(tmp_path, monkeypatch, {"charged": CHARGED, "known": known}, more)
+    assert {name for name, each in found.items() if each.logins} == who
 
 
 def test_as_text_and_for_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

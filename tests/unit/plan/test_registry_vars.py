@@ -38,7 +38,8 @@ def test_caches_go_out_through_the_proxy_of_their_host(tmp_path: Path) -> None:
     text = "proxy_http: http://ops:k3Y@proxy.example:3128\nproxy_no_proxy: [.site.example]\n"
     host = wired(tmp_path, text=text)["phase_check"]["hosts"]["ctl1"]
     assert host["slurm_registry_upstream_proxy"] == "{{ proxy_http }}"
-    assert host["slurm_registry_no_proxy"] == "{{ proxy_no_proxy }}"
+    direct = "{{ ['ctl1', 'login1', '10.0.0.1', '10.0.0.2', '10.0.0.0/24'] + proxy_no_proxy }}"
+    assert host["slurm_registry_no_proxy"] == direct
     host = wired(tmp_path, text=f"{text}proxy_https: ''\n")["phase_check"]["hosts"]["ctl1"]
     assert host["slurm_registry_upstream_proxy"] == "{{ proxy_https or proxy_http }}"
 

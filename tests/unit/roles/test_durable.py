@@ -4,6 +4,7 @@ import os
 import stat
 import subprocess
 import sys
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
@@ -36,12 +37,22 @@ def test_a_file_is_on_disk_before_it_takes_its_place(tmp_path: Path, monkeypatch
     assert [entry.name for entry in tmp_path.iterdir()] == ["slurm.conf"]
 
 
-def test_what_a_killed_writer_left_beside_a_file_goes_with_the_next_write(tmp_path: Path) -> None:
+@pytest.fixture
+def living() -> Iterator[subprocess.Popen[bytes]]:
+    """A process of another's that does not end meanwhile."""
+    with subprocess.Popen(["sleep", "60"]) as process:
+        yield process
+        process.kill()
+
+
+def test_what_a_killed_writer_left_beside_a_file_goes_with_the_next_write(
+    tmp_path: Path, living: subprocess.Popen[bytes]
+) -> None:
     """What others write stays: other processes, other hosts that share the directory, other files."""
     path, here = tmp_path / "slurm.conf", os.uname().nodename
     with subprocess.Popen([sys.executable, "-c", ""]) as ended:
         pass
-    dead, own, other = ended.pid, os.getpid(), os.getppid()
+    dead, own, other = ended.pid, os.getpid(), living.pid
     goes = [f".{path.name}.{here}.{dead}", f".{path.name}.{here}.{own}"]
     stays = [f".{path.name}.{here}.{other}", f".{path.name}.elsewhere.{dead}", f".other.{here}.{dead}"]
     stays += [f".{path.name}.{here}.swp", path.name]

@@ -172,6 +172,15 @@ def test_the_environment_opens_vaults(tmp_path: Path, setting: str, monkeypatch:
     assert fill_secrets(site, None) == []
 
 
+@pytest.mark.parametrize("others", ["dev@prompt", "dev@/nowhere/password"])
+def test_a_vault_password_that_cannot_be_had_keeps_no_others_from_use(
+    tmp_path: Path, others: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As Ansible goes on, whose users have all of theirs in their shells."""
+    monkeypatch.setenv("ANSIBLE_VAULT_IDENTITY_LIST", others)
+    assert read_site(write_site(tmp_path)).controller.name == "ctl1"
+
+
 def test_an_inventory_means_the_same_in_every_shell(monkeypatch: pytest.MonkeyPatch) -> None:
     """What of Ansible's own settings does not reach a run must not reach the reading."""
     base = Path(ansible.__file__).with_name("config") / "base.yml"

@@ -58,11 +58,16 @@ def test_the_hosts_are_those_that_were_meant(site: Site, tmp_path: Path, limit: 
         ("mail", "no host of the cluster"),
         ("gpu1,!gpu1", "no host"),
         ("@/nowhere/retry", "No such file"),
+        ("@EMPTY", "the file is empty"),
+        ("@EMPTY,!gpu1", "the file is empty"),
+        (",", "names no host"),
+        (" ", "names no host"),
     ],
 )
-def test_what_nobody_is_called_ends_the_run(site: Site, limit: str, named: str) -> None:
+def test_what_nobody_is_called_ends_the_run(site: Site, tmp_path: Path, limit: str, named: str) -> None:
+    (tmp_path / "failed").write_text("\n")
     with pytest.raises(DeployError, match=named) as refused:
-        _limited(site, Options(limit=limit))
+        _limited(site, Options(limit=limit.replace("EMPTY", str(tmp_path / "failed"))))
     assert refused.value.findings[0].reference == "limit-matches-nothing"
 
 
