@@ -136,6 +136,10 @@ LISTENING_AND_AUTHENTICATION = _names(
 RECONFIGURABLE_BEFORE = (
     r"partitionname=.*|.*timeout|.*timelimit|.*debug|.*logfile|prioritymaxage|priorityweight.*|priorityfavorsmall|"
     r"returntoservice|def.*mem.*|max.*mem.*|schedulerparameters|prolog|epilog|healthcheck.*|killwait|mpidefault|"
-    r"overtimelimit"
+    r"overtimelimit|enforcepartlimits"
 )
-"""Before 23.11: parameters that a reconfigure takes; others need a restart of slurmctld (slurm.conf(5))."""
+"""Before 23.11: parameters that a reconfigure takes; others need a restart of slurmctld (slurm.conf(5)).
+
+EnforcePartLimits: 22.05 and 23.02 read it anew (read_slurm_conf() in src/slurmctld/read_config.c), and go at
+each submission by what they read (src/slurmctld/job_mgr.c).
+"""

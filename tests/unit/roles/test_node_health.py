@@ -368,6 +368,51 @@ def test_slurm_is_told_of_what_hangs_before_slurmd_kills_the_check(
     assert {remark.removeprefix("no time was left for ") for remark in looked.remarks} >= remarks
 
 
+@pytest.mark.parametrize(
+    ("second", "found", "late"),
+    [
+        # It has less than its seconds left, and needs them not.
+        ((1, 0), ["second: exit code 1"], set()),
+        ((0, 27), [], set()),
+        # It failed by itself, as `timeout` does, when there was time.
+        ((124, 1), ["second: exit code 124"], set()),
+        ((0, 30), [], {"program"}),
+    ],
+)
+def test_a_program_has_what_time_is_left(
+    monkeypatch: pytest.MonkeyPatch, second: tuple[int, int], found: list[str], late: set[str]
+) -> None:
+    import health_checks  # noqa: PLC0415
+
+    clock = Clock()
+    takes = {"first": (0, 16), "second": second}
+
+    def answer(command: list[str], limit: float) -> tuple[int, str]:
+        code, seconds = takes[command[0]]
+        if seconds <= limit:
+            clock.sleep(seconds)
+            return code, ""
+        clock.sleep(limit + 0.5)
+        return 124, f"no answer within {limit:g} s"
+
+    monkeypatch.setattr(health_checks, "time", clock)
+    monkeypatch.setattr(health_checks, "answer", answer)
+    programs = [{"name": name, "command": [name], "seconds": 30} for name in ("first", "second")]
+    looked = health_checks.Checks({"programs": programs}, 45.0)
+    assert words(looked._program_faults()) == found
+    assert looked.late == late
+    assert looked.remarks == ["no time was left for second"] * len(late)
+    assert clock.now - 1000 <= 45
+
+
+def test_a_program_for_which_no_time_is_left_is_not_begun(checks: Any, tmp_path: Path) -> None:  # noqa: ANN401
+    own = {"name": "own", "command": ["touch", str(tmp_path / "begun")]}
+    looked = checks.Checks({"programs": [own]}, 0.0)
+    assert not [*looked._program_faults()]
+    assert looked.late == {"program"}
+    assert not (tmp_path / "begun").exists()
+
+
 SCONTROL = """\
 #!/bin/sh
 echo "$@" >> {calls}
@@ -389,7 +434,7 @@ def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixtu
 @pytest.mark.parametrize("calls", ["IDLE"], indirect=True)
 def test_slurm_is_asked_as_long_as_something_is_wrong(program: Any, calls: Path, tmp_path: Path) -> None:  # noqa: ANN401
     for _ in range(2):
-        program.settle("node1", ["x"], tmp_path / "record")
+        program.settle("node1", ["x"], set(), tmp_path / "record")
     drain = "update NodeName=node1 State=DRAIN Reason=node_health: x"
     assert calls.read_text().splitlines() == [ASK, drain] * 2
 
@@ -404,8 +449,22 @@ REASON = "Reason=node_health: x [root@2026-11-21T10:00:00]"
 )
 def test_slurm_is_told_once_that_all_is_well(program: Any, calls: Path, tmp_path: Path, word: str) -> None:  # noqa: ANN401
     for _ in range(2):
-        program.settle("node1", [], tmp_path / "record")
+        program.settle("node1", [], set(), tmp_path / "record")
     assert calls.read_text().splitlines() == [ASK, f"update NodeName=node1 State={word}"]
+
+
+@pytest.mark.parametrize("calls", [f"IDLE+DRAIN {REASON}"], indirect=True)
+def test_a_node_of_which_something_is_not_known_is_not_resumed(
+    program: Any,  # noqa: ANN401
+    calls: Path,
+    tmp_path: Path,
+) -> None:
+    record = tmp_path / "record"
+    assert program.settle("node1", [], {"program"}, record) == ""
+    assert not calls.exists()
+    assert not record.exists()
+    program.settle("node1", ["y"], {"program"}, record)
+    assert "update NodeName=node1 State=DRAIN Reason=node_health: y" in calls.read_text().splitlines()
 
 
 HELD = "Reason=maintenance [root@2026-11-21T10:00:00]"
@@ -419,7 +478,7 @@ def test_slurm_is_asked_again_while_somebody_else_holds_the_node(
 ) -> None:
     """When he lets go, its own drain of before may be in force again, and is then for it to end."""
     for _ in range(2):
-        program.settle("node1", [], tmp_path / "record")
+        program.settle("node1", [], set(), tmp_path / "record")
     assert calls.read_text().splitlines() == [ASK] * 2
 
 

@@ -14,6 +14,7 @@ ClusterName=c
 SlurmctldPort=6817
 SlurmdTimeout=300   # trailing
 SelectType=select/cons_tres
+EnforcePartLimits=ALL
 AccountingStorageType=accounting_storage/slurmdbd
 AccountingStorageTRES=gres/gpu
 StateSaveLocation=/var/spool/slurmctld
@@ -43,6 +44,7 @@ def test_parse_keeps_node_and_partition_lines_apart() -> None:
         (("select/cons_tres", "select/linear"), (22, 5, 8), "restart", "selecttype"),
         (("select/cons_tres", "select/linear"), (23, 11, 0), "reconfigure", "selecttype"),
         (("SlurmctldPort=6817", "SlurmctldPort=7000"), (24, 11, 5), "restart", "slurmctldport"),
+        (("Limits=ALL", "Limits=ANY"), (22, 5, 8), "reconfigure", "enforcepartlimits"),
         (("Nodes=node1 QOS", "Nodes=node1 State=DOWN QOS"), (22, 5, 8), "reconfigure", "partitionname=batch"),
     ],
 )

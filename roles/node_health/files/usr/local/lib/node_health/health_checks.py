@@ -74,9 +74,16 @@ class Checks:
         """Whether a check can take as long as it may; one that is cut short would say nothing."""
         if time.monotonic() + seconds <= self._until:
             return True
+        self._note_late(what, *kinds)
+        return False
+
+    def _note_late(self, what: str, *kinds: str) -> None:
         self.late |= {*kinds}
         self.remarks.append(f"no time was left for {what}")
-        return False
+
+    def _seconds_left(self) -> float:
+        """How long a program may still take, so that it can be killed thereafter."""
+        return self._until - time.monotonic() - _SECONDS_TO_DIE
 
     def _file_system_faults(self) -> Iterator[Fault]:
         mounts, disks = self._settings["mounts"], self._settings["disks"]
@@ -92,8 +99,13 @@ class Checks:
     def _program_faults(self) -> Iterator[Fault]:
         for program in self._settings["programs"]:
             seconds = float(program.get("seconds", _SECONDS_FOR_A_PROGRAM))
-            if self._has_time(seconds, program["name"], "program"):
-                yield from program_faults([program])
+            limit = min(seconds, self._seconds_left())
+            found = [*program_faults([{**program, "seconds": limit}])] if limit > 0 else []
+            is_cut_short = limit < seconds and bool(found) and self._seconds_left() <= 0
+            if limit <= 0 or is_cut_short:
+                self._note_late(program["name"], "program")
+            else:
+                yield from found
 
     def _service_faults(self) -> Iterator[Fault]:
         names = self._settings["services"]

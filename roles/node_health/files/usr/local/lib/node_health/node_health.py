@@ -12,7 +12,7 @@ import os
 import sys
 import syslog
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from health_checks import Checks, Fault
@@ -23,8 +23,8 @@ RECORD = Path("/run/node_health")
 """Whether this node was healthy when Slurm was last asked: a healthy node does not ask every time."""
 _SECOND_LOOK = 2.0
 """A service that is being restarted is not ill."""
-_SECONDS_TO_LOOK = 45.0
-"""After a minute slurmd kills all of it, and Slurm is to be told before that."""
+_SECONDS_TO_LOOK = 43.0
+"""After a minute slurmd kills all of it; the wait for the second look and the answers of Slurm come first."""
 
 
 def find_faults(checks: Checks) -> list[Fault]:
@@ -38,9 +38,12 @@ def find_faults(checks: Checks) -> list[Fault]:
     return again if set(first) & set(again) else []
 
 
-def settle(node: str, faults: Sequence[str], record: Path) -> str:
-    """Drains or resumes the node where that is due; returns what was done, or empty."""
-    if not faults and record.exists():
+def settle(node: str, faults: Sequence[str], late: Collection[str], record: Path) -> str:
+    """Drains or resumes the node where that is due; returns what was done, or empty.
+
+    A node of which something is not known, as ``late`` says, is not taken for healthy.
+    """
+    if not faults and (late or record.exists()):
         return ""
     state = read_node(node)
     action = decide(faults, state)
@@ -77,7 +80,7 @@ def main(arguments: Sequence[str]) -> int:
     for remark in dict.fromkeys(checks.remarks):
         syslog.syslog(syslog.LOG_WARNING, remark)
     try:
-        done = settle(settings["node"], faults, RECORD)
+        done = settle(settings["node"], faults, checks.late, RECORD)
     except SlurmError as problem:
         done = f"Slurm could not be asked ({problem}); faults: {'; '.join(faults) or 'none'}"
     if done:
