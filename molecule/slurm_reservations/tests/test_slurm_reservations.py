@@ -74,6 +74,21 @@ def test_what_slurm_refuses_is_said(machine: str, converge: Converge) -> None:
     assert "reservation maintenance: Slurm refuses it: " in played.stdout + played.stderr
 
 
+def test_one_that_cannot_be_made_anew_stays_and_the_others_are_made(
+    on: On, machine: str, converge: Converge
+) -> None:
+    was = shown(on, machine)["maintenance"]
+    of_none = {**MAINTENANCE, "features": "of_no_node"}
+    other = {**MAINTENANCE, "name": "other", "start": "2050-11-24T08:00"}
+    played = converge(only=machine, tags="configure", reservations=[of_none, other])
+    assert played.returncode == 2
+    assert "It is there as it was" in played.stdout + played.stderr
+    found = shown(on, machine)
+    assert found.keys() == {"maintenance", "other", "by_hand"}
+    for word in ("StartTime", "EndTime", "Nodes", "Users", "Features"):
+        assert found["maintenance"][word] == was[word]
+
+
 def test_without_any_all_that_were_declared_go(on: On, machine: str, converge: Converge) -> None:
     assert changed(converge, machine, reservations=[])
     assert shown(on, machine).keys() == {"by_hand"}

@@ -16,6 +16,8 @@ description:
   - Compares the declared reservations with what scontrol shows, and runs the fewest scontrol commands.
   - Remembers what was declared. What is declared no more is taken away; one that jobs still use is named
     (C(deploy_pending)), and goes at a later run.
+  - What Slurm refuses keeps no other reservation from being made. What is made anew is there again as it was,
+    where Slurm refuses the new one.
   - In check mode a slurmctld that does not answer counts as one without reservations.
 options:
   reservations:
@@ -74,9 +76,17 @@ def main() -> None:
     declared = {entry["name"]: resolved(entry, nodes) for entry in entries}
     pending: list[str] = []
     if not module.check_mode:
-        remember(_REMEMBERED, {**before, **declared})
-        pending = _carried_out(module, steps, scontrol)
-        remember(_REMEMBERED, {**declared, **{name: before[name] for name in pending if name in before}})
+        # What goes of one that is there already is known until it is gone.
+        remember(_REMEMBERED, {**declared, **before})
+        pending, refused = _carried_out(steps, scontrol)
+        as_before = (name for name in (*pending, *refused) if name in before)
+        remember(_REMEMBERED, {**declared, **{name: before[name] for name in as_before}})
+        if refused:
+            module.fail_json(
+                msg="; ".join(
+                    f"reservation {name}: Slurm refuses it: {said}" for name, said in refused.items()
+                )
+            )
     module.exit_json(
         changed=bool(steps),
         commands=[" ".join(("scontrol", *step.words)) for step in steps],
@@ -88,11 +98,12 @@ def main() -> None:
     )
 
 
-def _carried_out(module: AnsibleModule, steps: list[Step], scontrol: Scontrol) -> list[str]:
-    """Runs the commands; the names of reservations that jobs keep from being taken away."""
-    pending = []
+def _carried_out(steps: list[Step], scontrol: Scontrol) -> tuple[list[str], dict[str, str]]:
+    """Runs the commands; reservations that jobs keep from being taken away, and why others are refused."""
+    pending: list[str] = []
+    refused: dict[str, str] = {}
     for step in steps:
-        if step.name in pending:
+        if step.name in pending or step.name in refused:
             continue  # it is to be made anew
         code, _, said = scontrol(*step.words)
         if code == 0:
@@ -104,11 +115,18 @@ def _carried_out(module: AnsibleModule, steps: list[Step], scontrol: Scontrol) -
             ". Jobs there would not end before it (IGNORE_JOBS among its flags lets them run on), another "
             "reservation has the nodes (OVERLAP), or too few of them are up for a number of nodes"
         )
-        module.fail_json(
-            msg=f"reservation {step.name}: Slurm refuses it: {said}{hint if 'busy' in said else ''}",
-            command=["scontrol", *step.words],
-        )
-    return pending
+        refused[step.name] = f"{said}{hint if 'busy' in said else ''}{_put_back(step, scontrol)}"
+    return pending, refused
+
+
+def _put_back(step: Step, scontrol: Scontrol) -> str:
+    """Makes what was deleted for it again; what to say of that."""
+    if not step.former:
+        return ""
+    code, _, said = scontrol(*step.former)
+    return (
+        ". It is there as it was" if code == 0 else f". As it was Slurm refuses it, too: {said}. It is gone"
+    )
 
 
 if __name__ == "__main__":

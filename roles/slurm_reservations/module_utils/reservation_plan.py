@@ -30,6 +30,8 @@ _WORDS = {"partition": "PartitionName", "features": "Features"}
 _UNSEEN = {"tres": "TRES", "licenses": "Licenses"}
 """What scontrol does not show as it was told: TRES with the nodes' CPUs, licenses in its own form."""
 _UNSET = {"(null)", "", "N/A"}
+_SLURMS_OWN = {"SPEC_NODES", "ALL_NODES", "PART_NODES"}
+"""Flags that say what its nodes are."""
 
 
 class Step(NamedTuple):
@@ -39,6 +41,8 @@ class Step(NamedTuple):
     name: str
     before: str
     after: str
+    former: tuple[str, ...] = ()
+    """Of one that is made anew: the command that makes it as it was, where Slurm refuses this one."""
 
 
 def parse(text: str) -> dict[str, Shown]:
@@ -98,7 +102,10 @@ class There(NamedTuple):
 
 
 def plan(entries: Sequence[Entry], nodes: Mapping[str, str], there: There) -> Iterator[Step]:
-    """The commands; those that take away come first, as nodes may go from one reservation to another."""
+    """The commands; those that take away come first, as nodes may go from one reservation to another.
+
+    What is made anew is deleted right before, so that nothing which Slurm refuses comes between.
+    """
     wanted = {entry["name"]: resolved(entry, nodes) for entry in entries}
     for name in there.before:
         if name not in wanted and name in there.shown:
@@ -108,12 +115,12 @@ def plan(entries: Sequence[Entry], nodes: Mapping[str, str], there: There) -> It
         for name, entry in wanted.items()
         if entry.get("nodes") != "" and (when := _next(entry, there.shown.get(name), there.now))
     }
-    anew = [name for name in due if name in there.shown and _is_made_anew(wanted[name], there)]
-    for name in anew:
-        yield Step(("delete", f"ReservationName={name}"), name, "present", "")
     for name, when in due.items():
-        if name not in there.shown or name in anew:
+        if name not in there.shown:
             yield _created(wanted[name], when, there.now)
+        elif _is_made_anew(wanted[name], there):
+            yield Step(("delete", f"ReservationName={name}"), name, "present", "")
+            yield _created(wanted[name], when, there.now)._replace(former=_former(name, there).words)
         else:
             yield from _updated(wanted[name], when, there)
 
@@ -182,6 +189,20 @@ def _created(entry: Entry, when: tuple[datetime, datetime], now: datetime) -> St
     words = tuple(f"{word}={value}" for word, value in told.items())
     name = entry["name"]
     return Step(("create", "reservation", f"ReservationName={name}", *words), name, "", " ".join(words))
+
+
+def _former(name: str, there: There) -> Step:
+    """Makes what was there again; of one that nobody declared before as far as scontrol shows it."""
+    shown = there.shown[name]
+    entry = {**there.before.get(name, {})}
+    if not entry.get("nodes") and "node_count" not in entry:
+        lists = {**_LISTS, "licenses": "Licenses"}
+        seen = {key: word for key, word in {**_WORDS, **lists}.items() if shown.get(word, "") not in _UNSET}
+        entry |= {key: shown[word].split(",") if key in lists else shown[word] for key, word in seen.items()}
+        entry |= {"name": name, "nodes": shown.get("Nodes", ""), "flags": _shown_flags(shown) - _SLURMS_OWN}
+    # What began there meanwhile does not keep it away.
+    entry["flags"] = [*entry.get("flags", ()), "IGNORE_JOBS"]
+    return _created(entry, (moment(shown["StartTime"]), moment(shown["EndTime"])), there.now)
 
 
 def _updated(entry: Entry, when: tuple[datetime, datetime], there: There) -> Iterator[Step]:

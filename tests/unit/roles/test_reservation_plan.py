@@ -1,6 +1,10 @@
 """Reservations as they are declared: what scontrol is told, by what it showed (Slurm 24.11)."""
 
+import json
 from datetime import datetime
+from importlib import import_module
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -8,6 +12,7 @@ import pytest
 from tests.unit.roles.loading import load_module
 
 reservations = load_module("roles/slurm_reservations/module_utils/reservation_plan.py")
+module = load_module("roles/slurm_reservations/library/slurm_reservations.py")
 
 NOW = datetime(2026, 12, 1, 12, 0)  # noqa: DTZ001 - the controller's clock; a Tuesday
 MAINTENANCE = {"name": "maint", "start": "2026-12-24T08:00", "duration": "4:00:00", "flags": ["MAINT"]}
@@ -135,6 +140,128 @@ def test_what_slurm_cannot_change_is_made_anew() -> None:
     (cleared,) = told(MAINTENANCE, shown=had, before=({**MAINTENANCE, "features": "a100"},))
     assert cleared == "update reservation ReservationName=maint Features="
     assert told({**MAINTENANCE, "features": "a100"}, shown=had) == []
+
+
+def test_what_is_made_anew_is_deleted_right_before() -> None:
+    first, other = {**MAINTENANCE, "name": "first"}, {**WEEKLY, "features": "h100"}
+    anew = {**MAINTENANCE, "features": "h100"}
+    commands = told(first, anew, other, shown=SHOWN + COURSE, before=(MAINTENANCE, WEEKLY))
+    assert [" ".join(command.split()[:3]) for command in commands] == [
+        "create reservation ReservationName=first",
+        "delete ReservationName=maint",
+        "create reservation ReservationName=maint",
+        "delete ReservationName=course",
+        "create reservation ReservationName=course",
+    ]
+
+
+class Slurm:
+    """Runs scontrol where SHOWN and COURSE are, and refuses commands that have one of these words."""
+
+    def __init__(self, *refused: str) -> None:
+        self.refused = refused
+        self.ran: list[str] = []
+
+    def run_command(self, command: list[str], **_: object) -> tuple[int, str, str]:
+        if command[1] == "--oneliner":
+            return 0, SHOWN + COURSE, ""
+        words = " ".join(command[1:])
+        self.ran.append(words)
+        return (1, "", "no") if any(word in words for word in self.refused) else (0, "", "")
+
+    def converge(self, monkeypatch: pytest.MonkeyPatch, *entries: dict[str, Any]) -> str:
+        """Plays the module; what it fails with."""
+        said: list[str] = []
+
+        def fail_json(*, msg: str, **_: object) -> None:
+            said.append(msg)
+            raise SystemExit(1)
+
+        fake = SimpleNamespace(
+            params={"reservations": entries, "nodes": {}},
+            check_mode=False,
+            get_bin_path=lambda name, **_: name,
+            run_command=self.run_command,
+            fail_json=fail_json,
+            exit_json=lambda **_: None,
+        )
+        monkeypatch.setattr(module, "AnsibleModule", lambda **_: fake)
+        monkeypatch.setattr(module, "datetime", SimpleNamespace(now=lambda: NOW))
+        try:
+            module.main()
+        except SystemExit:
+            return said[0]
+        return ""
+
+
+@pytest.fixture
+def memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(import_module("ansible.module_utils.given"), "DIRECTORY", tmp_path)
+    return tmp_path / "slurm_reservations.json"
+
+
+def remembered(*entries: dict[str, Any]) -> str:
+    return json.dumps({entry["name"]: reservations.resolved(entry, {}) for entry in entries})
+
+
+def test_what_slurm_refuses_to_make_anew_is_there_as_it_was(
+    memory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = {**MAINTENANCE, "tres": "gres/gpu=4", "users": ["alice"]}
+    memory.write_text(remembered(before))
+    slurm = Slurm("Users=eve", "Features=h100")
+    said = slurm.converge(
+        monkeypatch,
+        {**MAINTENANCE, "name": "first", "users": ["eve"]},
+        {**before, "tres": None, "duration": "60", "features": "h100"},
+        {**MAINTENANCE, "name": "last"},
+    )
+    assert [" ".join(command.split()[:3]) for command in slurm.ran] == [
+        "create reservation ReservationName=first",
+        "delete ReservationName=maint",
+        "create reservation ReservationName=maint",
+        "create reservation ReservationName=maint",
+        "create reservation ReservationName=last",
+    ]
+    assert slurm.ran[3] == (
+        "create reservation ReservationName=maint StartTime=2026-12-24T08:00:00 EndTime=2026-12-24T12:00:00 "
+        "Nodes=ALL Users=alice TRES=gres/gpu=4 Flags=IGNORE_JOBS,MAINT"
+    )
+    assert said == (
+        "reservation first: Slurm refuses it: no; "
+        "reservation maint: Slurm refuses it: no. It is there as it was"
+    )
+    known = json.loads(memory.read_text())
+    assert known["maint"] == json.loads(remembered(before))["maint"], "the TRES that went are still to go"
+    assert known.keys() == {"first", "maint", "last"}
+
+
+def test_what_slurm_refuses_as_it_was_is_said_to_be_gone(
+    memory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory.write_text(remembered(WEEKLY))
+    said = Slurm("create").converge(monkeypatch, {**WEEKLY, "features": "h100"})
+    assert said.endswith("refuses it: no. As it was Slurm refuses it, too: no. It is gone")
+
+
+@pytest.mark.usefixtures("memory")
+def test_one_that_nobody_declared_before_is_put_back_as_scontrol_shows_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    slurm = Slurm("Features=h100")
+    slurm.converge(monkeypatch, {**WEEKLY, "features": "h100"})
+    assert slurm.ran[-1] == (
+        "create reservation ReservationName=course StartTime=2026-12-07T09:00:00 EndTime=2026-12-07T12:00:00 "
+        "Nodes=node1 PartitionName=batch Accounts=laser,math Flags=FLEX,IGNORE_JOBS,WEEKLY"
+    )
+
+
+def test_licenses_that_slurm_does_not_free_are_still_to_be_freed(
+    memory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory.write_text(remembered({**WEEKLY, "licenses": ["matlab:2"]}))
+    assert Slurm("Licenses=").converge(monkeypatch, WEEKLY) == "reservation course: Slurm refuses it: no"
+    assert json.loads(memory.read_text())["course"]["licenses"] == ["matlab:2"]
 
 
 def test_licenses_that_are_declared_no_more_are_free() -> None:
