@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from pathlib import Path
 from typing import Any
 
@@ -45,22 +46,37 @@ deploy_manages:
 _PROFILES = Path("/usr/share/pam-configs")
 _ENABLED = Path("/var/lib/pam")
 _IN_FORCE = Path("/etc/pam.d")
-_KINDS = ("account", "session")
-"""Of the kinds of lines those that stay as they are written; others are given numbers."""
+_KINDS = ("auth", "account", "session", "password")
 
 
 def is_in_force(name: str, text: str) -> bool:
     """Whether pam-auth-update has taken a profile, as it is now, and none that it excludes."""
     for kind in _KINDS:
-        taken, lines = text_of(_ENABLED / kind), set(lines_of(text, kind.capitalize()))
-        there = {
-            _plain(line.removeprefix(kind)) for line in text_of(_IN_FORCE / f"common-{kind}").splitlines()
-        }
-        if any(f"Module: {one}\n" in taken for one in excluded_by(text)):
+        saved, field = text_of(_ENABLED / kind), kind.capitalize()
+        if any(f"Module: {one}\n" in saved for one in excluded_by(text)):
             return False
-        if lines and not (f"Module: {name}\n" in taken and lines <= there):
+        # The first profile of a kind has lines of its own where it names such.
+        forms = lines_of(text, field), lines_of(text, f"{field}-Initial")
+        taken = _lines_taken(name, saved)
+        if taken not in forms or (not taken and any(forms)):
+            return False
+        there = [_plain(one.removeprefix(kind)) for one in text_of(_IN_FORCE / f"common-{kind}").splitlines()]
+        if not all(any(map(_as_written(line).fullmatch, there)) for line in taken):
             return False
     return True
+
+
+def _lines_taken(name: str, saved: str) -> list[str]:
+    """The lines of a profile in what pam-auth-update keeps of one kind."""
+    _, _, rest = f"\n{saved}".partition(f"\nModule: {name}\n")
+    lines = itertools.takewhile(lambda line: not line.startswith("Module: "), rest.splitlines())
+    return [_plain(line) for line in lines if line.strip()]
+
+
+def _as_written(line: str) -> re.Pattern[str]:
+    """A line as it comes to be: a jump to the end is one over the number of lines that follow."""
+    control, end, rest = line.partition("]")
+    return re.compile(re.escape(control).replace("=end", "=[0-9]+") + re.escape(end + rest))
 
 
 def excluded_by(text: str) -> list[str]:

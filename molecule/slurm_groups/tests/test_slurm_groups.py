@@ -121,6 +121,24 @@ def test_who_is_declared_no_more_submits_no_more_whatever_waits(
     assert not [each for each in accounts(on, machine) if each.startswith("nobody")]
 
 
+def test_who_is_declared_no_more_and_is_in_the_group_goes_on(
+    on: On, machine: str, converge: Converge
+) -> None:
+    """With a job, which keeps Slurm from taking his membership away."""
+    declare(converge, machine, users=[{"name": "nobody", "accounts": ["sea"]}])
+    job = submit(on, machine)
+    group(on, machine, "alice", "carol", "nobody")
+    declare(converge, machine, users=[])
+    sync(on, machine)
+    assert "nobody|" in accounts(on, machine)
+    again = submit(on, machine)
+    group(on, machine, "alice", "carol")
+    sync(on, machine)
+    assert "nobody|0" in accounts(on, machine)
+    cancel(on, machine, job, again)
+    on(machine, "sacctmgr", "-i", "delete", "user", "where", "name=nobody")
+
+
 def test_a_qos_that_is_declared_no_more_stays_while_jobs_are_in_it(
     on: On, machine: str, converge: Converge
 ) -> None:

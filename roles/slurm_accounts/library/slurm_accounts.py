@@ -1,10 +1,12 @@
 #!/usr/bin/python
 """Ansible module: Slurm's accounting database as it is declared."""
 
+import grp
 import os
+import pwd
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
@@ -16,9 +18,11 @@ from ansible.module_utils.slurm_accounting_given import (
     closable,
     closing,
     from_data,
+    handed_over,
     revocations,
     together,
     with_resets,
+    without_handed,
 )
 from ansible.module_utils.slurm_accounting_jobs import deleted_qos, in_use, sparing
 from ansible.module_utils.slurm_accounting_plan import EMPTY, Change, Desired, State, Step, plan
@@ -245,6 +249,21 @@ def _run(sacctmgr: Sacctmgr, commands: Iterable[list[str]]) -> Iterator[str]:
             yield f"sacctmgr {' '.join(command[1:])}: {reason}"
 
 
+def in_groups(accounts: Iterable[Mapping[str, Any]]) -> Callable[[str, str], bool]:
+    """Says of an account and a user whether he is in one of its groups, as sync-accounts finds him."""
+    groups = {account["name"]: account.get("groups") or () for account in accounts}
+
+    def belongs(account: str, user: str) -> bool:
+        for name in groups.get(account, ()):
+            with suppress(KeyError):
+                group, person = grp.getgrnam(name), pwd.getpwnam(user)
+                if user in group.gr_mem or person.pw_gid == group.gr_gid:
+                    return True
+        return False
+
+    return belongs
+
+
 @contextmanager
 def own_configuration(cluster: str, host: str, port: int, auth_type: str) -> Iterator[Mapping[str, str]]:
     """The environment of a sacctmgr that needs no slurm.conf: on a new cluster there is none yet."""
@@ -312,8 +331,9 @@ def main() -> None:
             state = _state(module, sacctmgr) if program else EMPTY
             declared = desire(given["cluster"], given, state, purge=given["purge"])
             before = from_data(given_before(_REMEMBERED)) if given["revokes"] else declared
-            desired = with_resets(declared, before)
-            steps = [*plan(desired, state, purge=given["purge"]), *revocations(declared, state, before)]
+            stays = handed_over(declared, before, state, in_groups(given["accounts"]))
+            desired = with_resets(stays, before)
+            steps = [*plan(desired, state, purge=given["purge"]), *revocations(stays, state, before)]
             spared = _spared(module, steps)
             steps = sparing(steps, spared)
             refused = [*spared.values()]
@@ -322,9 +342,10 @@ def main() -> None:
                     remember(_REMEMBERED, as_data(closable(together(before, declared), declared)))
                 how = {name: given[name] for name in ("purge", "names_only")}
                 converge(sacctmgr, desired, state, **how, spared=spared)
-                refused += revoke(sacctmgr, declared, before, spared)
-                if given["revokes"] and not refused:
-                    remember(_REMEMBERED, as_data(declared))
+                refused += revoke(sacctmgr, stays, before, spared)
+                if given["revokes"]:
+                    left = together(without_handed(before, declared, stays), declared)
+                    remember(_REMEMBERED, as_data(closable(left, declared) if refused else declared))
         except Refused as problem:
             module.fail_json(msg="slurm_accounts:\n" + "\n".join(problem.findings))
         except Failed as problem:

@@ -1,6 +1,6 @@
 """What was declared before and is no more: options go back to Slurm's default, the rest is taken away."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from ansible.module_utils.slurm_accounting_plan import (
@@ -56,6 +56,32 @@ def with_resets(desired: Desired, before: Desired) -> Desired:
         accounts=_reset([MANAGERS], desired.accounts, before.accounts),
         users=_reset([ADMIN_LEVEL], desired.users, before.users),
         associations=_reset(ASSOCIATION, desired.associations, before.associations),
+    )
+
+
+def handed_over(
+    declared: Desired, before: Desired, state: State, belongs: Callable[[str, str], bool]
+) -> Desired:
+    """What is declared, and the memberships of those who were declared and are in a group of the account.
+
+    They stay for the group, without the options that were declared and without the limit of ``closable``.
+    """
+    kept: dict[tuple[str, str], dict[str, str]] = {
+        key: {}
+        for key in before.associations
+        if key[1] and key in state.associations and key not in declared.associations and belongs(*key)
+    }
+    return declared._replace(
+        users={**{user: {} for _, user in kept}, **declared.users},
+        associations={**declared.associations, **kept},
+    )
+
+
+def without_handed(before: Desired, declared: Desired, desired: Desired) -> Desired:
+    """What was declared before, without what was handed over: sync-accounts has it now."""
+    handed = desired.associations.keys() - declared.associations.keys()
+    return before._replace(
+        associations={key: values for key, values in before.associations.items() if key not in handed}
     )
 
 

@@ -135,6 +135,22 @@ class Present:
         return frozenset(self.users) - self.foreign_users
 
 
+def host_of(present: Present, before: Mapping[str, Any]) -> Host:
+    """What is compared with what was given before. No command of the host takes from a directory's groups."""
+    own = {name: entry.gr_mem for name, entry in present.groups.items() if name not in present.foreign_groups}
+    others = frozenset(before.get("accounts", {})) - present.own_users
+    foreign = frozenset(filter(_is_known, others))
+    return Host(own, present.own_users, os.environ.get("SUDO_USER", ""), foreign)
+
+
+def _is_known(name: str) -> bool:
+    try:
+        pwd.getpwnam(name)
+    except KeyError:
+        return False
+    return True
+
+
 def _names(file: Path) -> frozenset[str]:
     lines = file.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
     return frozenset(line.partition(":")[0] for line in lines)
@@ -470,11 +486,7 @@ def main() -> None:
             "declare other ids, or change them by hand with usermod, groupmod and chown"
         )
     before = given_before(_REMEMBERED)
-    host = Host(
-        {name: entry.gr_mem for name, entry in present.groups.items()},
-        present.own_users,
-        os.environ.get("SUDO_USER", ""),
-    )
+    host = host_of(present, before)
     commands = [
         *revocations(accounts, before, host),
         *slurm_commands(given["slurm_uid"], given["slurm_gid"], present),

@@ -11,11 +11,13 @@ Given = Mapping[str, Any]
 
 
 class Host(NamedTuple):
-    """What a host has: the members of groups, its accounts, and the one that deploy came in as."""
+    """What a host has: the members of its groups, its accounts, and the one that deploy came in as."""
 
     members: Mapping[str, Sequence[str]]
     users: frozenset[str]
     own: str = ""
+    foreign: frozenset[str] = frozenset()
+    """Accounts that were given something here and that a directory alone has."""
 
 
 def giving(accounts: Sequence[Entry]) -> dict[str, Any]:
@@ -30,11 +32,16 @@ def giving(accounts: Sequence[Entry]) -> dict[str, Any]:
 def former(accounts: Sequence[Entry], before: Given, host: Host) -> list[str]:
     """Accounts that were declared once, are not at all any more, and are still there.
 
+    So are those of a directory that are declared absent: no command of the host removes them.
     The account that deploy comes in as is none of them: taking its rights would end deploy's own.
     """
-    declared = {user["name"] for user in accounts}
-    known = before.get("accounts", {})
-    return [name for name in known if name not in declared and name in host.users and name != host.own]
+    declared, now = {user["name"] for user in accounts}, giving(accounts)
+    return [
+        name
+        for name in before.get("accounts", {})
+        if name != host.own
+        and ((name in host.users and name not in declared) or (name in host.foreign and name not in now))
+    ]
 
 
 def revocations(accounts: Sequence[Entry], before: Given, host: Host) -> Iterator[list[str]]:
@@ -43,10 +50,10 @@ def revocations(accounts: Sequence[Entry], before: Given, host: Host) -> Iterato
     A closed account keeps its files and its id; nobody can log in, by whatever means (shadow(5): expiration).
     """
     now = giving(accounts)
-    gone = former(accounts, before, host)
+    gone = [name for name in former(accounts, before, host) if name in host.users]
     for name, was in before.get("accounts", {}).items():
         kept = now.get(name, {"groups": []})["groups"]
-        for group in was["groups"] if name in now or name in gone else ():
+        for group in was["groups"] if name in now or name != host.own else ():
             if group not in kept and name in host.members.get(group, ()):
                 yield ["gpasswd", "--delete", name, group]
     closed = before.get("closed", [])
@@ -68,7 +75,7 @@ def remembered(accounts: Sequence[Entry], before: Given, host: Host) -> dict[str
             **giving(accounts),
             **{name: before["accounts"][name] | {"groups": []} for name in gone},
         },
-        "closed": gone,
+        "closed": [name for name in gone if name in host.users],
     }
 
 

@@ -236,6 +236,8 @@ def test_what_a_directory_has_is_changed_by_no_command_of_the_host(
     wish = account("alice", 2001, comment="A", home="/data/alice", groups=["project", "ldap"])
     assert module.group_commands([group("alice", 2001)], present) == []
     assert module.account_commands([wish], present) == [["gpasswd", "--add", "alice", "project"]]
+    host = module.host_of(present, {"accounts": {"alice": {}, "nobody-knows": {}}})
+    assert (sorted(host.members), host.users, host.foreign) == (["project"], set(), {"alice"})
 
 
 def test_group_membership_that_is_there_is_not_repeated() -> None:

@@ -36,7 +36,11 @@ ALICE = account("alice", "sudo", "physics")
         ([ALICE], known(ALICE), []),
         ([account("alice", "physics")], known(ALICE), [["gpasswd", "--delete", "alice", "sudo"]]),
         ([account("alice")], {}, []),
-        ([account("alice", state="absent")], known(ALICE), []),
+        (
+            [account("alice", state="absent")],
+            known(ALICE),
+            [["gpasswd", "--delete", "alice", "sudo"], ["gpasswd", "--delete", "alice", "physics"]],
+        ),
         ([], known(account("carol", "sudo")), []),
         ([], known(account("alice")), [["usermod", "--expiredate", "1", "alice"]]),
         ([], known(account("alice"), closed=("alice",)), []),
@@ -66,6 +70,20 @@ def test_the_account_that_deploy_comes_in_as_is_left_as_it_is() -> None:
     assert list(module.revocations([], before, host("alice"))) == []
     assert module.former([], before, host("alice")) == []
     assert module.remembered([], before, host("alice")) == before
+
+
+@pytest.mark.parametrize("now", [[], [account("alice", state="absent")]])
+def test_somebody_of_a_directory_loses_what_was_given_and_is_not_closed(now: list[Entry]) -> None:
+    """His keys, too, for as long as they could not be taken away."""
+    there = module.Host(_MEMBERS, frozenset({"bob"}), foreign=frozenset({"alice"}))
+    left = [["gpasswd", "--delete", "alice", group] for group in ("sudo", "physics")]
+    assert list(module.revocations(now, known(ALICE), there)) == left
+    assert module.former(now, known(ALICE), there) == ["alice"]
+    after = module.remembered(now, known(ALICE), there)
+    assert after == {"accounts": {"alice": {"groups": [], "home": "/home/alice"}}, "closed": []}
+    # While the directory does not know him, too.
+    assert list(module.revocations(now, known(ALICE), there._replace(foreign=frozenset()))) == left
+    assert module.former([ALICE], known(ALICE), there) == []
 
 
 def test_while_it_is_being_done_both_are_remembered() -> None:

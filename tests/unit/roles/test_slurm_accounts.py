@@ -1,4 +1,5 @@
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -150,6 +151,100 @@ def test_who_cannot_go_because_of_a_job_submits_no_more(
     closed = {**state.associations, key: {**state.associations[key], "max_submit_jobs": "0"}}
     (step,) = plans.plan(given.with_resets(before, remembered), state._replace(associations=closed))
     assert step.settings == ("MaxSubmitJobs=-1",)
+
+
+def test_who_is_in_a_group_of_the_account_stays_when_he_is_declared_no_more(release: str) -> None:
+    """Closed, he would be so for ever: for sync-accounts somebody has barred him by hand."""
+    read = module.read(recorded(release), "lab")
+    now = without("users", "bob")
+    before = declared.desire("lab", entry("users", "bob", accounts=["laser"], max_jobs=3), read)
+    wanted = declared.desire("lab", now, read)
+    key = ("laser", "bob")
+    # In an earlier run, when he was in no group yet, he was closed.
+    before = given.closable(before, wanted)
+    limits = {**read.associations[key], "max_jobs": "3", "max_submit_jobs": "0"}
+    state = read._replace(associations={**read.associations, key: limits})
+    assert given.revocations(wanted, state, before)
+    stays = given.handed_over(wanted, before, state, lambda *each: each == key)
+    assert given.revocations(stays, state, before) == []
+    (step,) = plans.plan(given.with_resets(stays, before), state)
+    assert step.command[:6] == ["-i", "modify", "user", "where", "name=bob", "cluster=lab"]
+    assert set(step.settings) == {"MaxJobs=-1", "MaxSubmitJobs=-1"}
+    # Then nothing of his is remembered, so that whom an admin bars later is not opened.
+    left = given.without_handed(before, wanted, stays)
+    assert before.associations.keys() - left.associations.keys() == {key}
+    assert given.handed_over(wanted, left, state, lambda *_: True) == wanted
+    # Nor is anybody kept who is in no group, or made who is there no more.
+    assert given.handed_over(wanted, before, state, lambda *_: False) == wanted
+    assert given.handed_over(wanted, before, plans.EMPTY, lambda *_: True) == wanted
+
+
+class Ended(Exception):  # noqa: N818 - the module has done its work
+    """What the module says at its end."""
+
+
+class Run:
+    """A run of the module, where the database has jobs of everybody and deletes no user."""
+
+    check_mode = False
+
+    def __init__(self, given: dict[str, Any]) -> None:
+        defaults = {"cluster": "lab", "database_host": "x", "database_port": 1, "auth_type": "auth/munge"}
+        self.params = {**defaults, "conf_servers": [], "names_only": False, "purge": False, "revokes": True}
+        self.params |= given
+        self.told: list[str] = []
+
+    def get_bin_path(self, name: str, **_: object) -> str:
+        return name
+
+    def run_command(self, command: list[str], **_: object) -> tuple[int, str, str]:
+        if command[1] == "-nP":
+            return 0, recorded("24.11")(*command[1:]), ""
+        self.told.append(" ".join(command[1:]))
+        return (1, ACTIVE, "") if "delete user" in self.told[-1] else (0, "", "")
+
+    def exit_json(self, **said: object) -> None:
+        raise Ended(said)
+
+    def fail_json(self, **said: object) -> None:
+        raise AssertionError(said)
+
+
+@pytest.mark.parametrize("members", [["bob"], ["alice"]])
+def test_a_member_of_the_group_is_not_closed_for_a_job_of_his(
+    monkeypatch: pytest.MonkeyPatch, members: list[str]
+) -> None:
+    remembered: list[dict[str, Any]] = [{}]
+    monkeypatch.setattr(module, "given_before", lambda _: remembered[-1])
+    monkeypatch.setattr(module, "remember", lambda _, data: remembered.append(data))
+    group = SimpleNamespace(gr_mem=members, gr_gid=1)
+    monkeypatch.setattr(module, "grp", SimpleNamespace(getgrnam=lambda _: group), raising=False)
+    person = SimpleNamespace(pw_gid=100)
+    monkeypatch.setattr(module, "pwd", SimpleNamespace(getpwnam=lambda _: person), raising=False)
+    told = []
+    for now in (entries(), without("users", "bob")):
+        for account in now["accounts"]:
+            account["groups"] = ["lasers"]
+        run = Run(now)
+        monkeypatch.setattr(module, "AnsibleModule", lambda run=run, **_: run)
+        with pytest.raises(Ended):
+            module.main()
+        told.append(run.told)
+    is_closed = members != ["bob"]
+    assert told[0] == []
+    assert ("-i modify user where name=bob cluster=lab set MaxSubmitJobs=0" in told[1]) == is_closed
+    assert bool(told[1]) == is_closed
+    assert ("bob" in [user for _, user, _ in remembered[-1]["associations"]]) == is_closed
+
+
+def test_who_is_in_a_group_of_an_account(monkeypatch: pytest.MonkeyPatch) -> None:
+    groups = {"a": SimpleNamespace(gr_mem=["alice"], gr_gid=5000), "b": SimpleNamespace(gr_mem=[], gr_gid=1)}
+    people = {"alice": SimpleNamespace(pw_gid=100), "bob": SimpleNamespace(pw_gid=5000)}
+    monkeypatch.setattr(module.grp, "getgrnam", groups.__getitem__)
+    monkeypatch.setattr(module.pwd, "getpwnam", people.__getitem__)
+    belongs = module.in_groups([{"name": "sea", "groups": ["gone", "b", "a"]}, {"name": "ice"}])
+    found = [(account, user) for account in ("sea", "ice", "x") for user in ("alice", "bob", "carol")]
+    assert [key for key in found if belongs(*key)] == [("sea", "alice"), ("sea", "bob")]
 
 
 def test_a_qos_with_jobs_stays() -> None:
