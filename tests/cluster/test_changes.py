@@ -251,8 +251,9 @@ def test_a_configuration_that_slurm_rejects_is_never_put_in_place(cluster: Clust
 @pytest.mark.one_release
 def test_a_failure_stops_what_needs_it_and_nothing_else(cluster: Cluster) -> None:
     """The controller cannot be set up: nodes are not called converged, and sshd is done all the same."""
+    later = {"name": "later", "start": "2030-01-01T08:00", "duration": "60", "nodes": ["node1"]}
     changes = {
-        "ctl1": {"slurmctld_slurmd_timeout": 91},
+        "ctl1": {"slurmctld_slurmd_timeout": 91, "slurm_reservations_planned": [later]},
         "login1": {"motd_text": ["maintained"]},
         "node1": {"slurmd_options": "-v"},
     }
@@ -266,7 +267,7 @@ def test_a_failure_stops_what_needs_it_and_nothing_else(cluster: Cluster) -> Non
         report = cluster.report()
         assert [failure["host"] for failure in report["failures"]] == ["ctl1"]
         missing = {part["phase"]: part for part in report["not_run"]}
-        assert missing.keys() == {"associations", "reservations", "compute"}
+        assert missing.keys() == {"reservations", "compute"}
         assert missing["compute"]["why"] == "Controller failed on ctl1"
         assert "maintained" in cluster.on("login1", "cat", "/etc/motd.d/10-cluster")
         assert {*report["run"]["converged"]} == {*report["hosts"]} - {"ctl1", "node1"}
