@@ -78,9 +78,9 @@ def test_one_that_cannot_be_made_anew_stays_and_the_others_are_made(
     on: On, machine: str, converge: Converge
 ) -> None:
     was = shown(on, machine)["maintenance"]
-    of_none = {**MAINTENANCE, "features": "of_no_node"}
+    anew = {**MAINTENANCE, "features": "large", "users": ["nobody-of-this-name"]}
     other = {**MAINTENANCE, "name": "other", "start": "2050-11-24T08:00"}
-    played = converge(only=machine, tags="configure", reservations=[of_none, other])
+    played = converge(only=machine, tags="configure", reservations=[anew, other])
     assert played.returncode == 2
     assert "It is there as it was" in played.stdout + played.stderr
     found = shown(on, machine)
