@@ -1,5 +1,6 @@
 """What jobs saw: that they run, stay within their bounds, and are in the books."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -11,6 +12,8 @@ _DENIED = frozenset({"EPERM", "EACCES"})
 _ARRAY_TASKS = 4
 _GATE = "no active jobs"
 _DOOR = "pam_slurm_adopt"
+_FOR_ITS_MEMORY = re.compile(r"oom-kill event|Out Of Memory")
+"""What slurmstepd and srun say of a step whose process the kernel killed for its memory."""
 Judge = Callable[[Context], Iterator[Result]]
 
 
@@ -182,6 +185,9 @@ def memory_limit(context: Context) -> Iterator[Result]:
             yield failed("a job used three times its memory and was not ended", node, hint=hint)
         elif row:
             yield passed(f"job {row['JobID']} ended as OUT_OF_MEMORY", node)
+        elif _FOR_ITS_MEMORY.search(run["said"]):
+            # Its row in the accounting comes later on a busy cluster, or names the step's end alone.
+            yield passed("it ended for its memory, as its step says", node)
         else:
             yield failed(
                 f"it ended, but not for its memory: {last_line(run)}", node, hint=_why(context, node)

@@ -450,6 +450,16 @@ def test_a_login_is_in_a_job_whose_directory_has_not_its_number() -> None:
     assert by_outcome(cluster.results("ssh-gate"), Outcome.PASSED).keys() == {*NODES}
 
 
+def test_a_step_that_says_that_it_ended_for_its_memory_needs_no_row() -> None:
+    cluster = Cluster()
+    _no_rows("70")(cluster)
+    said = "slurmstepd-node1: error: Detected 1 oom-kill event(s) in StepId=21.0. Some of your processes"
+    _done("memory", "node1", run(code=1, said=said))(cluster)
+    results = cluster.results("memory-limit")
+    assert by_outcome(results, Outcome.PASSED)["node1"] == "it ended for its memory, as its step says"
+    assert by_outcome(results, Outcome.FAILED) == {}
+
+
 def test_jobs_one_after_the_other_may_have_the_same_gpu() -> None:
     cluster = Cluster()
     _gpus((FIRST,), (FIRST,), at_once=False)(cluster)
