@@ -2,6 +2,7 @@
 
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 
 _PRIVATE = 0o600
@@ -37,12 +38,12 @@ def _new_name(path: Path) -> Path:
 
 
 def _lives(process: int) -> bool:
+    """Whether it does; it may be somebody else's."""
     try:
-        os.kill(process, 0)
+        with suppress(PermissionError):
+            os.kill(process, 0)
     except ProcessLookupError:
         return False
-    except PermissionError:
-        return True
     return True
 
 
