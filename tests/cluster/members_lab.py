@@ -70,11 +70,13 @@ def rows(cluster: Cluster, host: str) -> set[str]:
 def is_whole(cluster: Cluster) -> None:
     """Waits until all three have a vote, and both all rows."""
 
-    def synced(host: str) -> bool:
-        said = cluster.on(host, "mariadb", "-Ne", _STATUS, expect=None)
-        return sorted(said.splitlines()) == _SYNCED
+    wait_until("both are members of three", lambda: all(is_synced(cluster, host) for host in ROWS), 300)
 
-    wait_until("both are members of three", lambda: all(map(synced, ROWS)), 300)
+
+def is_synced(cluster: Cluster, host: str) -> bool:
+    """Whether a host is one of three members, and has what the others have."""
+    said = cluster.on(host, "mariadb", "-Ne", _STATUS, expect=None)
+    return sorted(said.splitlines()) == _SYNCED
 
 
 def off(cluster: Cluster, host: str) -> None:

@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.one_release, pytest.mark.more]
 
 @pytest.fixture(scope="module")
 def reliable(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """Two controllers, a host of the database and two nodes."""
+    """Two controllers, two hosts of the database and an arbitrator, and three nodes."""
     with deployed_lab(f"test-reliability-{os.getpid()}", tmp_path_factory.mktemp("reliability")) as made:
         yield made
 

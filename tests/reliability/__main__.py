@@ -95,8 +95,8 @@ def _is_bad(found: Mapping[str, Any]) -> bool:
 _PROGRAM = Program(
     "reliability",
     {key: fault.what for key, fault in FAULTS.items()},
-    f"two controllers, a host of the database, two nodes; {RUNNING} jobs that run, a submission"
-    " and a question a second",
+    f"two controllers, two hosts of the database and an arbitrator, three nodes; {RUNNING} jobs that run,"
+    " a submission and a question a second",
     HEAD,
     table,
     _is_bad,

@@ -8,7 +8,16 @@ from dataclasses import dataclass
 from deploy.lab.state import SHARED_STATE
 from tests.campaign import chance_of
 from tests.cluster.lab_cluster import Cluster, run
-from tests.reliability.lab import CONTROLLERS, DATABASE, HOSTS, NODES, freeze, init_of, thaw
+from tests.reliability.lab import (
+    CONTROLLERS,
+    DATABASE,
+    HOSTS,
+    NODES,
+    SECOND_DATABASE,
+    freeze,
+    init_of,
+    thaw,
+)
 
 LEADER, STANDBY = CONTROLLERS
 _FILL = f"{SHARED_STATE}/fill"
@@ -99,26 +108,36 @@ def _all_on(place: Place) -> None:
 
 
 def _controllers_late(place: Place) -> None:
-    place.cluster.power_on(*place.shuffled((DATABASE, *NODES)))
+    place.cluster.power_on(*place.shuffled((DATABASE, SECOND_DATABASE, *NODES)))
     time.sleep(_LATER)
     place.cluster.power_on(*place.shuffled(CONTROLLERS))
 
 
 FAULTS = {
     "slurmctld-killed": Fault("slurmctld that leads: SIGKILL", _kills(LEADER, "slurmctld")),
-    "slurmdbd-killed": Fault("slurmdbd: SIGKILL", _kills(DATABASE, "slurmdbd"), spares_slurmctld=True),
-    "mariadb-killed": Fault("MariaDB: SIGKILL", _kills(DATABASE, "mariadb"), spares_slurmctld=True),
+    "slurmdbd-killed": Fault(
+        "slurmdbd that serves: SIGKILL", _kills(DATABASE, "slurmdbd"), spares_slurmctld=True
+    ),
+    "mariadb-killed": Fault("its MariaDB: SIGKILL", _kills(DATABASE, "mariadb"), spares_slurmctld=True),
     "leader-off": Fault(
-        "the controller that leads loses its power, and has it again when the other one leads",
+        "the controller that leads, which has the arbitrator, too, loses its power, and has it again"
+        " when the other one leads",
         lambda place: place.cluster.power_off(LEADER),
         lambda place: place.cluster.power_on(LEADER),
     ),
     "database-off": Fault(
-        "the database's host loses its power for 30 to 40 s",
+        "the first host of the database, whose slurmdbd serves, loses its power for 30 to 40 s",
         lambda place: place.cluster.power_off(DATABASE),
         lambda place: place.cluster.power_on(DATABASE),
         lasts=(30, 40),
         users_on=NODES[0],
+        spares_slurmctld=True,
+    ),
+    "second-database-off": Fault(
+        "the second host of the database loses its power for 30 to 40 s",
+        lambda place: place.cluster.power_off(SECOND_DATABASE),
+        lambda place: place.cluster.power_on(SECOND_DATABASE),
+        lasts=(30, 40),
         spares_slurmctld=True,
     ),
     "leader-cut": Fault(

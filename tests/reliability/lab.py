@@ -1,4 +1,7 @@
-"""A lab of two controllers whose state is a file system of its own, so that it can be filled and can hang."""
+"""A lab of seven machines: two controllers, the database on two hosts and an arbitrator, three nodes.
+
+The controllers' state is a file system of its own, so that it can be filled and can hang.
+"""
 
 import subprocess
 from collections.abc import Iterator
@@ -7,30 +10,39 @@ from pathlib import Path
 
 from deploy.lab.state import LAB, SHARED_STATE, container_name, shared_volume
 from tests.cluster.lab_cluster import Cluster, run
+from tests.cluster.members_lab import edit, is_synced
 
 CONTROLLERS = ("ctl1", "ctl2")
-DATABASE = "login1"
-NODES = ("node1", "node2")
-HOSTS = (*CONTROLLERS, DATABASE, *NODES)
+DATABASE, SECOND_DATABASE = "login1", "ctl3"
+"""Both have the rows, and the first one's slurmdbd serves; the arbitrator is on the first controller."""
+NODES = ("node1", "node2", "node3")
+HOSTS = (*CONTROLLERS, DATABASE, SECOND_DATABASE, *NODES)
 STATE = f"{SHARED_STATE}/state"
 PARTITION = """
 # Several jobs share a processor: the test wants many of them, which do nothing.
 slurmctld_partitions:
   - name: main
     default: true
-    parameters: {OverSubscribe: "FORCE:8", MaxTime: "1:00:00"}
+    parameters: {OverSubscribe: "FORCE:20", MaxTime: "1:00:00"}
 """
 _STATE_MIB = 768
 
 
 @contextmanager
 def deployed_lab(name: str, place: Path) -> Iterator[Cluster]:
-    """Five machines, deployed; the lab is removed at the end in any case."""
+    """The machines, deployed; the lab is removed at the end in any case."""
     made = Cluster(name, place / "site", "trixie")
     volume = shared_volume(name, SHARED_STATE)
     try:
         _make_volume(volume, name, place / "state.ext4")
-        made.up("--controllers", str(len(CONTROLLERS)), "--nodes", str(len(NODES)), "--gpus", "0")
+        made.up("--controllers", "3", "--nodes", str(len(NODES)), "--gpus", "0")
+        edit(
+            made,
+            "inventory.ini",
+            ("[slurm-master]\nctl1\nctl2\nctl3\n", "[slurm-master]\nctl1\nctl2\n"),
+            ("[slurm-database]\nlogin1\n", "[slurm-database]\nlogin1\nctl3\nctl1\n"),
+            ("\n\n[all:vars]", "\nslurm-database\n\n[all:vars]"),
+        )
         with (made.directory / "group_vars" / "slurm-master.yml").open("a", encoding="utf-8") as file:
             file.write(PARTITION)
         made.deploy()
@@ -38,6 +50,11 @@ def deployed_lab(name: str, place: Path) -> Iterator[Cluster]:
     finally:
         thaw(name)
         made.down()
+
+
+def has_whole_database(cluster: Cluster) -> bool:
+    """Whether both hosts of the database and the arbitrator are there, and both have all rows."""
+    return all(is_synced(cluster, host) for host in (DATABASE, SECOND_DATABASE))
 
 
 def state_on_this_machine(lab: str) -> Path:

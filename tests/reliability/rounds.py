@@ -13,11 +13,19 @@ from deploy.lab.state import SHARED_STATE, container_name
 from tests.cluster.lab_cluster import Cluster, run, wait_until
 from tests.reliability.faults import FAULTS, Fault, Place
 from tests.reliability.figures import Asked, Fates, fates, longest_without, unsaved
-from tests.reliability.lab import CONTROLLERS, DATABASE, HOSTS, NODES, STATE, state_on_this_machine
+from tests.reliability.lab import (
+    CONTROLLERS,
+    DATABASE,
+    HOSTS,
+    NODES,
+    STATE,
+    has_whole_database,
+    state_on_this_machine,
+)
 from tests.reliability.load import PLACE, Load
 from tests.reliability.writers import Write, returned, terms, watched
 
-RUNNING = 8
+RUNNING = 40
 """Jobs that run on from before the fault until after it."""
 SLURM_HELD = ("a node resumed that Slurm had drained", "a job released that Slurm held")
 _UNTIL_TAKEN = 300
@@ -122,6 +130,7 @@ class Round:
                 and _succeeds(load.questions, since)
                 and self._stands()
                 and self._leads()
+                and has_whole_database(self.cluster)
             )
 
         if self._wait("all is well", is_well, _UNTIL_WELL):
