@@ -23,7 +23,7 @@ PARTITION = """
 slurmctld_partitions:
   - name: main
     default: true
-    parameters: {OverSubscribe: "FORCE:20", MaxTime: "1:00:00"}
+    parameters: {OverSubscribe: "FORCE:100", MaxTime: "1:00:00"}
 """
 _STATE_MIB = 768
 
