@@ -11,10 +11,12 @@ import yaml
 from jinja2 import Environment
 from jinja2.meta import find_undeclared_variables
 
+from deploy.site.inventory import read_site
 from deploy.site.schema import OWN_PREFIX, options
 from deploy.site.wording import is_computed
 from tests.contract.content import ROOT, strings
 from tests.tracked import copy_tracked, tracked
+from tests.unit.site.sites import write_site
 
 _MKDOCS = Path(sys.executable).parent / "mkdocs"
 # What a browser fetches when it shows a page, as opposed to what a reader may follow.
@@ -159,6 +161,24 @@ def _unknown_in(template: str) -> Iterator[str]:
 )
 def test_examples_that_would_be_refused_are_found(block: str, faults: list[str]) -> None:
     assert faults_of_examples(f"An example:\n\n```yaml\n{block}```\n") == faults
+
+
+_BESIDE = re.compile(r"inventory_dir ~ '/([^']+)'")
+
+
+def test_where_the_inventory_is_a_directory_the_files_of_examples_are_no_part_of_it(tmp_path: Path) -> None:
+    """Ansible reads all else that lies there: a program as hosts, or it refuses the site."""
+    documents = [
+        path for path in tracked() if path.suffix in {".md", ".yml"} and ROOT / "tests" not in path.parents
+    ]
+    named = {name for path in documents for name in _BESIDE.findall(path.read_text(encoding="utf-8"))}
+    assert len(named) > 5
+    inventory = write_site(tmp_path).parent
+    hosts = read_site(inventory).hosts.keys()
+    for name in named:
+        (inventory / name).parent.mkdir(exist_ok=True)
+        (inventory / name).write_text("stray\n")
+    assert read_site(inventory).hosts.keys() == hosts
 
 
 def test_a_site_can_copy_the_examples() -> None:
