@@ -163,6 +163,29 @@ def test_examples_that_would_be_refused_are_found(block: str, faults: list[str])
     assert faults_of_examples(f"An example:\n\n```yaml\n{block}```\n") == faults
 
 
+@pytest.mark.parametrize(
+    "page",
+    [
+        "backup.md#restore",
+        "controllers.md#a-new-machine-in-the-place-of-a-lost-one",
+        "day2.md#everyday-changes",
+        "day2.md#new-machines-under-old-names",
+    ],
+)
+def test_who_gets_a_new_machine_is_led_to_what_lets_the_key_in(page: str) -> None:
+    """What an installer leaves takes no key and has no sudo; an image may do."""
+    name, _, anchor = page.partition("#")
+    parts = re.split(r"^##+ (.*)$", (ROOT / "docs" / name).read_text(encoding="utf-8"), flags=re.MULTILINE)
+    (section,) = [
+        text for title, text in zip(parts[1::2], parts[2::2], strict=True) if _anchor(title) == anchor
+    ]
+    assert "install.md#a-machine-that-was-installed-anew" in section
+
+
+def _anchor(title: str) -> str:
+    return re.sub(r"[^\w-]", "", title.lower().replace(" ", "-"))
+
+
 _BESIDE = re.compile(r"inventory_dir ~ '/([^']+)'")
 
 
