@@ -11,7 +11,7 @@ import yaml
 from jinja2 import Environment
 from jinja2.meta import find_undeclared_variables
 
-from deploy.site.inventory import read_site
+from deploy.site.inventory import CONTAINER, MEMBERS, RDMA, read_site
 from deploy.site.schema import OWN_PREFIX, options
 from deploy.site.wording import is_computed
 from tests.contract.content import ROOT, strings
@@ -83,6 +83,20 @@ def test_roles_are_pages_that_others_link_to(tmp_path: Path) -> None:
     assert 'href="roles/network_mounts/index.html"' in page
     settings = yaml.safe_load((project / "mkdocs.yml").read_text(encoding="utf-8"))
     assert settings["strict"] is True
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md"])
+def test_every_page_is_found_from_the_first_one(page: str) -> None:
+    first = ROOT / page
+    linked = {(first.parent / link).resolve() for link in _LINK.findall(first.read_text(encoding="utf-8"))}
+    pages = {path for path in tracked() if path.parent == ROOT / "docs" and path.suffix == ".md"}
+    assert pages - linked - {ROOT / "docs/index.md"} == set()
+
+
+def test_the_page_on_inventories_has_every_group() -> None:
+    page = (ROOT / "docs/admin.md").read_text(encoding="utf-8")
+    groups = page.partition("\n## Inventory\n")[2].partition("\n## ")[0]
+    assert {RDMA, CONTAINER, *MEMBERS} - {*re.findall(r"`([a-z-]+)`", groups)} == set()
 
 
 _LINK = re.compile(r"\]\(([^)#\s]+)")
