@@ -11,10 +11,12 @@ import yaml
 from jinja2 import Environment
 from jinja2.meta import find_undeclared_variables
 
+from deploy.plan.declarations import listening, listening_names
 from deploy.site.inventory import CONTAINER, MEMBERS, RDMA, read_site
 from deploy.site.schema import OWN_PREFIX, options
+from deploy.site.versions import catalogue
 from deploy.site.wording import is_computed
-from tests.contract.content import ROOT, strings
+from tests.contract.content import ROOT, role_directories, strings
 from tests.tracked import copy_tracked, tracked
 from tests.unit.site.sites import write_site
 
@@ -99,6 +101,23 @@ def test_the_page_on_inventories_has_every_group() -> None:
     assert {RDMA, CONTAINER, *MEMBERS} - {*re.findall(r"`([a-z-]+)`", groups)} == set()
 
 
+def test_the_page_on_monitoring_has_the_ports_of_what_is_watched() -> None:
+    """By it somebody writes rules for a firewall of the site's."""
+    page = (ROOT / "docs/monitoring.md").read_text(encoding="utf-8")
+    rows = page.partition("| Where | What | Port |")[2].partition("\n\n")[0]
+    watched = [
+        name for role in role_directories() for name in listening_names(role.name) if _is_watched(name)
+    ]
+    ports = {str(options()[f"{name}_port"].spec["default"]) for name in watched}
+    assert len(ports) > 5
+    assert ports - {*re.findall(r"\b\d+\b", rows)} == set()
+
+
+def _is_watched(name: str) -> bool:
+    found = listening(name)
+    return found is not None and found.is_watched
+
+
 _LINK = re.compile(r"\]\(([^)#\s]+)")
 
 
@@ -140,6 +159,7 @@ def faults_of_examples(text: str) -> list[str]:
         if isinstance(said, dict) and said.keys() & options().keys():
             found += _refused(said)
             found += [name for text in strings(said) for name in _unknown_in(text)]
+            found += _without_files(said)
     return found
 
 
@@ -150,6 +170,14 @@ def _refused(said: dict[str, object]) -> Iterator[str]:
             yield f"{name}: unknown"
         elif option is not None and is_computed(option.spec):
             yield f"{name}: computed"
+
+
+def _without_files(said: dict[str, object]) -> Iterator[str]:
+    """Versions of which nothing says where they come from."""
+    for name in said:
+        files = f"{name.removesuffix('_version')}_files"
+        if name.endswith("_version") and files in options() and files not in {*said, *catalogue()}:
+            yield f"{name}: without {files}"
 
 
 def _unknown_in(template: str) -> Iterator[str]:
@@ -167,6 +195,7 @@ def _unknown_in(template: str) -> Iterator[str]:
         ("slurmd_gpu_mpss: true\nslurmd_gpu_mps: true\n", ["slurmd_gpu_mpss: unknown"]),
         ("grafana_prometheus_url: https://a\n", ["grafana_prometheus_url: computed"]),
         ("grafana_settings: {a: ['{{ key }}', '{{ site_key }}']}\n", ["key: unknown"]),
+        ('conda_version: "2.3.2"\n', ["conda_version: without conda_files"]),
         ("programs: {nccl: '{{ key }}'}\n", []),
         ("sssd_ca: \"{{ lookup('file', 'files/ca.crt') }}\"\n", ["lookup('file', '"]),
         ("sssd_ca: \"{{ lookup('file', inventory_dir ~ '/files/ca.crt') }}\"\n", []),
