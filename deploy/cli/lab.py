@@ -42,7 +42,10 @@ def up(
     gpus: Annotated[int | None, typer.Option(help="Simulated GPUs per node.", show_default="2")] = None,
     release: Annotated[
         str | None,
-        typer.Option(help="trixie, bookworm, noble, jammy or a container image.", show_default="trixie"),
+        typer.Option(
+            help="trixie, bookworm, noble, jammy or a container image; with uml trixie, bookworm or forky.",
+            show_default="trixie",
+        ),
     ] = None,
     machines: Annotated[
         str | None,

@@ -38,9 +38,9 @@ def status(
 ) -> None:
     """Show every host on a line: Slurm's state, services, hardware, clock, when it converged.
 
-    Nothing is changed, and it may be asked while `deploy cluster` runs. What is wrong comes first, with the
-    next command to type; of several controllers it says who leads. Exit code 0: all is well; 1: something is
-    wrong on a host; 4: a host is unreachable.
+    Nothing is changed, and it may be asked while `deploy cluster` runs. Below the table stands what is wrong,
+    with the next command to type; of several controllers it says who leads. Exit code 0: all is well; 1:
+    something is wrong on a host; 4: a host is unreachable.
 
     Examples:
       deploy status inventory.ini

@@ -48,7 +48,8 @@ _SSH = (
         r"authentication is incorrect|permission denied \(",
         "ssh-login-refused",
         "its SSH server accepts neither the key nor the password of this user",
-        "ssh -v {address}; name others with --user, --private-key or --ask-pass",
+        "ssh -v {address}; name others with --user, --private-key or --ask-pass; a machine that was just "
+        "installed: deploy bootstrap INVENTORY --limit {name} --user USER -k -K",
     ),
     _meaning(
         r"could not resolve hostname",

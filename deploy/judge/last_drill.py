@@ -5,7 +5,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-REPORTS = "drills"
+from deploy.site import own_files
+
+REPORTS = own_files.DRILLS
 """Their directory, beside the inventory."""
 REPORT = "drill-%Y%m%dT%H%M%SZ"
 """The name of a report, in the words of strftime; the file for programs ends in .json."""

@@ -11,6 +11,10 @@ _INTRODUCTION = """\
 What Prometheus reports, by subject; every alert carries a link to its section here. HOST, NODE and the like
 stand for what the alert names. *critical*: users are hit now; *warning*: they will be; *info*: worth knowing.
 
+What begins with `ssh` runs on the host that the alert names, `deploy` where the site is, the rest on the
+controller or the host of the service. `sudo` is part of what shows nothing, or less, without it.
+deploy installs none of smartctl, ras-mc-ctl, sensors, ipmitool, ethtool, lspci and ibdiagnet.
+
 Alerts carry the path of this page. Set `prometheus_external_labels: {runbooks: "https://wiki.example.org/"}`
 to have them carry the address where your people read it. Made by `docs/generate.py` from deploy/monitoring.
 """

@@ -1,6 +1,5 @@
 """The settings of Ansible by which an inventory means the same wherever it is read, and in a run."""
 
-import re
 from collections.abc import Mapping
 
 from deploy.content import ansible_config, roles
@@ -37,7 +36,7 @@ def reading_environment(inherited: Mapping[str, str]) -> dict[str, str]:
         "ANSIBLE_COLLECTIONS_PATH": str(roles().parent / "collections"),
         "ANSIBLE_DUPLICATE_YAML_DICT_KEY": "error",
         "ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED": "true",
-        "ANSIBLE_INVENTORY_IGNORE_REGEX": ",".join(f"^{re.escape(name)}$" for name in own_files.NAMES),
+        "ANSIBLE_INVENTORY_IGNORE_REGEX": ",".join(own_files.PATTERNS),
         "ANSIBLE_INVENTORY_UNPARSED_FAILED": "true",
         "ANSIBLE_NOCOLOR": "true",
         "ANSIBLE_TRANSFORM_INVALID_GROUP_CHARS": "ignore",

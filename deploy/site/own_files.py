@@ -1,8 +1,17 @@
-"""What deploy reads and writes beside an inventory, and is no part of it where that is a directory."""
+"""What lies beside an inventory, also in one that is a directory, and is no part of it."""
+
+import re
 
 SECRETS = "secrets.yml"
 HARDWARE = "hardware.yml"
 THRESHOLDS = "validation.yml"
+USER_COMMANDS = "user-commands.yml"
 SCHEMA = "group_vars.schema.json"
 BACKUPS = "backups"
-NAMES = (SECRETS, HARDWARE, THRESHOLDS, SCHEMA, BACKUPS)
+DRILLS = "drills"
+FILES = "files"
+"""Programs, certificates and the like that variables look up."""
+NAMES = (SECRETS, HARDWARE, THRESHOLDS, USER_COMMANDS, SCHEMA, BACKUPS, DRILLS, FILES)
+_SUFFIXES = (".age", ".crt", ".key", ".lua", ".pem", ".pub")
+PATTERNS = (*(f"^{re.escape(name)}$" for name in NAMES), *(f"{re.escape(suffix)}$" for suffix in _SUFFIXES))
+"""By which Ansible passes them over; it would read a private key as a host."""

@@ -4,7 +4,7 @@ import codecs
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 from deploy.content import ansible_config
 from deploy.errors import DeployError, Finding, Severity
 from deploy.place import private_place
+from deploy.site import own_files
 from deploy.site.listing_process import Context, ListingProcess, listing_environment
 from deploy.site.origin import inventory_files, lines, shown
 from deploy.site.plain_listing import plain_listing
@@ -24,6 +25,7 @@ _SECRET = re.compile(r"(\b\w*(?:pass|_key|secret|token)\w*[\"']?\s*[=:]\s*)\S.*"
 _TYPE = re.compile(r"\"?<class '[\w.]*?(?:_AnsibleTagged)?(\w+)'>\"?")
 _FILE = re.compile(r"^Could not process '(?P<place>.*?)': failed to combine variables.*")
 _QUOTED = re.compile(r"(got: |definition '|undefined group ')(?P<text>.+?)'?(:|\.?$)")
+_SOURCE = re.compile(r"Completely failed to parse inventory source (?P<path>/.*)")
 _NO_BRACKET = "not enough values to unpack"
 _RANGE_ERRORS = ("host range", "range() arg", "invalid literal for int()")
 _BAD_RANGE = re.compile(r"^[^\[#;\s]\S*\[(?!(\d+|[A-Za-z]):(\d+|[A-Za-z])(:[1-9]\d*)?\])")
@@ -108,7 +110,7 @@ def read_with_ansible(
     arguments = [str(inventory), str(ansible_config().parent), limit or "", str(vault_password_file or "")]
     answer, stderr, notices = _asked(arguments, context, under_way)
     if "error" in answer:
-        raise DeployError(_unreadable(inventory, answer["error"], answer["where"], stderr))
+        raise DeployError(_refused(inventory, answer["error"], answer["where"], stderr))
     return Reading(
         answer["hosts"],
         answer["groups"],
@@ -174,6 +176,15 @@ def _answer(arguments: list[str], context: Context, under_way: ListingProcess | 
         return under_way.answer(arguments, context)
     with ListingProcess() as program:
         return program.answer(arguments, context)
+
+
+def _refused(inventory: Path, error: str, place: str, stderr: str) -> Finding:
+    """What is wrong with an inventory; of a directory, with the one of its files that Ansible names."""
+    if not inventory.is_dir() or not (source := _SOURCE.search(error)):
+        return _unreadable(inventory, error, place, stderr)
+    finding = _unreadable(Path(source["path"]), error, place, stderr)
+    elsewhere = f"what is no inventory belongs into {own_files.FILES}/, which is not read as one"
+    return replace(finding, hint=f"{finding.hint}; {elsewhere}")
 
 
 def _unreadable(inventory: Path, error: str, place: str, stderr: str) -> Finding:

@@ -10,11 +10,12 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from deploy.errors import DeployError, Finding, error
+from deploy.site import own_files
 from deploy.site.inventory import Site
 from deploy.site.origin import shown
 from deploy.site.plain_yaml import NotReadable, parse_mapping, read_text
 
-FILE_NAME = "user-commands.yml"
+FILE_NAME = own_files.USER_COMMANDS
 STATES = ("COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "OUT_OF_MEMORY")
 
 _TEXT = {"type": "string", "minLength": 1}

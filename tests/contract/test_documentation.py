@@ -11,10 +11,14 @@ import yaml
 from jinja2 import Environment
 from jinja2.meta import find_undeclared_variables
 
+from deploy.plan.declarations import listening, listening_names
+from deploy.site.inventory import CONTAINER, MEMBERS, RDMA, read_site
 from deploy.site.schema import OWN_PREFIX, options
+from deploy.site.versions import catalogue
 from deploy.site.wording import is_computed
-from tests.contract.content import ROOT, strings
+from tests.contract.content import ROOT, role_directories, strings
 from tests.tracked import copy_tracked, tracked
+from tests.unit.site.sites import write_site
 
 _MKDOCS = Path(sys.executable).parent / "mkdocs"
 # What a browser fetches when it shows a page, as opposed to what a reader may follow.
@@ -83,6 +87,37 @@ def test_roles_are_pages_that_others_link_to(tmp_path: Path) -> None:
     assert settings["strict"] is True
 
 
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md"])
+def test_every_page_is_found_from_the_first_one(page: str) -> None:
+    first = ROOT / page
+    linked = {(first.parent / link).resolve() for link in _LINK.findall(first.read_text(encoding="utf-8"))}
+    pages = {path for path in tracked() if path.parent == ROOT / "docs" and path.suffix == ".md"}
+    assert pages - linked - {ROOT / "docs/index.md"} == set()
+
+
+def test_the_page_on_inventories_has_every_group() -> None:
+    page = (ROOT / "docs/admin.md").read_text(encoding="utf-8")
+    groups = page.partition("\n## Inventory\n")[2].partition("\n## ")[0]
+    assert {RDMA, CONTAINER, *MEMBERS} - {*re.findall(r"`([a-z-]+)`", groups)} == set()
+
+
+def test_the_page_on_monitoring_has_the_ports_of_what_is_watched() -> None:
+    """By it somebody writes rules for a firewall of the site's."""
+    page = (ROOT / "docs/monitoring.md").read_text(encoding="utf-8")
+    rows = page.partition("| Where | What | Port |")[2].partition("\n\n")[0]
+    watched = [
+        name for role in role_directories() for name in listening_names(role.name) if _is_watched(name)
+    ]
+    ports = {str(options()[f"{name}_port"].spec["default"]) for name in watched}
+    assert len(ports) > 5
+    assert ports - {*re.findall(r"\b\d+\b", rows)} == set()
+
+
+def _is_watched(name: str) -> bool:
+    found = listening(name)
+    return found is not None and found.is_watched
+
+
 _LINK = re.compile(r"\]\(([^)#\s]+)")
 
 
@@ -124,6 +159,7 @@ def faults_of_examples(text: str) -> list[str]:
         if isinstance(said, dict) and said.keys() & options().keys():
             found += _refused(said)
             found += [name for text in strings(said) for name in _unknown_in(text)]
+            found += _without_files(said)
     return found
 
 
@@ -134,6 +170,14 @@ def _refused(said: dict[str, object]) -> Iterator[str]:
             yield f"{name}: unknown"
         elif option is not None and is_computed(option.spec):
             yield f"{name}: computed"
+
+
+def _without_files(said: dict[str, object]) -> Iterator[str]:
+    """Versions of which nothing says where they come from."""
+    for name in said:
+        files = f"{name.removesuffix('_version')}_files"
+        if name.endswith("_version") and files in options() and files not in {*said, *catalogue()}:
+            yield f"{name}: without {files}"
 
 
 def _unknown_in(template: str) -> Iterator[str]:
@@ -151,6 +195,7 @@ def _unknown_in(template: str) -> Iterator[str]:
         ("slurmd_gpu_mpss: true\nslurmd_gpu_mps: true\n", ["slurmd_gpu_mpss: unknown"]),
         ("grafana_prometheus_url: https://a\n", ["grafana_prometheus_url: computed"]),
         ("grafana_settings: {a: ['{{ key }}', '{{ site_key }}']}\n", ["key: unknown"]),
+        ('conda_version: "2.3.2"\n', ["conda_version: without conda_files"]),
         ("programs: {nccl: '{{ key }}'}\n", []),
         ("sssd_ca: \"{{ lookup('file', 'files/ca.crt') }}\"\n", ["lookup('file', '"]),
         ("sssd_ca: \"{{ lookup('file', inventory_dir ~ '/files/ca.crt') }}\"\n", []),
@@ -159,6 +204,47 @@ def _unknown_in(template: str) -> Iterator[str]:
 )
 def test_examples_that_would_be_refused_are_found(block: str, faults: list[str]) -> None:
     assert faults_of_examples(f"An example:\n\n```yaml\n{block}```\n") == faults
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "backup.md#restore",
+        "controllers.md#a-new-machine-in-the-place-of-a-lost-one",
+        "day2.md#everyday-changes",
+        "day2.md#new-machines-under-old-names",
+    ],
+)
+def test_who_gets_a_new_machine_is_led_to_what_lets_the_key_in(page: str) -> None:
+    """What an installer leaves takes no key and has no sudo; an image may do."""
+    name, _, anchor = page.partition("#")
+    parts = re.split(r"^##+ (.*)$", (ROOT / "docs" / name).read_text(encoding="utf-8"), flags=re.MULTILINE)
+    (section,) = [
+        text for title, text in zip(parts[1::2], parts[2::2], strict=True) if _anchor(title) == anchor
+    ]
+    assert "install.md#a-machine-that-was-installed-anew" in section
+
+
+def _anchor(title: str) -> str:
+    return re.sub(r"[^\w-]", "", title.lower().replace(" ", "-"))
+
+
+_BESIDE = re.compile(r"inventory_dir ~ '/([^']+)'")
+
+
+def test_where_the_inventory_is_a_directory_the_files_of_examples_are_no_part_of_it(tmp_path: Path) -> None:
+    """Ansible reads all else that lies there: a program as hosts, or it refuses the site."""
+    documents = [
+        path for path in tracked() if path.suffix in {".md", ".yml"} and ROOT / "tests" not in path.parents
+    ]
+    named = {name for path in documents for name in _BESIDE.findall(path.read_text(encoding="utf-8"))}
+    assert len(named) > 5
+    inventory = write_site(tmp_path).parent
+    hosts = read_site(inventory).hosts.keys()
+    for name in named:
+        (inventory / name).parent.mkdir(exist_ok=True)
+        (inventory / name).write_text("stray\n")
+    assert read_site(inventory).hosts.keys() == hosts
 
 
 def test_a_site_can_copy_the_examples() -> None:

@@ -32,8 +32,8 @@ GPUS = Chapter(
             "The kernel's messages (Xid 79). Only a reboot, or a power cycle, brings it back.",
             (
                 "ssh HOST nvidia-smi --list-gpus",
-                "ssh HOST dmesg | grep -i -e xid -e nvrm",
-                "node_health --show",
+                "ssh HOST sudo dmesg | grep -i -e xid -e nvrm",
+                "ssh HOST sudo node_health --show",
             ),
             {
                 'slurm_node_gpus{instance="ctl1",node="node1",type="a100"}': "2x60",
@@ -61,7 +61,7 @@ GPUS = Chapter(
                 "NVIDIA's catalog says more."
             ),
             "What NVIDIA's list of Xid errors says of the number, and whose job it was.",
-            ("ssh HOST dmesg | grep -i xid", "ssh HOST nvidia-smi --query", "dcgmi diag -r 2"),
+            ("ssh HOST sudo dmesg | grep -i xid", "ssh HOST nvidia-smi --query", "ssh HOST dcgmi diag -r 2"),
             {
                 f"{_DCGM}XID_ERRORS{{{_GPU}}}": "0x20 43x60",
                 f'DCGM_EXP_XID_ERRORS_COUNT{{{_GPU},xid="43"}}': "_x21 1x5",
@@ -85,9 +85,9 @@ GPUS = Chapter(
             ),
             "What NVIDIA's list of Xid errors says of the number. A reset of the GPU is what mostly helps.",
             (
-                "ssh HOST dmesg | grep -i xid",
+                "ssh HOST sudo dmesg | grep -i xid",
                 "deploy node repair INVENTORY HOST",
-                "dcgmi diag -r 2",
+                "ssh HOST dcgmi diag -r 2",
             ),
             # By the last one alone, too, as an exporter tells it that was not started since.
             {f"{_DCGM}XID_ERRORS{{{_GPU}}}": "0x20 79x60"},
@@ -110,7 +110,7 @@ GPUS = Chapter(
             ),
             "Whether rows were remapped, which needs a reset of the GPU; drain the node for that.",
             (
-                "ssh HOST nvidia-smi --query --display ECC,ROW_REMAPPER",
+                "ssh HOST nvidia-smi --query --display=ECC,ROW_REMAPPER",
                 "deploy node repair INVENTORY HOST",
             ),
             {f"{_DCGM}ECC_DBE_VOL_TOTAL{{{_GPU}}}": "0x10 2x60"},
@@ -127,8 +127,8 @@ GPUS = Chapter(
             "The GPU has no spare rows left. It has to be replaced.",
             "Drain the node and ask its vendor for another.",
             (
-                "scontrol update NodeName=HOST State=DRAIN Reason='GPU memory'",
-                "ssh HOST nvidia-smi --query --display ROW_REMAPPER",
+                "sudo scontrol update NodeName=HOST State=DRAIN Reason='GPU memory'",
+                "ssh HOST nvidia-smi --query --display=ROW_REMAPPER",
             ),
             {f"{_DCGM}ROW_REMAP_FAILURE{{{_GPU}}}": "1x60"},
             {f"{_DCGM}ROW_REMAP_FAILURE{{{_GPU}}}": "0x60"},
@@ -143,7 +143,7 @@ GPUS = Chapter(
             10,
             "A GPU is near the temperature at which it slows down.",
             "Its neighbours in the machine, then fans and air.",
-            ("ssh HOST nvidia-smi --query --display TEMPERATURE", "ssh HOST ipmitool sdr type fan"),
+            ("ssh HOST nvidia-smi --query --display=TEMPERATURE", "ssh HOST sudo ipmitool sdr type fan"),
             {f"{_DCGM}GPU_TEMP{{{_GPU}}}": "91x60"},
             {f"{_DCGM}GPU_TEMP{{{_GPU}}}": "64x60"},
             _LABELS,
@@ -160,8 +160,8 @@ GPUS = Chapter(
             ),
             "Temperature and power of this GPU and its neighbours.",
             (
-                "ssh HOST nvidia-smi --query --display PERFORMANCE",
-                "ssh HOST ipmitool sdr type 'power supply'",
+                "ssh HOST nvidia-smi --query --display=PERFORMANCE",
+                "ssh HOST sudo ipmitool sdr type 'power supply'",
             ),
             # 64 is the hardware's thermal slowdown; 4 is the power limit, which is no fault.
             {f"{_DCGM}CLOCKS_EVENT_REASONS{{{_GPU}}}": "68x60"},
@@ -176,7 +176,10 @@ GPUS = Chapter(
             0,
             "Transfers between CPU and GPU had to be repeated: a riser, a cable or the seat of the card.",
             "Link width and speed against those of its neighbours.",
-            ("ssh HOST nvidia-smi --query --display PCIE", "ssh HOST lspci -vv -d 10de: | grep LnkSta"),
+            (
+                "ssh HOST nvidia-smi --format=csv --query-gpu=pcie.link.gen.current,pcie.link.width.current",
+                "ssh HOST sudo lspci -vv -d 10de: | grep LnkSta",
+            ),
             {f"{_DCGM}PCIE_REPLAY_COUNTER{{{_GPU}}}": "0+10x60"},
             {f"{_DCGM}PCIE_REPLAY_COUNTER{{{_GPU}}}": "40x60"},
             _LABELS,
@@ -220,7 +223,7 @@ GPUS = Chapter(
                 "process can use a GPU."
             ),
             "Drain and reboot the node.",
-            ("ssh HOST cat /proc/driver/nvidia/version", "scontrol reboot ASAP nextstate=RESUME HOST"),
+            ("ssh HOST cat /proc/driver/nvidia/version", "sudo scontrol reboot ASAP nextstate=RESUME HOST"),
             {'deploy_nvidia_driver_match{instance="node1",module="550.1",library="550.2"}': "0x60"},
             {'deploy_nvidia_driver_match{instance="node1",module="550.2",library="550.2"}': "1x60"},
             {"instance": "node1", "library": "550.2"},

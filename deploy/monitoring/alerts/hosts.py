@@ -58,7 +58,10 @@ HOSTS = Chapter(
                 "otherwise it lost power or panicked."
             ),
             "The end of the journal before the start, and who rebooted.",
-            ("ssh HOST last -x reboot shutdown | head", "ssh HOST journalctl --boot -1 --lines 50"),
+            (
+                "ssh HOST sudo journalctl --list-boots | tail -5",
+                "ssh HOST sudo journalctl --boot -1 --lines 50",
+            ),
             {f"node_boot_time_seconds{_HOST}": "1500x60"},
             {f"node_boot_time_seconds{_HOST}": "-90000x60"},
             _NODE1,
@@ -76,7 +79,7 @@ HOSTS = Chapter(
             "What is large there. Job scratch, logs, container images and cores are the usual ones.",
             (
                 "ssh HOST df --human-readable",
-                "ssh HOST du --one-file-system --max-depth 2 --human-readable / | sort -h",
+                "ssh HOST sudo du --one-file-system --max-depth 2 --human-readable / | sort -h",
             ),
             {f"node_filesystem_avail_bytes{_DISK}": "4x60", f"node_filesystem_size_bytes{_DISK}": "100x60"},
             {f"node_filesystem_avail_bytes{_DISK}": "40x60", f"node_filesystem_size_bytes{_DISK}": "100x60"},
@@ -94,7 +97,7 @@ HOSTS = Chapter(
             "As fast as the last three hours, the file system is full within 24 hours.",
             "Which directory grows, and whose job writes there.",
             (
-                "ssh HOST du --one-file-system --max-depth 2 --human-readable / | sort -h",
+                "ssh HOST sudo du --one-file-system --max-depth 2 --human-readable / | sort -h",
                 "squeue --nodelist HOST",
             ),
             {
@@ -121,7 +124,7 @@ HOSTS = Chapter(
             "Which directory holds them.",
             (
                 "ssh HOST df --inodes",
-                "ssh HOST du --inodes --one-file-system --max-depth 3 / | sort -n | tail",
+                "ssh HOST sudo du --inodes --one-file-system --max-depth 3 / | sort -n | tail",
             ),
             {f"node_filesystem_files_free{_DISK}": "4x60", f"node_filesystem_files{_DISK}": "100x60"},
             {f"node_filesystem_files_free{_DISK}": "40x60", f"node_filesystem_files{_DISK}": "100x60"},
@@ -139,7 +142,7 @@ HOSTS = Chapter(
                 "error of the disk. What was mounted read-only from the beginning does not count."
             ),
             "The kernel's messages, then the disk's own record of errors.",
-            ("ssh HOST dmesg --level err,warn", "ssh HOST smartctl --all /dev/DISK"),
+            ("ssh HOST sudo dmesg --level err,warn", "ssh HOST sudo smartctl --all /dev/DISK"),
             {f"node_filesystem_readonly{_DISK}": "0x5 1x60", f"up{_HOST}": "1x60"},
             {f"node_filesystem_readonly{_DISK}": "1x60"},
             {"instance": "node1", "mountpoint": "/"},
@@ -160,7 +163,7 @@ HOSTS = Chapter(
             (
                 "ssh HOST timeout 5 ls MOUNTPOINT",
                 "ssh HOST systemctl list-units --type mount",
-                "ssh SERVER exportfs -v",
+                "ssh SERVER sudo exportfs -v",
             ),
             {f"node_filesystem_device_error{_NFS}": "1x60"},
             {f"node_filesystem_device_error{_NFS}": "0x60"},
@@ -197,8 +200,8 @@ HOSTS = Chapter(
             "A memory module returned wrong data and could not correct it. Results of jobs may be wrong.",
             "Which module, in the machine's own log; drain the node and have it replaced.",
             (
-                "scontrol update NodeName=HOST State=DRAIN Reason='memory errors'",
-                "ssh HOST ras-mc-ctl --errors",
+                "sudo scontrol update NodeName=HOST State=DRAIN Reason='memory errors'",
+                "ssh HOST sudo ras-mc-ctl --errors",
             ),
             {'node_edac_uncorrectable_errors_total{instance="node1",controller="0"}': "0x20 1x60"},
             {'node_edac_uncorrectable_errors_total{instance="node1",controller="0"}': "3x80"},
@@ -213,7 +216,7 @@ HOSTS = Chapter(
             15,
             "The CPUs slow down because they are too hot: fans, filters, or the air in front of the rack.",
             "Temperatures of the neighbours, then the fans of this machine.",
-            ("ssh HOST sensors", "ssh HOST ipmitool sdr type fan"),
+            ("ssh HOST sensors", "ssh HOST sudo ipmitool sdr type fan"),
             {'node_cpu_package_throttles_total{instance="node1",package="0"}': "0+60x80"},
             {'node_cpu_package_throttles_total{instance="node1",package="0"}': "7x80"},
             _NODE1,
@@ -235,7 +238,7 @@ HOSTS = Chapter(
             "The counters of both ends of the cable.",
             (
                 "ssh HOST ip -statistics link show DEVICE",
-                "ssh HOST ethtool --statistics DEVICE | grep -i err",
+                "ssh HOST sudo ethtool --statistics DEVICE | grep -i err",
             ),
             {
                 'node_network_receive_errs_total{instance="node1",device="eth0"}': "0+60x80",
@@ -259,7 +262,7 @@ HOSTS = Chapter(
                 "slow. A port that never was does not count: nobody may have connected it."
             ),
             "Cable and switch port; whether a subnet manager runs when many ports are affected.",
-            ("ssh HOST ibstat", "ssh HOST ibdiagnet"),
+            ("ssh HOST sudo ibstat", "ssh HOST sudo ibdiagnet"),
             {f"node_infiniband_state_id{_PORT}": "4x5 1x60", f"up{_HOST}": "1x60"},
             {f"node_infiniband_state_id{_PORT}": "1x60"},
             {"instance": "node1", "device": "mlx5_0"},
@@ -308,7 +311,7 @@ HOSTS = Chapter(
                 "Its last lines. `deploy status` says what else is wrong on the host, and `deploy "
                 "cluster` starts what it manages."
             ),
-            ("ssh HOST systemctl status UNIT", "ssh HOST journalctl --unit UNIT --lines 50"),
+            ("ssh HOST systemctl status UNIT", "ssh HOST sudo journalctl --unit UNIT --lines 50"),
             {'node_systemd_unit_state{instance="node1",name="chrony.service",state="failed"}': "1x60"},
             {'node_systemd_unit_state{instance="node1",name="chrony.service",state="failed"}': "0x60"},
             {"instance": "node1", "name": "chrony.service"},
@@ -326,7 +329,7 @@ HOSTS = Chapter(
                 "service is never called failed."
             ),
             "Its last lines. `deploy cluster` starts what it manages, and says why it does not run.",
-            ("ssh HOST systemctl status UNIT", "ssh HOST journalctl --unit UNIT --lines 50"),
+            ("ssh HOST systemctl status UNIT", "ssh HOST sudo journalctl --unit UNIT --lines 50"),
             {f"node_systemd_unit_state{{{_SACKD}}}": "1 1 1 0 1 1 0 1 1 1 1 0 1 1 1 1 0 1x40"},
             {f"node_systemd_unit_state{{{_SACKD}}}": "1x10 0x50"},
             {"instance": "login1", "name": "sackd.service"},

@@ -50,7 +50,7 @@ SERVICES = Chapter(
             "A full disk, then the database's log.",
             (
                 "systemctl status mariadb",
-                "journalctl --unit mariadb --lines 50",
+                "sudo journalctl --unit mariadb --lines 50",
                 "df --human-readable /var/lib/mysql",
             ),
             {'mysql_up{instance="ctl1",job="mysqld"}': "0x60"},
@@ -70,8 +70,8 @@ SERVICES = Chapter(
             "Which host is missing: the other one of the database, or the arbitrator.",
             (
                 "deploy status INVENTORY",
-                "systemctl status mariadb   (on the database's hosts; garb on the arbitrator)",
-                "journalctl --unit mariadb --lines 50",
+                "systemctl status mariadb   # on the database's hosts; garb on the arbitrator",
+                "sudo journalctl --unit mariadb --lines 50",
             ),
             {
                 'mysql_global_status_wsrep_cluster_size{instance="db1",job="mysqld"}': "2x60",
@@ -97,8 +97,8 @@ SERVICES = Chapter(
             ),
             "What it says, and whether it reaches the other members.",
             (
-                "mariadb -e \"SHOW STATUS LIKE 'wsrep_%'\"",
-                "journalctl --unit mariadb --lines 50",
+                "sudo mariadb -e \"SHOW STATUS LIKE 'wsrep_%'\"",
+                "sudo journalctl --unit mariadb --lines 50",
                 "deploy cluster INVENTORY",
             ),
             {
@@ -126,7 +126,7 @@ SERVICES = Chapter(
             "What the last one said, and whether the directory is there and has room.",
             (
                 "systemctl status deploy-backup.service deploy-backup.timer",
-                "journalctl --unit deploy-backup --lines 20",
+                "sudo journalctl --unit deploy-backup --lines 20",
                 "df --human-readable BACKUP_DIRECTORY",
             ),
             {
@@ -150,7 +150,7 @@ SERVICES = Chapter(
             10,
             "When all connections are used, slurmdbd gets none.",
             "Who holds them.",
-            ("mysqladmin processlist", "mysql -e 'show variables like \"max_connections\"'"),
+            ("sudo mariadb-admin processlist", "sudo mariadb -e 'show variables like \"max_connections\"'"),
             {
                 'mysql_global_status_threads_connected{instance="ctl1",job="mysqld"}': "140x60",
                 'mysql_global_variables_max_connections{instance="ctl1",job="mysqld"}': "151x60",
@@ -187,7 +187,7 @@ SERVICES = Chapter(
             ),
             "What the hub says of each; then the log of one of the jobs, in its user's home directory.",
             (
-                "ssh HOST journalctl --unit slurm-portal --since -1h",
+                "ssh HOST sudo journalctl --unit slurm-portal --since -1h",
                 "deploy validate INVENTORY --only portal",
                 "less ~/.slurm-portal.log",
             ),
@@ -208,7 +208,7 @@ SERVICES = Chapter(
             "Its log; a full disk; for a cache, whether the other registry and its account are what is set.",
             (
                 "ssh HOST systemctl status 'slurm-registry@*'",
-                "ssh HOST journalctl --unit 'slurm-registry@PART' --lines 50",
+                "ssh HOST sudo journalctl --unit 'slurm-registry@PART' --lines 50",
             ),
             {'deploy_registry_up{instance="ctl1",job="node",part="own"}': "0x60"},
             {'deploy_registry_up{instance="ctl1",job="node",part="own"}': "1x60"},
@@ -223,9 +223,9 @@ SERVICES = Chapter(
             "Images take more than slurm_registry_max_gb, with empty caches. Nobody can push; all can pull.",
             "Which images are there that nobody needs; removed tags are freed each day.",
             (
-                "ssh HOST du --summarize --human-readable /srv/registry/*",
+                "ssh HOST sudo du --max-depth 1 --human-readable /srv/registry",
                 "skopeo delete docker://HOST:5000/IMAGE:TAG",
-                "ssh HOST systemctl start slurm-registry-upkeep",
+                "ssh HOST sudo systemctl start slurm-registry-upkeep",
             ),
             {'deploy_registry_full{instance="ctl1",job="node"}': "1x60"},
             {'deploy_registry_full{instance="ctl1",job="node"}': "0x60"},
@@ -282,8 +282,8 @@ SERVICES = Chapter(
             "Prometheus goes on with the configuration that it had.",
             "What promtool says of it.",
             (
-                "promtool check config /etc/prometheus/prometheus.yml",
-                "journalctl --unit prometheus --lines 20",
+                "sudo promtool check config /etc/prometheus/prometheus.yml",
+                "sudo journalctl --unit prometheus --lines 20",
             ),
             {f"prometheus_config_last_reload_successful{{{_PROMETHEUS}}}": "0x60"},
             {f"prometheus_config_last_reload_successful{{{_PROMETHEUS}}}": "1x60"},
@@ -300,7 +300,7 @@ SERVICES = Chapter(
                 "the usual cause."
             ),
             "The rule that is marked on the page Status > Rules.",
-            ("journalctl --unit prometheus --lines 20",),
+            ("sudo journalctl --unit prometheus --lines 20",),
             {f'prometheus_rule_evaluation_failures_total{{{_PROMETHEUS},rule_group="x"}}': "0+1x60"},
             {f'prometheus_rule_evaluation_failures_total{{{_PROMETHEUS},rule_group="x"}}': "4x60"},
             _MON1,
@@ -313,7 +313,7 @@ SERVICES = Chapter(
             5,
             "Alerts fire, and Alertmanager does not get them.",
             "Whether Alertmanager runs and is reached.",
-            ("systemctl status prometheus-alertmanager", "journalctl --unit prometheus --lines 20"),
+            ("systemctl status prometheus-alertmanager", "sudo journalctl --unit prometheus --lines 20"),
             {f'prometheus_notifications_errors_total{{{_PROMETHEUS},alertmanager="a"}}': "0+1x60"},
             {f'prometheus_notifications_errors_total{{{_PROMETHEUS},alertmanager="a"}}': "4x60"},
             _MON1,
@@ -326,7 +326,7 @@ SERVICES = Chapter(
             5,
             "Nobody is told about alerts.",
             "What the receiver answers.",
-            ("journalctl --unit prometheus-alertmanager --lines 20",),
+            ("sudo journalctl --unit prometheus-alertmanager --lines 20",),
             {'alertmanager_notifications_failed_total{instance="mon1",integration="email"}': ("0+1x60")},
             {'alertmanager_notifications_failed_total{instance="mon1",integration="email"}': "4x60"},
             {"instance": "mon1", "integration": "email"},

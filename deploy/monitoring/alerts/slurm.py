@@ -42,7 +42,7 @@ SLURM = Chapter(
                 "Its log. A full disk, a rejected configuration and a database that does not answer are "
                 "the usual causes."
             ),
-            ("scontrol ping", "systemctl status slurmctld", "tail -50 /var/log/slurm/slurmctld.log"),
+            ("scontrol ping", "systemctl status slurmctld", "sudo tail -50 /var/log/slurm/slurmctld.log"),
             {f'slurm_controller_up{{{_JOB},controller="ctl1",role="primary"}}': "0x60"},
             {f'slurm_controller_up{{{_JOB},controller="ctl1",role="primary"}}': "1x60"},
             {"controller": "ctl1"},
@@ -84,7 +84,7 @@ SLURM = Chapter(
             5,
             "slurmctld, slurmdbd or slurmd is installed on the host and does not run.",
             "Its last lines. `deploy cluster --limit HOST` starts what it manages.",
-            ("ssh HOST systemctl status slurmd", "ssh HOST journalctl --unit slurmd --lines 50"),
+            ("ssh HOST systemctl status slurmd", "ssh HOST sudo journalctl --unit slurmd --lines 50"),
             {'node_systemd_unit_state{instance="node1",name="slurmd.service",state="active"}': "0x60"},
             {'node_systemd_unit_state{instance="node1",name="slurmd.service",state="active"}': "1x60"},
             {"instance": "node1", "name": "slurmd.service"},
@@ -100,7 +100,11 @@ SLURM = Chapter(
                 "there is too much of it."
             ),
             "slurmdbd's log, then its database.",
-            ("systemctl status slurmdbd mariadb", "tail -50 /var/log/slurm/slurmdbd.log", "sdiag | grep DBD"),
+            (
+                "systemctl status slurmdbd mariadb",
+                "sudo tail -50 /var/log/slurm/slurmdbd.log",
+                "sdiag | grep DBD",
+            ),
             {_ACCOUNTING: "0x60"},
             {_ACCOUNTING: "1x60"},
             _CTL1,
@@ -113,7 +117,7 @@ SLURM = Chapter(
             15,
             "slurmctld sends more to slurmdbd than that takes. The database is slow, or slurmdbd is gone.",
             "Load and free disk of the database's host.",
-            ("sdiag | grep DBD", "systemctl status slurmdbd mariadb", "mysqladmin processlist"),
+            ("sdiag | grep DBD", "systemctl status slurmdbd mariadb", "sudo mariadb-admin processlist"),
             {f"slurm_scheduler_dbd_queue{{{_JOB}}}": "400+50x80"},
             {f"slurm_scheduler_dbd_queue{{{_JOB}}}": "600-5x80"},
             _CTL1,
@@ -134,7 +138,11 @@ SLURM = Chapter(
                 "that is so where a controller took over and did not read its configuration anew."
             ),
             "The log of the controller that leads, and what its program said that is run after a takeover.",
-            ("sdiag | grep DBD", "journalctl --identifier slurmctld-took-over", "scontrol reconfigure"),
+            (
+                "sdiag | grep DBD",
+                "sudo journalctl --identifier slurmctld-took-over",
+                "sudo scontrol reconfigure",
+            ),
             {f"slurm_scheduler_dbd_queue{{{_JOB}}}": "3+1x80", _ACCOUNTING: "1x80"},
             {f"slurm_scheduler_dbd_queue{{{_JOB}}}": "600-5x80", _ACCOUNTING: "1x80"},
             _CTL1,
@@ -151,7 +159,7 @@ SLURM = Chapter(
                 "each node): accounting of jobs would be lost."
             ),
             "Bring slurmdbd back; the queue then empties by itself.",
-            ("sdiag | grep DBD", "systemctl restart slurmdbd", "scontrol show config | grep MaxDBDMsgs"),
+            ("sdiag | grep DBD", "sudo systemctl restart slurmdbd", "scontrol show config | grep MaxDBDMsgs"),
             {f"slurm_scheduler_dbd_queue{{{_JOB}}}": "20000x60", _DBD_QUEUE_MAX: "24000x60"},
             {f"slurm_scheduler_dbd_queue{{{_JOB}}}": "9000x60", _DBD_QUEUE_MAX: "24000x60"},
             _CTL1,
@@ -167,7 +175,7 @@ SLURM = Chapter(
             (
                 "sinfo --list-reasons",
                 "ssh NODE systemctl status slurmd",
-                "scontrol update NodeName=NODE State=RESUME",
+                "sudo scontrol update NodeName=NODE State=RESUME",
             ),
             {f'slurm_node_state{{{_JOB},node="node1",state="down"}}': "1x60"},
             {f'slurm_node_state{{{_JOB},node="node1",state="idle"}}': "1x60"},
@@ -218,9 +226,9 @@ SLURM = Chapter(
             "The reason. One that begins with `node_health:` goes by itself when the node is well.",
             (
                 "sinfo --list-reasons",
-                "ssh NODE node_health --show",
-                "deploy node repair inventory.ini NODE",
-                "scontrol update NodeName=NODE State=RESUME",
+                "ssh NODE sudo node_health --show",
+                "deploy node repair INVENTORY NODE",
+                "sudo scontrol update NodeName=NODE State=RESUME",
             ),
             {f"slurm_node_reason_timestamp_seconds{{{_REASON}}}": "-90000x60"},
             {f"slurm_node_reason_timestamp_seconds{{{_REASON}}}": "0x60"},
@@ -311,7 +319,7 @@ SLURM = Chapter(
             5,
             "Jobs wait and slurmctld does not look at them.",
             "Whether slurmctld is busy with something else: many calls, a slow database, a slow disk.",
-            ("sdiag", "tail -50 /var/log/slurm/slurmctld.log"),
+            ("sdiag", "sudo tail -50 /var/log/slurm/slurmctld.log"),
             {
                 f"slurm_scheduler_main_cycles_total{{{_JOB}}}": "70x60",
                 f'slurm_jobs_pending{{{_JOB},partition="batch",reason="Priority"}}': "4x60",
@@ -410,7 +418,7 @@ SLURM = Chapter(
             ),
             "Whether it was one node or many, and one user's jobs or anybody's.",
             (
-                "sacct --state NODE_FAIL --starttime now-2hours --format JobID,User,NodeList,End",
+                "sacct --allusers --state NODE_FAIL --starttime now-2hours --format JobID,User,NodeList,End",
                 "sinfo --list-reasons",
             ),
             {f'slurm_jobs_ended_total{{{_JOB},partition="batch",state="node_fail"}}': "0x10 5x60"},
@@ -428,7 +436,7 @@ SLURM = Chapter(
                 "maintenance that is over."
             ),
             "Its state, and who is asked about it.",
-            ("scontrol show partition PARTITION", "scontrol update PartitionName=PARTITION State=UP"),
+            ("scontrol show partition PARTITION", "sudo scontrol update PartitionName=PARTITION State=UP"),
             {f'slurm_partition_state{{{_JOB},partition="batch",state="up"}}': "0x80"},
             {f'slurm_partition_state{{{_JOB},partition="batch",state="up"}}': "1x80"},
             {"partition": "batch"},
@@ -448,7 +456,7 @@ SLURM = Chapter(
                 "The exporter's journal has the reason. `PrivateData` hides things from it; see "
                 "roles/slurm_metrics."
             ),
-            ("journalctl --unit slurm_metrics --lines 20", "sudo -u slurm_metrics squeue"),
+            ("sudo journalctl --unit slurm_metrics --lines 20", "sudo -u slurm_metrics squeue"),
             {f'slurm_exporter_collect_success{{{_JOB},command="jobs"}}': "0x60"},
             {f'slurm_exporter_collect_success{{{_JOB},command="jobs"}}': "1x60"},
             {"command": "jobs"},
@@ -462,7 +470,7 @@ SLURM = Chapter(
             5,
             "The exporter serves answers that are more than twenty minutes old.",
             "How long a round takes, and whether slurmctld answers slowly.",
-            ("journalctl --unit slurm_metrics --lines 20", "sdiag"),
+            ("sudo journalctl --unit slurm_metrics --lines 20", "sdiag"),
             {
                 f'slurm_exporter_collect_timestamp_seconds{{{_JOB},command="jobs"}}': "0x60",
                 f'slurm_exporter_collect_success{{{_JOB},command="jobs"}}': "1x60",
@@ -481,7 +489,7 @@ SLURM = Chapter(
             2,
             "Without munge nothing of Slurm works on the host.",
             "Its last lines. A key with wrong rights or owner is refused.",
-            ("ssh HOST systemctl status munge", "ssh HOST ls -l /etc/munge/munge.key"),
+            ("ssh HOST systemctl status munge", "ssh HOST sudo ls -l /etc/munge/munge.key"),
             {'node_systemd_unit_state{instance="node1",name="munge.service",state="active"}': "0x60"},
             {'node_systemd_unit_state{instance="node1",name="munge.service",state="active"}': "1x60"},
             {"instance": "node1"},
@@ -497,7 +505,7 @@ SLURM = Chapter(
             (
                 "ssh HOST 'munge -n | unmunge'",
                 "munge -n | ssh HOST unmunge",
-                "ssh HOST sha256sum /etc/munge/munge.key",
+                "ssh HOST sudo sha256sum /etc/munge/munge.key",
             ),
             {'deploy_munge_success{instance="node1",job="node"}': "0x60"},
             {'deploy_munge_success{instance="node1",job="node"}': "1x60"},
@@ -535,7 +543,7 @@ SLURM = Chapter(
             "Nodes work with another slurm.conf than the controller: they were unreachable when it changed.",
             "Which hosts have which; `scontrol reconfigure` sends it once more.",
             (
-                "scontrol reconfigure",
+                "sudo scontrol reconfigure",
                 "deploy cluster INVENTORY",
                 "ssh NODE sha256sum /run/slurm/conf/slurm.conf",
             ),

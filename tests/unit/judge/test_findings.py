@@ -95,6 +95,11 @@ def test_hints_name_the_address_where_it_is_known() -> None:
     assert findings_of(result(message, Status.UNREACHABLE), "10.0.0.1")[0].hint.startswith("ssh -v 10.0.0.1;")
 
 
+def test_a_machine_that_was_installed_anew_is_led_to_what_lets_the_key_in() -> None:
+    (finding,) = findings_of(result("SSH authentication is incorrect", Status.UNREACHABLE))
+    assert "deploy bootstrap INVENTORY --limit node1" in finding.hint
+
+
 def test_the_words_of_ssh_are_kept_where_nothing_better_is_known() -> None:
     (finding,) = findings_of(result("ssh: {odd} thing", Status.UNREACHABLE))
     assert finding.message == "ssh: {odd} thing"

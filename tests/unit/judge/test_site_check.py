@@ -1,6 +1,7 @@
 import json
 
 from deploy.errors import ExitCode, Finding, Severity
+from deploy.judge.findings import findings_of
 from deploy.judge.site_check import SiteCheck, Verdict, check_hosts
 from deploy.run.events import HostResult, Status
 from deploy.show.check import as_json, lines
@@ -51,7 +52,7 @@ def test_errors_come_first_and_the_same_on_several_hosts_is_said_once() -> None:
         "node[1,3]: disk-full! [disk-full]",
         "  -> do",
         "node2: its SSH server accepts neither the key nor the password of this user [ssh-login-refused]",
-        "  -> ssh -v 10.0.0.3; name others with --user, --private-key or --ask-pass",
+        f"  -> {findings_of(AWAY, '10.0.0.3')[0].hint}",
         "node1: warning: memory-small! [memory-small]",
         "  -> do",
         "x:2: warning: hm [odd]",

@@ -1,6 +1,8 @@
 """Alerts: each is explained, and watches something that exporters tell."""
 
 import re
+import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -58,6 +60,42 @@ def test_it_is_explained(alert: Alert) -> None:
     assert alert.look.endswith(".")
     assert alert.commands
     assert f"\n### {alert.name}\n" in runbooks()
+
+
+_OF_ROOT = frozenset(
+    {
+        *("dmesg", "du", "ethtool", "exportfs", "ibdiagnet", "ibstat", "ipmitool", "journalctl", "lspci"),
+        *("mariadb", "mariadb-admin", "node_health", "promtool", "ras-mc-ctl", "smartctl", "tail"),
+        *("scontrol update", "scontrol reboot", "scontrol reconfigure"),
+        *("systemctl restart", "systemctl start"),
+    }
+)
+"""What an admin's own account does not find, is refused, or, worse, is shown less by."""
+_SUBJECTS_OF_NVIDIA_SMI = frozenset(
+    {
+        *("MEMORY", "UTILIZATION", "ECC", "TEMPERATURE", "POWER", "CLOCK", "COMPUTE", "PIDS", "PERFORMANCE"),
+        *("SUPPORTED_CLOCKS", "PAGE_RETIREMENT", "ACCOUNTING", "ENCODER_STATS", "VOLTAGE", "FBC_STATS"),
+        *("SUPPORTED_GPU_TARGET_TEMP", "ROW_REMAPPER", "GSP_FIRMWARE_VERSION", "POWER_SMOOTHING"),
+        "POWER_PROFILES",
+    }
+)
+"""By NVIDIA's documentation of nvidia-smi."""
+
+
+@pytest.mark.parametrize("alert", ALERTS, ids=name_of)
+def test_its_commands_can_be_typed_by_an_admin(alert: Alert) -> None:
+    for line in alert.commands:
+        answer = subprocess.run(["bash", "-n", "-c", line], capture_output=True, text=True, check=False)
+        assert (line, answer.stderr) == (line, "")
+        words = shlex.split(line, comments=True)
+        if words[0] == "ssh":
+            words = words[2:]
+        assert not _OF_ROOT & {words[0], " ".join(words[:2])}, line
+        assert "sacct" not in words or "--allusers" in words, line
+        for option in words:
+            name, _, subjects = option.partition("=")
+            if name == "--display":
+                assert {*subjects.split(",")} <= _SUBJECTS_OF_NVIDIA_SMI, line
 
 
 def test_recording_rules_record_what_exporters_tell() -> None:

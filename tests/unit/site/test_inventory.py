@@ -1,5 +1,8 @@
+import importlib
+import re
 import subprocess
 import sys
+from operator import attrgetter
 from pathlib import Path
 
 import ansible
@@ -7,15 +10,19 @@ import pytest
 import yaml
 
 from deploy.errors import DeployError
+from deploy.judge.last_drill import REPORTS
 from deploy.run.settings import ansible_environment
 from deploy.run.ssh import Login, command
-from deploy.site import own_files
+from deploy.site import own_files, user_commands
 from deploy.site.ansible_settings import KEPT, reading_environment
 from deploy.site.checks import check_site
 from deploy.site.hardware import keep
 from deploy.site.inventory import read_site
 from deploy.site.listing_process import listing_environment
 from deploy.site.secrets import fill_secrets
+from deploy.site.starter import SCHEMA
+from deploy.validate import thresholds
+from tests.tracked import ROOT
 from tests.unit.site.sites import INVENTORY, write_site
 
 YAML_INVENTORY = """\
@@ -139,13 +146,45 @@ def test_what_deploy_keeps_beside_is_no_inventory(tmp_path: Path) -> None:
     (inventory / own_files.SCHEMA).write_text('{"properties": {"a": {}}}')
     (inventory / own_files.BACKUPS).mkdir()
     (inventory / own_files.BACKUPS / "hosts").write_text("stray\n")
-    assert {path.name for path in inventory.iterdir()} >= {*own_files.NAMES}
+    (inventory / REPORTS).mkdir()
+    (inventory / REPORTS / "drill-20261126T140326Z.json").write_text('{"lab": {"hosts": {"a": {}}}}')
+    (inventory / user_commands.FILE_NAME).write_text("guide: x\ncommands: []\n")
+    (inventory / "files").mkdir()
+    (inventory / "files" / "scratch.sh").write_text("#!/bin/sh\nmkdir -p /scratch\n")
+    (inventory / "job_submit.lua").write_text("function slurm_job_submit(job, parts, uid)\nend\n")
+    (inventory / "backup.key").write_text("# public key: age1x\nAGE-SECRET-KEY-1X\n")
+    assert _kept_beside() <= {path.name for path in inventory.iterdir()}
     again = read_site(inventory)
     assert (again.hosts.keys(), again.groups, again.warnings) == (first.hosts.keys(), first.groups, ())
     assert [finding for finding in check_site(again, None) if finding.where != "node2"] == []
     environment = reading_environment({})
     for said in (environment, ansible_environment(base={})):
         assert said["ANSIBLE_INVENTORY_IGNORE_REGEX"] == environment["ANSIBLE_INVENTORY_IGNORE_REGEX"]
+
+
+def _kept_beside() -> set[str]:
+    """What modules of deploy call files and directories beside an inventory."""
+    names = {SCHEMA, thresholds.FILE_NAME}
+    for path in (ROOT / "deploy").rglob("*.py"):
+        words = re.findall(r"\bsite\.directory / ((?:\w+\.)?[A-Z_]+)\b", path.read_text(encoding="utf-8"))
+        module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        names |= {attrgetter(word)(importlib.import_module(module)) for word in words}
+    return names
+
+
+@pytest.mark.parametrize("name", ["files.d/tool", "programs/tool", "tool.sh"])
+def test_what_is_no_inventory_in_a_directory_of_them_is_named(tmp_path: Path, name: str) -> None:
+    """Ansible says what it stumbled over; another file may have the same word."""
+    inventory = tmp_path / "site"
+    inventory.mkdir()
+    write_site(inventory)
+    (inventory / name).parent.mkdir(exist_ok=True)
+    (inventory / name).write_text("#!/bin/sh\necho ctl1 ansible_host\n")
+    with pytest.raises(DeployError) as raised:
+        read_site(inventory)
+    (finding,) = raised.value.findings
+    assert finding.where.partition(":")[0] == str(inventory / name)
+    assert "files/" in finding.hint
 
 
 def test_a_plugin_by_its_full_name_makes_groups(tmp_path: Path) -> None:
