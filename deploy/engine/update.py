@@ -81,9 +81,9 @@ def update(
 ) -> Updated:
     """Installs what waits; no hosts where there is nothing to do, or it was not agreed to.
 
-    Compute nodes are drained in batches and rebooted where they must be. Other hosts, and nodes that are servers
-    or have deploy on them, are updated one by one, controllers last; what of them must be rebooted is told, for
-    whoever knows when.
+    Compute nodes are drained in batches and rebooted where they must be. Other hosts, and nodes that are
+    servers or have deploy on them, are updated one by one, controllers last; what of them must be rebooted is
+    told, for whoever knows when.
 
     Raises DeployError before anything changes, and ``batch-stopped`` or ``update-stopped`` at the first hosts
     that are not well afterwards.
