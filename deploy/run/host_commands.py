@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 _ENVIRONMENT = {
     "LC_ALL": "C",
     "SLURM_TIME_FORMAT": "standard",
-    # All tasks of an array, where Slurm would end a long list of them with an ellipsis.
-    "SLURM_BITSTR_LEN": "0",
     "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
 }
 

@@ -125,7 +125,7 @@ def jobs(but: str) -> dict[str, Any]:
 def ended(names: list[str]) -> dict[str, list[str]]:
     """The rows that accounting has of jobs: by id the states of each; no ids where it does not answer."""
     found: dict[str, list[str]] = {name: [] for name in names}
-    of_arrays: dict[str, list[str]] = {}
+    of_arrays: dict[str, list[tuple[str, str]]] = {}
     # Tasks of an array that never began have one row together, which the id of one of them does not find.
     jobs = sorted({name.partition("_")[0] for name in names})
     for start in range(0, len(jobs), 200):
@@ -144,22 +144,24 @@ def ended(names: list[str]) -> dict[str, list[str]]:
             return {}
         for line in said.splitlines():
             name, _, state = line.partition("|")
-            for task in _tasks(name):
-                (found if task == name else of_arrays).setdefault(task, []).append(state.split()[0])
-    return {name: found[name] or of_arrays.get(name, []) for name in names}
+            job, _, tasks = name.partition("_[")
+            if tasks:
+                of_arrays.setdefault(job, []).append((tasks, state.split()[0]))
+            elif name in found:
+                found[name].append(state.split()[0])
+    for name in names:
+        job, _, task = name.partition("_")
+        if task and not found[name]:
+            found[name] += [state for tasks, state in of_arrays.get(job, ()) if _has(tasks, task)]
+    return found
 
 
-def _tasks(name: str) -> list[str]:
-    """The ids for which a row stands: ``7_[1-3,9%2]`` has those of four tasks."""
-    array = re.fullmatch(r"(\d+)_\[([^%\]]+)(?:%\d+)?\]", name)
-    if not array:
-        return [name]
-    ranges = re.findall(r"(\d+)(?:-(\d+)(?::(\d+))?)?", array.group(2))
-    return [
-        f"{array.group(1)}_{number}"
-        for first, last, step in ranges
-        for number in range(int(first), int(last or first) + 1, int(step or 1))
-    ]
+def _has(tasks: str, task: str) -> bool:
+    """Whether a list has a task, as ``1-3,9%2`` has four; a long one ends by an ellipsis, and may."""
+    ranges = re.findall(r"(\d+)(?:-(\d+)(?::(\d+))?)?", tasks.partition("%")[0])
+    return "..." in tasks or any(
+        int(task) in range(int(first), int(last or first) + 1, int(step or 1)) for first, last, step in ranges
+    )
 
 
 def hold(user: str, nodes: list[str]) -> dict[str, str]:

@@ -89,8 +89,8 @@ def test_rows_are_counted_by_job(says: dict[str, tuple[str, bool]]) -> None:
 def test_tasks_of_an_array_that_never_began_have_one_row(says: dict[str, tuple[str, bool]]) -> None:
     """As where its user cancels a waiting array."""
     rows = "5_[2-4,9%2]|CANCELLED by 2001\n5_1|COMPLETED\n5_2|RUNNING\n6_[0-8:4]|PENDING\n"
-    says["sacct"] = (rows, True)
-    assert slurm_look.ended(["5_1", "5_2", "5_3", "5_9", "5_8", "6_4", "6_5"]) == {
+    says["sacct"] = (f"{rows}8_[1,3,...%2]|PENDING\n", True)
+    assert slurm_look.ended(["5_1", "5_2", "5_3", "5_9", "5_8", "6_4", "6_5", "8_7"]) == {
         "5_1": ["COMPLETED"],
         # What it did when it began counts more.
         "5_2": ["RUNNING"],
@@ -99,6 +99,7 @@ def test_tasks_of_an_array_that_never_began_have_one_row(says: dict[str, tuple[s
         "5_8": [],
         "6_4": ["PENDING"],
         "6_5": [],
+        "8_7": ["PENDING"],
     }
 
 
