@@ -1,7 +1,9 @@
 """The bundle of a site: packages for each release, files, and the variables that point hosts to them."""
 
+import fcntl
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -50,6 +52,36 @@ def make_bundle(
     """Fills the directory, which hosts will see at ``url``. Raises DeployError."""
     need_tools()
     directory.mkdir(parents=True, exist_ok=True)
+    with _alone(directory):
+        return _made(directory, contents, releases=releases, architecture=architecture, url=url, say=say)
+
+
+@contextmanager
+def _alone(directory: Path) -> Iterator[None]:
+    """Keeps another one out: hosts would get the lists of the one, and the key of the other."""
+    with (directory / ".lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise error(
+                "bundle-busy",
+                "another deploy bundle fills this directory",
+                where=str(directory),
+                hint="wait until it has ended, then type the same again",
+                exit_code=ExitCode.FAILED,
+            ) from None
+        yield
+
+
+def _made(
+    directory: Path,
+    contents: Contents,
+    *,
+    releases: Sequence[Release],
+    architecture: str,
+    url: str,
+    say: Callable[[str], None],
+) -> Bundle:
     for number, download in enumerate(contents.downloads, start=1):
         say(f"file {number} of {len(contents.downloads)}: {download.url}")
         fetch(download, directory / FILES)

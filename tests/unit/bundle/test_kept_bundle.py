@@ -141,6 +141,24 @@ def test_one_that_cannot_sign_all_of_it_leaves_the_earlier_one(
     assert {name.rpartition("/")[2] for name in found.keys() - before.keys()} == {"slurm_2_amd64.deb"}
 
 
+@needs_gpg
+def test_a_second_one_is_kept_out(tmp_path: Path) -> None:
+    def begins_another(_: str) -> None:
+        with pytest.raises(DeployError, match="another deploy bundle fills this directory"):
+            make_bundle(tmp_path, CONTENTS, releases=[], architecture="amd64", url="http://x", say=print)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        make_bundle(
+            tmp_path,
+            CONTENTS,
+            releases=[Release.TRIXIE],
+            architecture="amd64",
+            url="http://x",
+            say=begins_another,
+        )
+
+
 def test_apt_is_understood_in_every_language(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     programs = tmp_path / "programs"
     programs.mkdir()
