@@ -13,6 +13,7 @@ from deploy.in_memory import place_for_secrets
 
 _OF_RUNS = ("place", "run")
 """The kinds that every run of a site may make."""
+_ON_DISK = "/var/tmp"  # noqa: S108 - made private
 NEW_SECONDS = 60
 """A directory this young may belong to a run that has not locked it yet."""
 
@@ -39,8 +40,8 @@ def private_place(kind: str = "place", parent: Path | None = None) -> Iterator[P
 
 
 def place_on_disk(kind: str) -> AbstractContextManager[Path]:
-    """The same where temporary files lie, for what is large and no secret."""
-    return private_place(kind, Path(tempfile.gettempdir()))
+    """The same on a disk, for what is large and no secret: /tmp may be in memory, as on Debian 13."""
+    return private_place(kind, Path(os.environ.get("TMPDIR") or _ON_DISK))
 
 
 def _sweep(parent: Path, prefix: str) -> None:

@@ -21,6 +21,7 @@ from deploy.errors import ExitCode, error
 from deploy.place import place_on_disk
 
 _PUBLIC = 0o644
+_LISTS = ("Release", "InRelease", "Packages")
 Stanza = str
 """What a package list says of one package: lines of ``Field: value``."""
 
@@ -128,18 +129,36 @@ def fetch_packages(
     )
 
 
-def publish(directory: Path, fetched: Fetched, *, suite: str, architecture: str, signer: Signer) -> None:
-    """Makes an archive of what was fetched; what is needed no more goes last."""
-    release, signed, beside = (directory / name for name in ("Release", "InRelease", "InRelease.part"))
+def sign(directory: Path, fetched: Fetched, *, suite: str, architecture: str, signer: Signer) -> None:
+    """Writes what makes an archive of what was fetched, beside that of an earlier bundle."""
+    release, signed, packages = (_beside(directory, name) for name in _LISTS)
     text = release_file(suite, architecture, fetched.packages.encode(), datetime.now(UTC))
+    replace_file(packages, fetched.packages, _PUBLIC)
     replace_file(release, text, _PUBLIC)
-    signer.sign(release, beside)
-    replace_file(directory / "Packages", fetched.packages, _PUBLIC)
-    take_place(beside, signed)
-    kept = {*fetched.files, release.name, signed.name, "Packages"}
+    signer.sign(release, signed)
+
+
+def forget(directory: Path) -> None:
+    """Takes away what was signed and not published."""
+    for name in _LISTS:
+        _beside(directory, name).unlink(missing_ok=True)
+
+
+def publish(directory: Path) -> None:
+    """Puts what was signed in place of the earlier one."""
+    for name in _LISTS:
+        take_place(_beside(directory, name), directory / name)
+
+
+def clean(directory: Path, fetched: Fetched) -> None:
+    """Takes away what is needed no more."""
     for old in directory.iterdir():
-        if old.name not in kept and not old.is_dir():
+        if old.name not in {*fetched.files, *_LISTS} and not old.is_dir():
             old.unlink()
+
+
+def _beside(directory: Path, name: str) -> Path:
+    return directory / f"{name}.part"
 
 
 def _is(path: Path, digest: str) -> bool:

@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from deploy.content import read_data
+from deploy.content import roles as roles_directory
 from deploy.plan.build import build_plan
 from deploy.plan.generated_inventory import wired_variables
 from deploy.plan.slurm_source import is_built
@@ -15,17 +17,37 @@ from deploy.site.versions import MIRROR
 # Ansible's own package module needs it on every host.
 _ALWAYS = ("python3-apt",)
 # What a role works out on the host, from its release.
-_WORKED_OUT = {"openmpi": ("libpmix-dev",)}
+WORKED_OUT = {"openmpi": ("libpmix-dev",)}
 _BESIDE = {"libopenmpi-dev": ("gcc", "g++", "gfortran", "libc6-dev")}
 """What a role installs with a package that a site names."""
 _NO_PACKAGES = frozenset({"bootstrap_attended_packages"})
 """Lists that begin names of packages, or say something else of them."""
-_ONE_PACKAGE = ("mig_slurm_plugin", "slurmd_nvml_plugin")
-_ELSEWHERE = {
-    "nvidia_repository": "what GPU nodes take from NVIDIA's repository, which cannot be used beside a bundle",
-    "grafana": "Grafana: name a mirror in grafana_repository_uri, or leave it out with grafana_source: none",
-    "ml_stack": "Python packages of ml_stack_environments: name an index that the hosts reach",
+ONE_PACKAGE = ("mig_slurm_plugin", "slurmd_nvml_plugin")
+_PYTHON = "{}: name an index that the hosts reach in {}"
+ELSEWHERE = {
+    "nvidia_repository": (
+        "nvidia_repository_wanted",
+        "what GPU nodes take from NVIDIA's repository, which cannot be used beside a bundle",
+    ),
+    "grafana": (
+        "",
+        "Grafana: name a mirror in grafana_repository_uri, or leave it out with grafana_source: none",
+    ),
+    "ml_stack": ("", "Python packages of ml_stack_environments: name an index that the hosts reach"),
+    "slurm_portal": ("", _PYTHON.format("Python packages of the portal", "slurm_portal_index_url")),
+    "jupyter_server": (
+        "",
+        _PYTHON.format("Python packages of the portal's servers", "jupyter_server_index_url"),
+    ),
+    "seff": ("seff_reportseff", _PYTHON.format("Python packages of reportseff", "seff_index_url")),
+    "slurm_packages": (
+        "slurm_packages_repository",
+        "Slurm from slurm_packages_repository, which is no source beside a bundle: it has the distribution's",
+    ),
 }
+"""By role the variable without which it fetches nothing so, and what a bundle cannot hold of it."""
+_DRIVER = "nvidia_driver"
+_DISTRIBUTION = frozenset({"auto", "distribution"})
 _NOT_BUILT = (
     "Slurm's packages, which are not built yet: where there is a network, deploy cluster with the same "
     "slurm_packages_tarball builds them (a lab will do); copy its .deploy/packages/slurm-*.tar beside this "
@@ -60,11 +82,16 @@ class Contents:
 
 
 def contents_of(
-    site: Site, contract: Mapping[str, Hardware], built: frozenset[str] | None = None
+    site: Site,
+    contract: Mapping[str, Hardware],
+    built: frozenset[str] | None = None,
+    *,
+    architecture: str = "amd64",
 ) -> Contents:
     """What the hosts of a site fetch, from where it comes and not from the site's mirror.
 
     ``built`` is what the packages need that the site has built of Slurm; None where it has none.
+    ``architecture`` is the hosts', as dpkg calls it.
     """
     original = replace(site, hosts={name: _without_mirror(host) for name, host in site.hosts.items()})
     unknown = {node.name: {**_ANY, **contract.get(node.name, {})} for node in undiscovered(site, contract)}
@@ -78,13 +105,19 @@ def contents_of(
         roles = [role for roles, hosts in steps if host.name in hosts for role in roles]
         variables = {**wired.by_host[host.name], **host.variables}
         needs = built or frozenset() if is_built(host) and "slurm_packages" in roles else frozenset()
-        packages.add(frozenset(_packages(host, roles, variables)) | needs)
+        together = frozenset(_packages(host, roles, variables)) | needs
+        takes_driver = _DRIVER in roles and host.value("nvidia_driver_source") in _DISTRIBUTION
+        drivers = _drivers(host, architecture) if takes_driver else [frozenset[str]()]
+        packages.update(together | driver for driver in drivers)
         if is_built(host) and built is None:
             left_out.add(_NOT_BUILT)
-        downloads.update(_downloads(wired.by_host[host.name]))
+        downloads.update(_downloads(_from_elsewhere(host, wired.by_host[host.name])))
         # The catalogue's addresses are looked for on the mirror; those of the site are taken as they are.
         left_out.update(f"{own.url}, an address of the site's own" for own in _downloads(_fetched(host)))
-        left_out.update(_ELSEWHERE[role] for role in roles if role in _ELSEWHERE)
+        for role in ELSEWHERE.keys() & {*roles}:
+            condition, what = ELSEWHERE[role]
+            if not condition or variables.get(condition, host.value(condition)):
+                left_out.add(what)
     return Contents(frozenset(packages), tuple(sorted(downloads)), tuple(sorted(left_out)))
 
 
@@ -103,14 +136,37 @@ def _packages(host: Host, roles: list[str], variables: Mapping[str, Any]) -> Ite
     yield from variables["bootstrap_packages"]
     for name, option in options().items():
         is_list = name.endswith("_packages") and name not in _NO_PACKAGES
-        if option.role not in roles or not (is_list or name in _ONE_PACKAGE):
+        if option.role not in roles or not (is_list or name in ONE_PACKAGE):
             continue
         value = variables.get(name, host.value(name))
         for package in value if isinstance(value, list) else [value]:
             if package and "{" not in str(package):
                 yield from (str(package), *_BESIDE.get(str(package), ()))
     for role in roles:
-        yield from _WORKED_OUT.get(role, ())
+        yield from WORKED_OUT.get(role, ())
+    if "cuda_toolkit" in roles and host.value("cuda_toolkit_source") == "distribution":
+        yield from host.value("cuda_toolkit_parts") or ["nvidia-cuda-toolkit"]
+        yield from (
+            name for library in host.value("cuda_toolkit_libraries") for name in library.get("packages", ())
+        )
+    if "apptainer" in roles and host.value("apptainer_source") == "distribution":
+        yield "apptainer"
+
+
+def _drivers(host: Host, architecture: str) -> Iterator[frozenset[str]]:
+    """The distribution's driver with each kind of kernel modules: which of them a host gets, its GPUs say."""
+    releases = read_data(roles_directory() / _DRIVER / "vars/main.yml")["__nvidia_driver_by_release"]
+    # Debian's releases, for which bundles are made, have the same names.
+    names = releases["Debian-13"]["packages"]["distribution"]
+    always = {*(host.value("nvidia_driver_parts") or names["versioned"]), *names["plain"]}
+    for kind in ("open", "proprietary"):
+        yield frozenset({*always, *names[kind], f"linux-headers-{architecture}"})
+
+
+def _from_elsewhere(host: Host, wired: Variables) -> Variables:
+    """The variables by which a host fetches files."""
+    is_package = host.value("apptainer_source") == "distribution"
+    return {key: it for key, it in wired.items() if not (is_package and key == "apptainer_package_files")}
 
 
 def _downloads(value: Any) -> Iterator[Download]:  # noqa: ANN401 - a variable is whatever its role says

@@ -1,8 +1,8 @@
 """Files at addresses, fetched into a directory and compared with their checksums."""
 
 import hashlib
+import http.client
 import shutil
-import urllib.error
 import urllib.request
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -33,13 +33,13 @@ def fetch(download: Download, directory: Path) -> bool:
         # Only http, https and ftp: contents_of leaves all others out.
         with urllib.request.urlopen(download.url, timeout=_SECONDS) as answer, partial.open("wb") as file:  # noqa: S310
             shutil.copyfileobj(answer, file)
-    except (urllib.error.URLError, OSError, ValueError) as problem:
-        partial.unlink(missing_ok=True)
+        if (found := sha256(partial)) != download.sha256:
+            raise _failed(download, f"its checksum is {found}, and has to be {download.sha256}")
+        partial.replace(place)
+    except (http.client.HTTPException, OSError, ValueError) as problem:
         raise _failed(download, str(getattr(problem, "reason", problem))) from None
-    if (found := sha256(partial)) != download.sha256:
-        partial.unlink()
-        raise _failed(download, f"its checksum is {found}, and has to be {download.sha256}")
-    partial.replace(place)
+    finally:
+        partial.unlink(missing_ok=True)
     return True
 
 

@@ -1,13 +1,15 @@
 """The bundle of a site: packages for each release, files, and the variables that point hosts to them."""
 
+import fcntl
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
 from deploy.bundle.apt import need_tools
-from deploy.bundle.archive import Signer, fetch_packages, publish
+from deploy.bundle.archive import Fetched, Signer, clean, fetch_packages, forget, publish, sign
 from deploy.bundle.contents import Contents
 from deploy.bundle.files import fetch
 from deploy.durable import replace_file
@@ -50,6 +52,36 @@ def make_bundle(
     """Fills the directory, which hosts will see at ``url``. Raises DeployError."""
     need_tools()
     directory.mkdir(parents=True, exist_ok=True)
+    with _alone(directory):
+        return _made(directory, contents, releases=releases, architecture=architecture, url=url, say=say)
+
+
+@contextmanager
+def _alone(directory: Path) -> Iterator[None]:
+    """Keeps another one out: hosts would get the lists of the one, and the key of the other."""
+    with (directory / ".lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise error(
+                "bundle-busy",
+                "another deploy bundle fills this directory",
+                where=str(directory),
+                hint="wait until it has ended, then type the same again",
+                exit_code=ExitCode.FAILED,
+            ) from None
+        yield
+
+
+def _made(
+    directory: Path,
+    contents: Contents,
+    *,
+    releases: Sequence[Release],
+    architecture: str,
+    url: str,
+    say: Callable[[str], None],
+) -> Bundle:
     for number, download in enumerate(contents.downloads, start=1):
         say(f"file {number} of {len(contents.downloads)}: {download.url}")
         fetch(download, directory / FILES)
@@ -61,17 +93,14 @@ def make_bundle(
         fetched[release] = fetch_packages(place, _sources(release), contents.packages, architecture)
         if lacking := fetched[release].lacking:
             left_out.append(f"packages that {release} does not have: {' '.join(lacking)}")
-    # Until here an earlier bundle is as it was, with its key.
-    with place_on_disk("bundle") as home:
-        signer = Signer(home / "gnupg")
-        try:
-            for release, packages in fetched.items():
-                place = directory / PACKAGES / _PLACES[release]
-                publish(place, packages, suite=release, architecture=architecture, signer=signer)
-            key = signer.public_key
-        finally:
-            signer.end()
+    # An earlier bundle is as it was, with its key, until all of this one is there.
+    places = {release: directory / PACKAGES / _PLACES[release] for release in fetched}
+    key = _signed(fetched, places, architecture)
+    for place in places.values():
+        publish(place)
     replace_file(directory / VARIABLES, json.dumps(variables(url, key), indent=1) + "\n", _PUBLIC)
+    for release, place in places.items():
+        clean(place, fetched[release])
     everything = [path for path in directory.rglob("*") if path.is_file()]
     return Bundle(
         packages=sum(path.suffix == ".deb" and PACKAGES in path.parts for path in everything),
@@ -79,6 +108,24 @@ def make_bundle(
         size=sum(path.stat().st_size for path in everything),
         left_out=tuple(left_out),
     )
+
+
+def _signed(fetched: Mapping[Release, Fetched], places: Mapping[Release, Path], architecture: str) -> str:
+    """Signs the packages of each release; returns the key."""
+    with place_on_disk("bundle") as home:
+        signer = Signer(home / "gnupg")
+        try:
+            for release, packages in fetched.items():
+                sign(places[release], packages, suite=release, architecture=architecture, signer=signer)
+            key = signer.public_key
+        except BaseException:
+            for place in places.values():
+                forget(place)
+            raise
+        else:
+            return key
+        finally:
+            signer.end()
 
 
 def variables(url: str, key: str) -> dict[str, str]:

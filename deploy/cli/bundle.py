@@ -53,13 +53,16 @@ def bundle(
             hint="--url http://10.0.0.5:8000",
         )
     options = Options(extra=tuple(extra or ()), vault_password_file=vault_password_file)
+    architecture = _ARCHITECTURES.get(platform.machine(), platform.machine())
     with opened(inventory, options, needs_ansible=False) as run:
-        contents = contents_of(run.site, read_contract(run.site), needs_of_built(run.site))
+        contents = contents_of(
+            run.site, read_contract(run.site), needs_of_built(run.site), architecture=architecture
+        )
     made = make_bundle(
         directory,
         contents,
         releases=release or [Release.TRIXIE],
-        architecture=_ARCHITECTURES.get(platform.machine(), platform.machine()),
+        architecture=architecture,
         url=url or directory.resolve().as_uri(),
         say=lambda line: typer.echo(line, err=True),
     )

@@ -81,8 +81,9 @@ def update(
 ) -> Updated:
     """Installs what waits; no hosts where there is nothing to do, or it was not agreed to.
 
-    Compute nodes are drained in batches and rebooted where they must be. Other hosts are updated one by one,
-    controllers last; what of them must be rebooted is told, for whoever knows when.
+    Compute nodes are drained in batches and rebooted where they must be. Other hosts, and nodes that are
+    servers or have deploy on them, are updated one by one, controllers last; what of them must be rebooted is
+    told, for whoever knows when.
 
     Raises DeployError before anything changes, and ``batch-stopped`` or ``update-stopped`` at the first hosts
     that are not well afterwards.
@@ -100,7 +101,9 @@ def update(
             if not waiting or not agrees(waiting):
                 return Updated((), {})
             due = [it.host for it in waiting]
-            nodes = [host.name for host in run.site.nodes if host.name in due and host.name in slurm]
+            own = Nodes(hosts.ledger, say).of_their_own
+            last = _last(run.site)
+            nodes = [name for name in own if name in due and name in slurm and name not in last]
             hosts.nodes_in_batches(nodes, most)
             for name in _others(run.site, due, nodes):
                 hosts.one(name)
@@ -114,9 +117,15 @@ def _alone(run: Run, say: Callable[[str], None]) -> Iterator[None]:
         yield
 
 
+def _last(site: Site) -> dict[str, None]:
+    """Whom the others need, compute nodes among them, in the order in which they are updated one by one."""
+    hosts = (*site.database_members, *site.accounting_hosts, *site.controllers)
+    return dict.fromkeys(host.name for host in hosts)
+
+
 def _others(site: Site, due: Collection[str], nodes: Collection[str]) -> Iterator[str]:
-    """Hosts that are no compute nodes, controllers and databases last."""
-    last = {host.name: None for host in (*site.database_members, *site.accounting_hosts, *site.controllers)}
+    """Hosts that do not go in batches, controllers and databases last."""
+    last = _last(site)
     yield from (h.name for h in site.cluster if h.name in due and h.name not in nodes and h.name not in last)
     yield from (name for name in last if name in due and name not in nodes)
 
@@ -154,7 +163,6 @@ class _Hosts:
         if not names:
             return
         nodes, started = Nodes(self.ledger, self.say), dict[str, str]()
-        nodes.known(names, "update")
 
         def act(batch: tuple[str, ...]) -> Bad:
             before = {node.name: node.started for node in self.ledger.nodes(batch)}
@@ -186,7 +194,7 @@ class _Hosts:
         return bad, [name for name in reboot if name not in bad]
 
     def one(self, name: str) -> None:
-        """A host that is no compute node. Raises DeployError ``update-stopped``."""
+        """A host that goes alone. Raises DeployError ``update-stopped``."""
         self.say(f"update: {name}")
         if trouble := self._half_database(name):
             raise self._stopped(name, f"it was not begun, and nothing that comes after it: {trouble}")

@@ -94,6 +94,8 @@ class Walk:
     begun: list[str] = field(default_factory=list)
     done: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    was_stopped: bool = False
+    """Whether Slurm was when this began, as an upgrade leaves it that is cut off."""
 
     def whole(self) -> Outcome:
         """All steps in their order."""
@@ -103,7 +105,7 @@ class Walk:
             self.leaving_nothing(),
             submissions(site.logins[0], self.run.options.login, self.state.user) as stream,
         ):
-            jobs = self.state.ask("jobs", but=self.state.user or "")
+            jobs = self._jobs_of_before()
             with self.halting():
                 self.fetch()
                 if self.state.left_of(servers(site)):
@@ -146,6 +148,7 @@ class Walk:
             )
         await_conversion(self, looks)
         if cut_off:
+            self.was_stopped = True
             self.notes.append("Slurm was stopped at the beginning, so the jobs of before are not known")
             return
         self.gate("before the first step")
@@ -442,13 +445,40 @@ class Walk:
             )
             raise DeployError(*problem.findings, finding, exit_code=problem.exit_code) from None
 
-    def outcome(self, jobs: Mapping[str, Any], stream: Submissions) -> Outcome:
+    def _jobs(self) -> tuple[dict[str, list[Any]], str]:
+        """The jobs of users, when Slurm had its time to say which; else why it does not."""
+        said: dict[str, Any] = {}
+
+        def trouble() -> dict[str, str]:
+            said.clear()
+            said.update(self.state.ask("jobs", but=self.state.user or ""))
+            return {"": said["trouble"]} if "trouble" in said else {}
+
+        bad = self.waited(trouble)
+        return said.get("jobs", {}), f"squeue does not say which jobs there are: {bad['']}" if bad else ""
+
+    def _jobs_of_before(self) -> dict[str, list[Any]]:
+        """None where Slurm was stopped. Raises DeployError where it does not say: nobody would see a loss."""
+        if self.was_stopped:
+            return {}
+        jobs, why = self._jobs()
+        if why:
+            where, hint = self.run.site.controller.name, self.run.command("upgrade")
+            raise error(
+                "upgrade-gate",
+                f"{why}, before the first step",
+                where=where,
+                hint=f"squeue --all --array   (on {where}); when it answers: {hint}",
+                exit_code=ExitCode.FAILED,
+            )
+        return jobs
+
+    def outcome(self, before: Mapping[str, list[Any]], stream: Submissions) -> Outcome:
         """What became of everybody's jobs, and of the witnesses."""
-        before: Mapping[str, list[Any]] = jobs.get("jobs", {})
-        now: Mapping[str, list[Any]] = self.state.ask("jobs", but=self.state.user or "").get("jobs", {})
-        gone = [name for name in before if name not in now]
-        rows = self.state.ask("ended", names=gone)
-        witnesses = self._ended(stream.jobs)
+        now, unknown = self._jobs() if before else ({}, "")
+        gone = [name for name in before if name not in now and not unknown]
+        rows = self._rows(gone, bool)
+        witnesses = self._rows(stream.jobs, lambda states: states == [_COMPLETED])
         waiting = self.state.ask("leave", user=self.state.user)["waiting"] if self.state.user else []
         return Outcome(
             self.state.wanted,
@@ -458,22 +488,26 @@ class Walk:
             backup_on=tuple(self.kept_on),
             rehearsal=dict(self.rehearsal),
             done=tuple(self.done),
-            jobs=tuple(fates(before, now, rows)),
+            jobs=() if unknown else tuple(fates(before, now, rows)),
+            unknown=unknown,
             submitted=len(stream.jobs),
             without_end=tuple(
-                name for name, states in witnesses.items() if states != [_COMPLETED] and name not in waiting
+                name for name in stream.jobs if witnesses.get(name) != [_COMPLETED] and name not in waiting
             ),
             silence=stream.longest_silence,
             notes=(*self.notes, *([stream.trouble] if stream.trouble else [])),
         )
 
-    def _ended(self, names: list[str]) -> dict[str, list[str]]:
-        """The rows of jobs that end by themselves, when they had time for it."""
-        deadline = time.monotonic() + _PATIENCE
-        rows = self.state.ask("ended", names=names)
-        while any(states != [_COMPLETED] for states in rows.values()) and time.monotonic() < deadline:
-            time.sleep(_PAUSE)
-            rows = self.state.ask("ended", names=names)
+    def _rows(self, names: list[str], is_right: Callable[[list[str]], bool]) -> dict[str, list[str]]:
+        """The rows that accounting has of jobs, when each had its time to become right."""
+        rows: dict[str, list[str]] = {}
+
+        def troubles() -> dict[str, str]:
+            rows.clear()
+            rows.update(self.state.ask("ended", names=names) if names else {})
+            return {name: "" for name in names if not is_right(rows.get(name, []))}
+
+        self.waited(troubles)
         return rows
 
 

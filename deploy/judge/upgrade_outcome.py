@@ -27,6 +27,7 @@ class Outcome:
     ``jobs`` are those of users, ``submitted`` those of the stream of witnesses, ``without_end`` those of them
     that have not the one row of a job that ended well; ``silence`` is for how many seconds nothing could be
     submitted. What was there before is kept in the directory ``backup`` of the hosts ``backup_on``.
+    ``unknown``: why nobody knows what became of users' jobs, where it is so.
     """
 
     wanted: str
@@ -38,6 +39,7 @@ class Outcome:
     rehearsal: Mapping[str, Any] = field(default_factory=dict)
     done: tuple[str, ...] = ()
     jobs: tuple[Fate, ...] = ()
+    unknown: str = ""
     submitted: int = 0
     without_end: tuple[str, ...] = ()
     silence: float = 0.0
@@ -50,8 +52,8 @@ class Outcome:
 
     @property
     def exit_code(self) -> ExitCode:
-        """OK where no job was lost."""
-        return ExitCode.FAILED if self.hurt or self.without_end else ExitCode.OK
+        """OK where no job was lost, as far as it could be known."""
+        return ExitCode.FAILED if self.hurt or self.without_end or self.unknown else ExitCode.OK
 
 
 def fates(
@@ -59,7 +61,10 @@ def fates(
     now: Mapping[str, Sequence[Any]],
     rows: Mapping[str, Sequence[str]],
 ) -> Iterator[Fate]:
-    """What became of jobs: by id state and restarts before and now, and the states of their rows since."""
+    """What became of jobs: by id state and restarts before and now, and the states of their rows since.
+
+    A job that is in none of ``now`` and ``rows`` is one of which accounting did not answer.
+    """
     for job, (state, restarts) in before.items():
         if job in now:
             later, again = now[job]
@@ -67,7 +72,9 @@ def fates(
             yield Fate(job, state, later, trouble)
             continue
         found = list(rows.get(job, ()))
-        if not found:
+        if job not in rows:
+            yield Fate(job, state, "gone", "it is not in the queue any more, and accounting does not answer")
+        elif not found:
             yield Fate(job, state, "gone", "neither Slurm nor accounting knows it any more")
         elif len(found) > 1 or found[-1] in _HURT:
             yield Fate(job, state, found[-1], f"accounting has it as {', '.join(found)}")

@@ -27,6 +27,8 @@ NAME = "deploy-upgrade"
 PLUGIN = Path("/var/lib/deploy/slurm-upgrade/slurm-pyxis.deb")
 """The plugin for containers that comes with the wanted release, until it is installed."""
 _run = runner(20)
+_run_long = runner(50)
+"""For the whole queue of a busy cluster, task by task."""
 
 
 def look() -> dict[str, Any]:
@@ -104,12 +106,12 @@ def timeout() -> dict[str, int | None]:
 def jobs(but: str) -> dict[str, Any]:
     """The jobs that wait or run, arrays one by one: state and how often each was started again.
 
-    Not those of the user ``but``.
+    Not those of the user ``but``. ``trouble`` instead of them where Slurm does not say.
     """
     words = "JobArrayID:60,UserName:60,State:20,RestartCnt:10"
-    said, succeeded = _run("squeue", "--noheader", "--all", "--array", "--Format", words)
+    said, succeeded = _run_long("squeue", "--noheader", "--all", "--array", "--Format", words)
     if not succeeded:
-        return {"trouble": said.strip()[-200:]}
+        return {"trouble": said.strip()[-200:] or "squeue does not come to its end"}
     rows = [line.split() for line in said.splitlines()]
     return {
         "jobs": {
@@ -121,10 +123,13 @@ def jobs(but: str) -> dict[str, Any]:
 
 
 def ended(names: list[str]) -> dict[str, list[str]]:
-    """The rows that accounting has of jobs: by id the states of each."""
+    """The rows that accounting has of jobs: by id the states of each; no ids where it does not answer."""
     found: dict[str, list[str]] = {name: [] for name in names}
-    for start in range(0, len(names), 200):
-        chosen = ",".join(names[start : start + 200])
+    of_arrays: dict[str, list[tuple[str, str]]] = {}
+    # Tasks of an array that never began have one row together, which the id of one of them does not find.
+    jobs = sorted({name.partition("_")[0] for name in names})
+    for start in range(0, len(jobs), 200):
+        chosen = ",".join(jobs[start : start + 200])
         words = (
             "--allocations",
             "--duplicates",
@@ -134,11 +139,29 @@ def ended(names: list[str]) -> dict[str, list[str]]:
             "--jobs",
             chosen,
         )
-        for line in _run("sacct", *words)[0].splitlines():
+        said, succeeded = _run("sacct", *words)
+        if not succeeded:
+            return {}
+        for line in said.splitlines():
             name, _, state = line.partition("|")
-            if name in found:
+            job, _, tasks = name.partition("_[")
+            if tasks:
+                of_arrays.setdefault(job, []).append((tasks, state.split()[0]))
+            elif name in found:
                 found[name].append(state.split()[0])
+    for name in names:
+        job, _, task = name.partition("_")
+        if task and not found[name]:
+            found[name] += [state for tasks, state in of_arrays.get(job, ()) if _has(tasks, task)]
     return found
+
+
+def _has(tasks: str, task: str) -> bool:
+    """Whether a list has a task, as ``1-3,9%2`` has four; a long one ends by an ellipsis, and may."""
+    ranges = re.findall(r"(\d+)(?:-(\d+)(?::(\d+))?)?", tasks.partition("%")[0])
+    return "..." in tasks or any(
+        int(task) in range(int(first), int(last or first) + 1, int(step or 1)) for first, last, step in ranges
+    )
 
 
 def hold(user: str, nodes: list[str]) -> dict[str, str]:
@@ -179,8 +202,9 @@ def witness(user: str, nodes: list[str]) -> dict[str, str]:
     while waiting and time.monotonic() < deadline:
         rows = ended(list(waiting.values()))
         for node, job in list(waiting.items()):
-            if rows[job] and rows[job][-1] not in {"PENDING", "RUNNING", "REQUEUED"}:
-                found[node] = rows[job][-1]
+            state = (rows.get(job) or [""])[-1]
+            if state not in {"", "PENDING", "RUNNING", "REQUEUED"}:
+                found[node] = state
                 del waiting[node]
         time.sleep(0.5)
     states = _states(list(waiting.values()))

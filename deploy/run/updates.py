@@ -27,9 +27,10 @@ WANTED_REBOOT = Path("/run/reboot-required")
 _WAITS_FOR_APT = 600
 # Inst openssl [3.0.17-1~deb12u2] (3.0.18-1~deb12u1 Debian-Security:12/oldstable-security [amd64])
 _TO_INSTALL = re.compile(r"Inst (?P<name>\S+) (?:\[(?P<old>[^\]]+)\] )?\((?P<new>\S+) (?P<source>[^\[)]*)")
-# apt takes its time to read the lists of packages, so what waits is asked behind their arrival.
+# A mirror that is away is no more than a warning to apt, which goes on with old lists, unless it is told
+# otherwise (from 2.1.16 on). It takes its time to read lists, so what waits is asked behind their arrival.
 _REFRESH = (
-    '"$@" update && "$@" --simulate --with-new-pkgs upgrade > waiting && '
+    '"$@" update --error-on=any && "$@" --simulate --with-new-pkgs upgrade > waiting && '
     f'"$@" -o Dir::Etc::Preferences={PREFERENCES} --simulate --with-new-pkgs upgrade > of_all'
 )
 # What an interrupted dpkg left comes first; apt-get would refuse it.

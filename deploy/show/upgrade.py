@@ -26,7 +26,8 @@ def upgrade_lines(came: Outcome) -> Iterator[str]:
     states = Counter(f"{fate.before.lower()} -> {fate.now.lower()}" for fate in came.jobs)
     said = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
     named = f" ({said})" if said else ""
-    yield f"users' jobs: {len(came.jobs)}{named}; {len(came.hurt)} lost or started again"
+    known = f"{len(came.jobs)}{named}; {len(came.hurt)} lost or started again"
+    yield f"users' jobs: {came.unknown or known}"
     for fate in came.hurt:
         yield f"  job {fate.job}: {fate.trouble}"
     if came.submitted:

@@ -13,22 +13,50 @@ from deploy.site.inventory import SECRETS_FILE, Site
 from deploy.site.secrets import fill_secrets
 from deploy.site.starter import INVENTORY
 
+_IGNORED = ".gitignore"
 _MADE_BY_RUNS = (SECRETS_FILE, HARDWARE, "host_vars", ".deploy")
 
 
 def create_site(directory: Path, files: Mapping[str, str], vault_password_file: Path | None = None) -> None:
     """Makes a directory a site: these files (path below it -> text) and new secrets.
 
-    Raises DeployError ``site-exists`` or ``site-not-made``; then nothing is there that was not before.
+    What git ignores there already it goes on to ignore. Raises DeployError ``site-exists`` or
+    ``site-not-made``; then nothing is there that was not before.
     """
-    _refuse(directory, {Path(name).parts[0] for name in files} | set(_MADE_BY_RUNS))
-    with _os_errors_explained(directory), _workshop(directory) as workshop:
-        for name, text in files.items():
+    new = {name: text for name, text in files.items() if name != _IGNORED or not _is_file(directory / name)}
+    _refuse(directory, {Path(name).parts[0] for name in new} | set(_MADE_BY_RUNS))
+    with (
+        _os_errors_explained(directory),
+        _workshop(directory) as workshop,
+        _ignoring(directory / _IGNORED, "" if _IGNORED in new else files.get(_IGNORED, "")),
+    ):
+        for name, text in new.items():
             path = workshop / name
             path.parent.mkdir(exist_ok=True)
             replace_file(path, text, 0o644)
         fill_secrets(Site(workshop / INVENTORY, hosts={}, groups={}), vault_password_file)
         _hand_over(workshop, directory)
+
+
+def _is_file(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()
+
+
+@contextmanager
+def _ignoring(path: Path, text: str) -> Iterator[None]:
+    """Adds lines to a file that is there, before there is anything that they are for."""
+    before = path.read_text(encoding="utf-8") if text else ""
+    missing = [line for line in text.splitlines() if line not in before.splitlines()]
+    mode = path.stat().st_mode & 0o777 if missing else 0
+    if missing:
+        end = "" if before.endswith("\n") or not before else "\n"
+        replace_file(path, "\n".join([f"{before}{end}{missing[0]}", *missing[1:], ""]), mode)
+    try:
+        yield
+    except BaseException:
+        if missing:
+            replace_file(path, before, mode)
+        raise
 
 
 def _refuse(directory: Path, names: set[str]) -> None:

@@ -1,6 +1,6 @@
 """The registry of images: where it is, its certificate, and what two of its parts would both be called."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from deploy.errors import Finding, Severity
 from deploy.site.half_given import half_given
@@ -21,14 +21,19 @@ def check_registry(site: Site) -> Iterator[Finding]:
             f"the registry of images is one, and [{REGISTRY}] names {len(registries)} hosts",
             f"leave one of them below [{REGISTRY}]",
         )
-    if half := half_given(host, "slurm_registry"):
-        yield Finding(
-            half.where,
-            "registry-certificate-incomplete",
-            half.message,
-            f"set both, or none: then {host.name} has a certificate that nodes are told to trust",
-        )
     yield from _twice(host)
+
+
+def check_registry_certificate(site: Site, kept: Collection[str]) -> Iterator[Finding]:
+    """Its certificate, the key of which may be among the secrets that are ``kept``."""
+    for host in site.group(REGISTRY)[:1]:
+        if half := half_given(host, "slurm_registry", kept):
+            yield Finding(
+                half.where,
+                "registry-certificate-incomplete",
+                half.message,
+                f"set both, or none: then {host.name} has a certificate that nodes are told to trust",
+            )
 
 
 def _twice(host: Host) -> Iterator[Finding]:

@@ -1,6 +1,6 @@
 """The REST API of Slurm: which hosts may have it, and its certificate."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from deploy.errors import Finding, Severity
 from deploy.site.half_given import half_given
@@ -22,7 +22,12 @@ def check_rest(site: Site) -> Iterator[Finding]:
                 f"{host.name} is to have the REST API, and is neither a controller nor a login node",
                 f"name one of those below [{REST}]",
             )
-        if half := half_given(host, "slurm_rest"):
+
+
+def check_rest_certificate(site: Site, kept: Collection[str]) -> Iterator[Finding]:
+    """Its certificate, the key of which may be among the secrets that are ``kept``."""
+    for host in site.group(REST):
+        if half := half_given(host, "slurm_rest", kept):
             yield Finding(
                 half.where,
                 "rest-certificate-incomplete",

@@ -8,6 +8,8 @@ from typing import Any
 from deploy.errors import DeployError, Finding
 from deploy.site.inventory import PORTAL, REGISTRY, REST, Host, Site
 from deploy.site.origin import shown
+from deploy.site.registry import check_registry_certificate
+from deploy.site.rest import check_rest_certificate
 from deploy.site.rules import RULES
 from deploy.site.schema import OWN_PREFIX, options
 from deploy.site.secrets import is_vaulted, read_secrets, secret_names, secrets_file
@@ -68,6 +70,9 @@ def check_secrets(site: Site, vault_password_file: Path | None) -> Iterator[Find
     yield from _declared_faults(site)
     for name in secret_names():
         yield from _contradictions(site, name, kept)
+    given = [name for name, value in kept.items() if value]
+    yield from check_rest_certificate(site.resolved, given)
+    yield from check_registry_certificate(site.resolved, given)
     yield from _files_with_secrets(site)
 
 

@@ -8,6 +8,11 @@ from pathlib import Path
 _SPACK = b"""#!/bin/sh
 echo "spack 1.0.2"
 echo "for $(id -un)"
+# As Spack writes its database: with the umask that it is started with.
+if [ "$1" = reindex ]; then
+    mkdir -p /srv/software/spack/installed/.spack-db
+    id -un >> /srv/software/spack/installed/.spack-db/lock
+fi
 """
 _MAKEFILE = b"""all:
 \tcc -o greet greet.c

@@ -152,7 +152,8 @@ def main() -> None:
     changed = bool(text) and keep(module, _FILE, text)
     if module.check_mode:
         module.exit_json(changed=changed, deploy_manages={"files": [str(_FILE)]})
-    code, _, err = module.run_command(["apt-get", "--quiet", "update"], environ_update={"LC_ALL": "C"})
+    command = ["apt-get", "--quiet", "update", "--error-on=any"]
+    code, _, err = module.run_command(command, environ_update={"LC_ALL": "C"})
     if not is_offered():
         why = f" (apt-get update: {str(err).strip()[-300:]})" if code != 0 else ""
         module.fail_json(

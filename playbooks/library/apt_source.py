@@ -226,18 +226,26 @@ class Source:
         self._module.fail_json(msg=message)
 
     def write(self, key: bytes) -> None:
-        """Puts the source in place, and reads its lists."""
+        """Puts the source in place, and reads its lists; without them it would count as known ever after."""
         _KEYS.mkdir(parents=True, exist_ok=True)
         if self.is_fetched:
             replace_file(self.key_file, key, 0o644)
         replace_file(self.file, self.text.encode(), 0o644)
         code, _, err = self._module.run_command(
             [
-                *("apt-get", "--quiet", "update", "-o", f"Dir::Etc::sourcelist={self.file}"),
+                *(
+                    "apt-get",
+                    "--quiet",
+                    "update",
+                    "--error-on=any",
+                    "-o",
+                    f"Dir::Etc::sourcelist={self.file}",
+                ),
                 *("-o", "Dir::Etc::sourceparts=-", "-o", "APT::Get::List-Cleanup=0"),
             ]
         )
         if code != 0:
+            self.file.unlink()
             self._fail(f"apt-get update: {err.strip()[-500:]}")
 
 

@@ -87,3 +87,13 @@ def test_what_is_new_or_no_directory_of_a_run_stays(parent: Path) -> None:
         assert new.exists()
         assert other.exists()
         assert link.is_symlink()
+
+
+def test_what_is_large_lies_on_a_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """/tmp may be in memory."""
+    monkeypatch.delenv("TMPDIR", raising=False)
+    with place_on_disk("large") as place:
+        assert place.parent == Path("/var/tmp")
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    with place_on_disk("large") as place:
+        assert place.parent == tmp_path

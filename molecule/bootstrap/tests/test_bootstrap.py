@@ -28,3 +28,19 @@ def test_it_is_completed_where_nothing_else_is_to_be_installed(on: On, converge:
     answer = converge()
     assert answer.returncode == 0, answer.stdout + answer.stderr
     assert all(is_complete(on, machine) for machine in MACHINES)
+
+
+def test_lists_that_a_server_does_not_give_are_fetched_by_a_later_run(on: On, converge: Converge) -> None:
+    missed, source = "/var/lib/deploy/package-lists-missed", "/etc/apt/sources.list.d/away.list"
+    for machine in MACHINES:
+        on(machine, "tee", source, data="deb [trusted=yes] http://127.0.0.1:9/debian stable main\n")
+    answer = converge()
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    for machine in MACHINES:
+        on(machine, "test", "-e", missed)
+        # Nobody would take lists for old by the files that say where packages come from.
+        on(machine, "rm", source)
+    answer = converge()
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    for machine in MACHINES:
+        on(machine, "test", "!", "-e", missed)

@@ -84,6 +84,12 @@ def test_spack_runs_as_its_user_with_the_settings_of_the_tree(on: On, machine: s
     assert on(machine, "ls", repos["repos"]["builtin"]).stdout == "repo.yaml\n"
 
 
+def test_one_members_umask_does_not_lock_out_the_others_of_the_group(on: On, machine: str) -> None:
+    for user in ("bob", "builder"):
+        typed(on, machine, user, "umask 022 && spack reindex")
+    assert on(machine, "cat", "/srv/software/spack/installed/.spack-db/lock").stdout == "bob\nbuilder\n"
+
+
 def test_what_is_unpacked_only_root_changes(on: On, machine: str) -> None:
     others = "find -L /opt/easybuild /opt/spack ! -user root -o -perm /022 ! -type l"
     assert on(machine, "sh", "-c", others).stdout == ""

@@ -17,7 +17,8 @@ short_description: A Debian or Ubuntu host on which packages can be installed
 description:
   - Waits for other package managers, completes an interrupted dpkg run, refreshes missing or old package
     lists and installs python3-apt, which Ansible's own package module needs.
-  - A refresh of the lists alone does not count as a change.
+  - A refresh of the lists alone does not count as a change. One that does not get all of them, because a
+    server is away, is no failure; C(deploy_pending) says so, and the next run fetches them again.
 options:
   packages:
     description:
@@ -82,6 +83,10 @@ actions:
 deploy_impact:
   description: C(kind), restart or none, C(service) and C(reasons), the files put aside.
   type: dict
+  returned: always
+deploy_pending:
+  description: Which lists of packages could not be fetched, and why.
+  type: list
   returned: always
 deploy_manages:
   description: What is recorded of the host, by kind.
@@ -161,8 +166,7 @@ def main() -> None:
         changed = True
         host.actions.append(f"packages come from {module.params['archive'] or 'the sources of the host'}")
     is_old = moved or lists_are_old(host.places, time.time(), module.params["cache_valid_hours"])
-    if is_old and not looks_only:
-        host.refresh()
+    missed = host.refresh() if is_old and not looks_only else []
     # In check mode the roles that want the packages say so themselves.
     packages = [] if module.check_mode else module.params["packages"]
     missing = wanted([_PACKAGE, *packages], present)
@@ -177,6 +181,7 @@ def main() -> None:
         changed=changed,
         actions=host.actions,
         deploy_impact=impact,
+        deploy_pending=[f"lists of packages are not all there: {why}" for why in missed],
         ansible_facts={"deb_packages": present},
         # Of the wishes only what there is: the archive may not have the others.
         deploy_manages={

@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ _KEEP_CONFIGURATION = ("--force-confdef", "--force-confold")
 _UNFINISHED = frozenset("HUFWt")
 """Second letters of dpkg's abbreviated status: half-installed, unpacked, half-configured, and triggers."""
 _POLL_SECONDS = 2.0
+_MISSED = re.compile(r"^W: (Failed to fetch .*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,11 @@ class Places:
         return self.root / "var/lib/apt/lists"
 
     @property
+    def missed(self) -> Path:
+        """There while not all lists could be fetched: their times do not say it, nor do those of others."""
+        return self.root / "var/lib/deploy/package-lists-missed"
+
+    @property
     def updates(self) -> Path:
         """The journal that dpkg leaves behind when it is cut off."""
         return self.root / "var/lib/dpkg/updates"
@@ -44,7 +51,8 @@ class Places:
     def sources(self) -> list[Path]:
         """The files that say where packages come from."""
         etc = self.root / "etc/apt"
-        return [etc / "sources.list", *sorted((etc / "sources.list.d").glob("*"))]
+        # The last one changes when a bundle becomes the source, and when it is none any more.
+        return [etc / "sources.list", *sorted((etc / "sources.list.d").glob("*")), etc / "deploy.sources.d"]
 
 
 def installed(statuses: str) -> list[str]:
@@ -61,7 +69,7 @@ def unfinished(statuses: str) -> list[str]:
 
 def lists_are_old(places: Places, now: float, hours: int) -> bool:
     """Whether there are no package lists, or old ones, or ones from before the sources were changed."""
-    if not any(places.lists.glob("*_Packages*")):
+    if not any(places.lists.glob("*_Packages*")) or places.missed.exists():
         return True
     stamps = (places.root / name for name in places.stamps)
     refreshed = max(path.stat().st_mtime for path in stamps if path.exists())
@@ -157,12 +165,22 @@ class AptHost:
                 msg=f"dpkg cannot complete {' '.join(left)}; see why: dpkg --audit", actions=self.actions
             )
 
-    def refresh(self) -> None:
-        """Fetches the package lists and notes when that was."""
-        self.must(*_apt_get(), *list_options(self.places), "update")
+    def refresh(self) -> list[str]:
+        """Fetches the package lists and notes when that was; returns what of them could not be fetched.
+
+        A server that is away is no failure to apt, which goes on with the lists of before.
+        """
+        said = self.must(*_apt_get(), *list_options(self.places), "update")
         # The lists carry the times of the archive, and apt leaves the directory alone when nothing is new.
         os.utime(self.places.lists)
-        self.actions.append("package lists refreshed")
+        missed = [str(line) for line in _MISSED.findall(said)]
+        if missed:
+            self.places.missed.parent.mkdir(mode=0o755, exist_ok=True)
+            self.places.missed.touch()
+        else:
+            self.places.missed.unlink(missing_ok=True)
+        self.actions.append("package lists not fetched whole" if missed else "package lists refreshed")
+        return missed
 
     def install(self, packages: list[str]) -> list[str]:
         """Installs those of the packages that the archive has, without starting their daemons."""

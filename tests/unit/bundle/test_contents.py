@@ -1,5 +1,7 @@
 from pathlib import Path
 
+import pytest
+
 from deploy.bundle.contents import Contents, Download, contents_of
 from deploy.site.inventory import read_site
 from deploy.site.versions import catalogue
@@ -57,8 +59,54 @@ def test_what_no_bundle_can_hold_is_said(tmp_path: Path) -> None:
         "Grafana:",
         "Python",
         "https://example.org/a/pyxis.tar.gz,",
-        "what",
     ]
+
+
+@pytest.mark.parametrize(
+    ("variables", "said"),
+    [
+        ("nvidia_driver_source: nvidia", "NVIDIA's repository"),
+        ("seff_reportseff: true", "reportseff"),
+        ('slurm_packages_repository: {uri: "http://x/"}', "slurm_packages_repository"),
+    ],
+)
+def test_what_a_site_takes_from_elsewhere_is_said_where_it_does(
+    tmp_path: Path, variables: str, said: str
+) -> None:
+    site = write_site(tmp_path, files={"group_vars/all.yml": VARIABLES})
+    assert said not in str(contents_of(read_site(site), {}).left_out)
+    (tmp_path / "group_vars/all.yml").write_text(VARIABLES + variables)
+    assert said in str(contents_of(read_site(site), {}).left_out)
+
+
+def test_python_packages_of_the_portal_are_said(tmp_path: Path) -> None:
+    inventory = f"{INVENTORY}[slurm-portal]\nlogin1\n"
+    left_out = contents_of(read_site(write_site(tmp_path, inventory)), {}).left_out
+    assert any("slurm_portal_index_url" in line for line in left_out)
+    assert any("jupyter_server_index_url" in line for line in left_out)
+
+
+def test_the_driver_of_the_distribution_is_there_with_each_kind_of_modules(tmp_path: Path) -> None:
+    site = read_site(
+        write_site(tmp_path, files={"group_vars/all.yml": "nvidia_driver_source: distribution\n"})
+    )
+    drivers = [names for names in contents_of(site, {}, architecture="arm64").packages if "libcuda1" in names]
+    assert {frozenset({"nvidia-open-kernel-dkms", "nvidia-kernel-dkms"} & names) for names in drivers} == {
+        frozenset({"nvidia-open-kernel-dkms"}),
+        frozenset({"nvidia-kernel-dkms"}),
+    }
+    always = {"nvidia-smi", "nvidia-persistenced", "firmware-nvidia-gsp", "linux-headers-arm64"}
+    assert all(always <= names for names in drivers)
+
+
+def test_what_comes_from_the_distribution_is_no_download(tmp_path: Path) -> None:
+    variables = (
+        'apptainer_version: "1.4"\napptainer_source: distribution\n'
+        'cuda_toolkit_source: distribution\ncuda_toolkit_versions: ["11.8"]\n'
+    )
+    found = contents_of(read_site(write_site(tmp_path, files={"group_vars/all.yml": variables})), {})
+    assert any({"apptainer", "nvidia-cuda-toolkit"} <= names for names in found.packages)
+    assert not any("apptainer" in download.url for download in found.downloads)
 
 
 def test_what_nodes_may_need_is_there_before_they_were_seen(tmp_path: Path) -> None:

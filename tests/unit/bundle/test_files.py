@@ -1,4 +1,7 @@
 import hashlib
+import http.client
+import io
+import shutil
 import urllib.request
 from pathlib import Path
 
@@ -37,6 +40,35 @@ def test_a_file_that_is_another_is_refused_and_not_kept(tmp_path: Path, url: str
 def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
     with pytest.raises(DeployError, match="No such file"):
         fetch(Download((tmp_path / "none").as_uri(), DIGEST), tmp_path / "files")
+
+
+@pytest.mark.parametrize(
+    ("url", "problem", "said"),
+    [
+        # A blank in an address, and an answer that breaks off.
+        ("http://127.0.0.1:9/a b", None, "control characters"),
+        ("http://127.0.0.1:9/a", http.client.IncompleteRead(b"plug"), "IncompleteRead"),
+        ("http://127.0.0.1:9/a", KeyboardInterrupt("stopped"), "stopped"),
+    ],
+)
+def test_what_breaks_off_is_said_and_not_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str, problem: BaseException | None, said: str
+) -> None:
+    def break_off(*_: object, **__: object) -> io.BytesIO:
+        assert problem
+        answer = io.BytesIO(b"plug")
+        monkeypatch.setattr(shutil, "copyfileobj", fail)
+        return answer
+
+    def fail(*_: object) -> None:
+        assert problem
+        raise problem
+
+    if problem:
+        monkeypatch.setattr(urllib.request, "urlopen", break_off)
+    with pytest.raises((DeployError, KeyboardInterrupt), match=said):
+        fetch(Download(url, DIGEST), tmp_path / "files")
+    assert not any(path.is_file() for path in (tmp_path / "files").rglob("*"))
 
 
 @pytest.mark.parametrize("url", ["https://x/../../etc/passwd", "https://user:word@x/a"])

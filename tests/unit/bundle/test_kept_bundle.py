@@ -116,6 +116,49 @@ def test_one_that_fails_leaves_the_earlier_one(made: Made) -> None:
     assert made(Mirror({"slurm_2_amd64.deb": "two"}, is_away=True)) == before
 
 
+@needs_gpg
+def test_one_that_cannot_sign_all_of_it_leaves_the_earlier_one(
+    made: Made, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its key would be in no file any more."""
+    before = made(Mirror({"slurm_1_amd64.deb": "one"}))
+    sign, signed = archive.Signer.sign, list[Path]()
+
+    def fails_at_the_second(signer: archive.Signer, file: Path, into: Path) -> None:
+        signed.append(file)
+        if signed[1:]:
+            raise OSError(28, "No space left on device")
+        sign(signer, file, into)
+
+    monkeypatch.setattr(archive.Signer, "sign", fails_at_the_second)
+    with pytest.raises(OSError, match="No space left"):
+        made(Mirror({"slurm_2_amd64.deb": "two"}))
+    monkeypatch.undo()
+    assert len(signed) == 2
+    (root,) = {path.parents[2] for path in signed}
+    found = {str(path.relative_to(root)): path.read_text() for path in root.rglob("*") if path.is_file()}
+    assert {name: found.get(name) for name in before} == before
+    assert {name.rpartition("/")[2] for name in found.keys() - before.keys()} == {"slurm_2_amd64.deb"}
+
+
+@needs_gpg
+def test_a_second_one_is_kept_out(tmp_path: Path) -> None:
+    def begins_another(_: str) -> None:
+        with pytest.raises(DeployError, match="another deploy bundle fills this directory"):
+            make_bundle(tmp_path, CONTENTS, releases=[], architecture="amd64", url="http://x", say=print)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        make_bundle(
+            tmp_path,
+            CONTENTS,
+            releases=[Release.TRIXIE],
+            architecture="amd64",
+            url="http://x",
+            say=begins_another,
+        )
+
+
 def test_apt_is_understood_in_every_language(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     programs = tmp_path / "programs"
     programs.mkdir()

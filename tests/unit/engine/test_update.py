@@ -157,6 +157,28 @@ def test_the_first_bad_host_ends_it(machines: Machines, tmp_path: Path) -> None:
     assert machines.done == ["install login1"]
 
 
+@pytest.mark.parametrize(
+    ("more", "last"),
+    [
+        ("ctl1\n", "ctl1"),
+        ("here ansible_connection=local\n", "here"),
+        # Of those that have a vote on it, no two may be away at once.
+        ("db1 ansible_host=10.0.0.5\n[slurm-database]\nctl1\ndb1\nlogin1\n", "db1"),
+    ],
+)
+def test_a_node_that_others_need_goes_alone(
+    machines: Machines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: str, last: str
+) -> None:
+    monkeypatch.setattr(module, "half_database", lambda *_: [])
+    monkeypatch.setattr(
+        Ledger, "nodes", lambda *_: (*machines.nodes(), Node(last, ("IDLE",), "", "", (), ()))
+    )
+    machines.waiting = {name: [OPENSSL] for name in ("node1", "node2", last)}
+    inventory = write_site(tmp_path, SITE + more)
+    module.update(inventory, Options(), lambda _: True, most=Share(1), say=print)
+    assert machines.done == ["batch node1", "batch node2", f"install {last}"]
+
+
 MEMBERS = SITE + "[slurm-database]\nctl1\nlogin1\ndb1\n[all]\ndb1 ansible_host=10.0.0.5\n"
 
 

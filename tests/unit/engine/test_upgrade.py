@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -14,6 +15,7 @@ from deploy.engine.run import Run
 from deploy.engine.upgrade import Walk
 from deploy.engine.upgrade_state import State
 from deploy.errors import DeployError, ExitCode, error
+from deploy.judge.upgrade_outcome import Outcome
 from deploy.run.cancellation import Cancellation
 from deploy.run.events import HostResult, Status
 from deploy.site.inventory import read_site
@@ -117,6 +119,63 @@ def test_what_fails_leaves_no_witness_in_the_queue(tmp_path: Path) -> None:
     with walk(tmp_path, asked).leaving_nothing():
         pass
     assert len(asked) == 1
+
+
+QUEUE: dict[str, Any] = {"jobs": {"7": ["RUNNING", 0]}}
+SILENT: dict[str, Any] = {"trouble": "timed out"}
+ROWS = {"7": ["COMPLETED"], "9": ["COMPLETED"]}
+
+
+def came(
+    place: Path, monkeypatch: pytest.MonkeyPatch, *, jobs: list[dict[str, Any]], ended: list[dict[str, Any]]
+) -> Outcome:
+    """What an upgrade without steps comes to; what Slurm and accounting say in turn, the last for good."""
+
+    def ask(verb: str, **_: Any) -> dict[str, Any]:  # noqa: ANN401
+        if verb == "leave":
+            return {"waiting": []}
+        said = {"jobs": jobs, "ended": ended}[verb]
+        return said.pop(0) if len(said) > 1 else said[0]
+
+    monkeypatch.setattr(module, "_PAUSE", 0)
+    clock = count()
+    monkeypatch.setattr("time.monotonic", lambda: next(clock) * 30.0)
+    made = walk(place)
+    monkeypatch.setattr(made.state, "ask", ask)
+    stream = SimpleNamespace(jobs=["9"], longest_silence=1.0, trouble="")
+    return made.outcome(made._jobs_of_before(), cast("Any", stream))
+
+
+def test_slurm_has_its_time_to_say_which_jobs_there_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = [SILENT, QUEUE, SILENT, {"jobs": {}}]
+    found = came(tmp_path, monkeypatch, jobs=said, ended=[{}, {"7": []}, ROWS])
+    assert ([fate.now for fate in found.jobs], found.without_end) == (["COMPLETED"], ())
+    assert found.exit_code is ExitCode.OK
+
+
+def test_jobs_that_slurm_does_not_name_at_the_end_are_not_unharmed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = came(tmp_path, monkeypatch, jobs=[QUEUE, SILENT], ended=[ROWS])
+    assert "timed out" in found.unknown
+    assert (found.jobs, found.exit_code) == ((), ExitCode.FAILED)
+
+
+def test_accounting_that_does_not_answer_at_the_end_proves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = came(tmp_path, monkeypatch, jobs=[QUEUE, {"jobs": {}}], ended=[{}])
+    assert ["accounting does not answer" in fate.trouble for fate in found.jobs] == [True]
+    assert found.without_end == ("9",)
+
+
+def test_nothing_is_begun_where_the_jobs_are_not_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(DeployError, match="which jobs there are: timed out, before the first step"):
+        came(tmp_path, monkeypatch, jobs=[SILENT], ended=[ROWS])
 
 
 @pytest.mark.parametrize(

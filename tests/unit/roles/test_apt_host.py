@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.roles.loading import load_module
+from tests.unit.silent_mirror import needs_apt, silent_mirror
 
 module = load_module("roles/bootstrap/module_utils/apt_host.py")
 
@@ -57,6 +58,50 @@ def test_lists_from_before_new_sources_are_old(places: object, tmp_path: Path) -
     source.touch()
     os.utime(source, (1001 * HOUR, 1001 * HOUR))
     assert module.lists_are_old(places, now=1002 * HOUR, hours=24)
+
+
+def test_lists_from_before_a_bundle_came_or_went_are_old(places: object, tmp_path: Path) -> None:
+    bundle = tmp_path / "etc/apt/deploy.sources.d"
+    bundle.mkdir()
+    refreshed(tmp_path, at=1000 * HOUR)
+    os.utime(bundle, (1001 * HOUR, 1001 * HOUR))
+    assert module.lists_are_old(places, now=1002 * HOUR, hours=24)
+
+
+class Module:
+    """An AnsibleModule that runs commands where apt-get is somebody's own."""
+
+    def __init__(self, environment: dict[str, str]) -> None:
+        self._environment = environment
+
+    def run_command(self, command: list[str], environ_update: dict[str, str]) -> tuple[int, str, str]:
+        environment = {**os.environ, **self._environment, **environ_update}
+        ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        return ended.returncode, ended.stdout, ended.stderr
+
+    def fail_json(self, msg: str, **_: object) -> None:
+        pytest.fail(msg)
+
+
+@needs_apt
+def test_lists_that_were_not_fetched_stay_old(tmp_path: Path) -> None:
+    host = module.AptHost(Module(silent_mirror(tmp_path)))
+    host.places = module.Places(root=tmp_path)
+    (missed,) = host.refresh()
+    assert "127.0.0.1:9" in missed
+    # What another program says of a refresh, a part of which it got, does not make them whole.
+    stamp = tmp_path / "var/lib/apt/periodic/update-success-stamp"
+    stamp.parent.mkdir()
+    stamp.touch()
+    now = stamp.stat().st_mtime
+    assert module.lists_are_old(host.places, now, hours=24)
+    assert not any("refreshed" in action for action in host.actions)
+    # The mirror answers again.
+    (tmp_path / "etc/apt/sources.list").write_text("")
+    os.utime(tmp_path / "etc/apt/sources.list", (0, 0))
+    assert host.refresh() == []
+    (tmp_path / "var/lib/apt/lists/mirror_Packages").touch()
+    assert not module.lists_are_old(host.places, now, hours=24)
 
 
 def test_descriptions_of_packages_stay_as_they_are(places: object, tmp_path: Path) -> None:

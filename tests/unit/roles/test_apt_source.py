@@ -100,3 +100,35 @@ def test_a_directory_counts_beside_a_bundle_too(said: str, expected: str) -> Non
     own = source.Source(SimpleNamespace(params=params, run_command=lambda _: (0, said, "")))
     assert str(own.file) == expected
     assert own.files == [own.file]
+
+
+def test_a_source_whose_lists_do_not_come_is_not_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next run would take it for known, and never ask it for its lists."""
+    monkeypatch.setattr(source, "_KEYS", tmp_path / "keys")
+    monkeypatch.setattr(source, "_SOURCES", tmp_path)
+    params: dict[str, object] = {
+        "name": "own",
+        "uri": "http://x",
+        "keyring": "/k",
+        **dict.fromkeys(("directory", "key_url", "key_fingerprint")),
+        "suite": "/",
+        "components": [],
+    }
+    asked: list[list[str]] = []
+
+    def run(command: list[str]) -> tuple[int, str, str]:
+        assert own.file.exists()
+        asked.append(command)
+        return 100, "", "E: Failed to fetch http://x"
+
+    def fail(msg: str) -> None:
+        raise RuntimeError(msg)
+
+    own = source.Source(SimpleNamespace(params=params, run_command=run, fail_json=fail))
+    with pytest.raises(RuntimeError, match="Failed to fetch"):
+        own.write(b"")
+    # Without it apt would say that all went well.
+    assert "--error-on=any" in asked[0]
+    assert not own.is_current()

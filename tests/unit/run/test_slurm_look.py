@@ -20,6 +20,7 @@ def says(monkeypatch: pytest.MonkeyPatch) -> dict[str, tuple[str, bool]]:
         return answers.get(" ".join(command[:2])) or answers.get(command[0], ("", False))
 
     monkeypatch.setattr(slurm_look, "_run", run)
+    monkeypatch.setattr(slurm_look, "_run_long", run)
     return answers
 
 
@@ -73,9 +74,50 @@ def test_jobs_of_users_are_told_one_by_one(says: dict[str, tuple[str, bool]]) ->
     assert slurm_look.jobs("deploy-validate") == {"jobs": {"12_3": ["RUNNING", 0], "14": ["PENDING", 2]}}
 
 
+def test_a_queue_that_is_not_told_is_not_empty(says: dict[str, tuple[str, bool]]) -> None:
+    says["squeue"] = ("12_3 alice RUNN", False)
+    assert slurm_look.jobs("")["trouble"]
+    says["squeue"] = ("", False)
+    assert slurm_look.jobs("")["trouble"]
+
+
 def test_rows_are_counted_by_job(says: dict[str, tuple[str, bool]]) -> None:
     says["sacct"] = ("7|CANCELLED by 0\n8|REQUEUED\n8|COMPLETED\n", True)
     assert slurm_look.ended(["7", "8", "9"]) == {"7": ["CANCELLED"], "8": ["REQUEUED", "COMPLETED"], "9": []}
+
+
+def test_tasks_of_an_array_that_never_began_have_one_row(says: dict[str, tuple[str, bool]]) -> None:
+    """As where its user cancels a waiting array."""
+    rows = "5_[2-4,9%2]|CANCELLED by 2001\n5_1|COMPLETED\n5_2|RUNNING\n6_[0-8:4]|PENDING\n"
+    says["sacct"] = (f"{rows}8_[1,3,...%2]|PENDING\n", True)
+    assert slurm_look.ended(["5_1", "5_2", "5_3", "5_9", "5_8", "6_4", "6_5", "8_7"]) == {
+        "5_1": ["COMPLETED"],
+        # What it did when it began counts more.
+        "5_2": ["RUNNING"],
+        "5_3": ["CANCELLED"],
+        "5_9": ["CANCELLED"],
+        "5_8": [],
+        "6_4": ["PENDING"],
+        "6_5": [],
+        "8_7": ["PENDING"],
+    }
+
+
+def test_accounting_that_does_not_answer_says_nothing_of_jobs(says: dict[str, tuple[str, bool]]) -> None:
+    says["sacct"] = ("sacct: error: Connection refused", False)
+    assert slurm_look.ended(["7"]) == {}
+
+
+def test_arrays_are_asked_for_by_their_own_id(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def run(*command: str) -> tuple[str, bool]:
+        asked.append(command[-1])
+        return "", True
+
+    monkeypatch.setattr(slurm_look, "_run", run)
+    slurm_look.ended(["5_1", "5_2", "7"])
+    assert asked == ["5,7"]
 
 
 def test_packages_and_what_an_upgrade_left_half_done(

@@ -1,12 +1,14 @@
 """What a host says of the distribution's updates."""
 
 import os
+import subprocess
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from deploy.run import updates
+from tests.unit.silent_mirror import needs_apt, silent_mirror
 
 _RUNNING = "6.1.0-42-amd64"
 _SIMULATED = """Reading package lists...
@@ -188,3 +190,33 @@ def test_what_is_at_work_is_not_ended(monkeypatch: pytest.MonkeyPatch, sub_state
 def test_lists_of_packages_that_a_boot_took_are_no_trouble(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(updates, "_run", lambda *_: ("ActiveState=inactive\n", True))
     assert updates.state("refresh") == {"runs": False, "trouble": ""}
+
+
+@needs_apt
+def test_lists_that_a_mirror_does_not_give_are_trouble(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """apt-get takes a mirror that is away for a warning, and goes by the lists of the day before."""
+    asked: list[tuple[str, ...]] = []
+
+    def run(*command: str) -> tuple[str, bool]:
+        asked.append(command)
+        return "ActiveState=active\nSubState=exited\nResult=success\n", True
+
+    monkeypatch.setattr(updates, "_run", run)
+    updates.start("refresh", "^$")
+    (unit,) = (command for command in asked if command[0] == "systemd-run")
+    environment = {**os.environ, **silent_mirror(tmp_path / "apt")}
+    ended = subprocess.run(
+        unit[unit.index("--") + 1 :],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    (tmp_path / "place/said-refresh").write_text(ended.stdout + ended.stderr)
+    failed = f"ActiveState=failed\nSubState=failed\nResult=exit-code\nExecMainStatus={ended.returncode}\n"
+    monkeypatch.setattr(updates, "_run", lambda *_: (failed, True))
+    assert ended.returncode != 0
+    assert "127.0.0.1:9" in updates.state("refresh")["trouble"]

@@ -1,6 +1,7 @@
 """What an upgrade came to, for people and for programs."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,14 @@ def test_in_a_few_lines() -> None:
     assert list(command_lines(SAME))[-1] == "what users type comes out as before"
     assert "sinfo: as expected, exit 0 before, different, exit 0 now" in list(command_lines(WORSE))
     assert list(command_lines(GONE_ON)) == []
+
+
+def test_jobs_that_are_not_known_are_not_none() -> None:
+    came = replace(UNHURT, jobs=(), unknown="squeue does not say which jobs there are: timed out")
+    assert f"users' jobs: {came.unknown}" in list(upgrade_lines(came))
+    assert came.unknown in as_html(came, None)
+    assert "0 lost" not in as_html(came, None)
+    assert as_json(came, None)["exit_code"] == ExitCode.FAILED
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def test_a_directory_with_other_files(tmp_path: Path, monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize(
     "name",
-    ["inventory.ini", "group_vars", ".gitignore", "secrets.yml", "hardware.yml", "host_vars", ".deploy"],
+    ["inventory.ini", "group_vars", "secrets.yml", "hardware.yml", "host_vars", ".deploy"],
 )
 def test_a_site_that_is_there_is_left_alone(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("precious")
@@ -85,7 +85,18 @@ def make_new(directory: Path) -> Path:
 
 def make_in_old(directory: Path) -> Path:
     (directory / "README.md").write_text("ours")
+    (directory / ".gitignore").write_text("*.swp")
     return directory
+
+
+def test_a_repository_that_is_new_becomes_a_site(tmp_path: Path) -> None:
+    """Git's hosts give it a list of files to ignore."""
+    make_in_old(tmp_path)
+    create_site(tmp_path, {**FILES, ".gitignore": "*.swp\nsecrets.yml\n.deploy\n"})
+    assert (tmp_path / ".gitignore").read_text() == "*.swp\nsecrets.yml\n.deploy\n"
+    (tmp_path / "one").mkdir()
+    (tmp_path / "one/.gitignore").symlink_to(tmp_path / ".gitignore")
+    assert refused(tmp_path / "one") == "site-exists"
 
 
 @pytest.mark.parametrize("prepare", [make_new, make_in_old])

@@ -170,3 +170,34 @@ def test_a_drawn_key_is_no_placeholder_by_chance(tmp_path: Path, key: str, is_ta
     place.write_text(yaml.safe_dump({**content, "munge_key": key}))
     found = {finding.reference for finding in site_findings(site)}
     assert ("placeholder-secret" not in found) == is_taken
+
+
+@pytest.mark.parametrize(
+    ("kept", "expected"),
+    [
+        (["rest", "registry"], []),
+        (["rest"], ["registry-certificate-incomplete"]),
+        (["registry"], ["rest-certificate-incomplete"]),
+    ],
+)
+def test_the_key_of_a_certificate_may_be_among_the_secrets(
+    tmp_path: Path, kept: list[str], expected: list[str]
+) -> None:
+    groups = "[slurm-master]\nctl1\n[slurm-node]\nnode1\n[slurm-rest]\nctl1\n[slurm-registry]\nctl1\n"
+    certificate = '"-----BEGIN CERTIFICATE-----\\nMII=\\n-----END CERTIFICATE-----"'
+    given = "".join(f"slurm_{name}_certificate: {certificate}\n" for name in ("rest", "registry"))
+    inventory = write_site(tmp_path, groups, {"group_vars/all.yml": given})
+    keys = "".join(f"slurm_{name}_certificate_key: {'k' * 40}\n" for name in kept)
+    (tmp_path / "secrets.yml").write_text(keys)
+    (tmp_path / "secrets.yml").chmod(0o600)
+    found = [it.reference for it in site_findings(read_site(inventory)) if "certificate" in it.reference]
+    assert found == expected
+
+
+def test_a_key_among_the_secrets_wants_its_certificate(tmp_path: Path) -> None:
+    groups = "[slurm-master]\nctl1\n[slurm-node]\nnode1\n[slurm-rest]\nctl1\n"
+    inventory = write_site(tmp_path, groups)
+    (tmp_path / "secrets.yml").write_text(f"slurm_rest_certificate_key: {'k' * 40}\n")
+    (tmp_path / "secrets.yml").chmod(0o600)
+    (found,) = [it for it in site_findings(read_site(inventory)) if "certificate" in it.reference]
+    assert (found.where, found.reference) == ("secrets.yml", "rest-certificate-incomplete")
