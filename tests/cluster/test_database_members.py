@@ -10,6 +10,7 @@ from tests.cluster.lab_cluster import DEPLOY, Cluster, run, wait_until
 from tests.cluster.members_lab import ALONE, MEMBERS, ROWS, done, edit, is_whole, members_lab, off, on, rows
 
 _OTHER = "[slurm-database]\nlogin1\n"
+_DROP_IN = "/etc/systemd/system/mariadb.service.d/override.conf"
 pytestmark = [pytest.mark.one_release, pytest.mark.more, pytest.mark.long]
 
 
@@ -48,6 +49,25 @@ def test_a_killed_server_is_a_member_again(kept: Cluster, jobs: list[str]) -> No
     jobs.append(submit(kept, "", "true"))
     is_whole(kept)
     wait_for_job(kept, jobs[-1], "COMPLETED", seconds=180)
+    # It runs as it did, though with another position in its command line.
+    assert "(0 changes" in kept.deploy().stdout
+
+
+def test_both_are_restarted_one_after_the_other_for_what_others_added_to_their_units(
+    kept: Cluster, jobs: list[str]
+) -> None:
+    for host in ROWS:
+        kept.on(host, "sh", "-c", f"printf '[Service]\\nLimitNOFILE=40000\\n' > {_DROP_IN}")
+        kept.on(host, "systemctl", "daemon-reload")
+        kept.on(host, "systemctl", "restart", "mariadb")
+        is_whole(kept)
+    kept.deploy()
+    is_whole(kept)
+    for host in ROWS:
+        kept.on(host, "test", "!", "-e", _DROP_IN)
+        limits = kept.on(host, "sh", "-c", "cat /proc/$(pidof mariadbd)/limits")
+        assert "40000" not in limits
+    jobs.append(done(kept))
 
 
 def test_accounting_goes_on_while_the_first_host_is_off(kept: Cluster, jobs: list[str]) -> None:
