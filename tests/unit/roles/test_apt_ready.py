@@ -109,6 +109,6 @@ def test_a_server_that_nobody_gave_settings_of_its_unit_is_restarted_at_once(
 
 def test_what_has_its_turn_is_restarted_by_its_role_for_the_directory_of_its_unit() -> None:
     variables = yaml.safe_load(Path("roles/mariadb/vars/main.yml").read_text())
-    assert module.IN_TURN == {"mariadb": Path(variables["__mariadb_unit_file"]).parent}
+    assert {"mariadb": Path(variables["__mariadb_unit_file"]).parent} == module.IN_TURN
     asked = load_module("playbooks/library/service_current.py").drop_in_directories
     assert asked([variables["__mariadb_unit_file"]]) == [str(module.IN_TURN["mariadb"])]
