@@ -67,8 +67,8 @@ SERVICES = Chapter(
             ),
             2,
             (
-                "None of them answers a statement. Accounting waits in slurmctld until two of the three with a "
-                "vote reach each other."
+                "None of them answers a statement. Accounting waits in slurmctld until two of the three with "
+                "a vote reach each other."
             ),
             "Which of the three run, and whether they reach each other.",
             (
