@@ -12,7 +12,8 @@ from tests.unit.roles.loading import load_module
 
 memory = load_module("roles/slurm_accounts/module_utils/slurm_accounting_memory.py")
 given = memory.given.__globals__
-THEN, NOW = {"users": {"al\\ice": "it's"}}, {"users": {}}
+THEN = {"users": {"al\\ice": "it's"}}
+NOW: dict[str, dict[str, str]] = {"users": {}}
 
 
 class Server:
@@ -55,7 +56,7 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def asked(database: str = "acct", **fake: Any) -> Any:  # noqa: ANN401 - of a module that is loaded
+def asked(database: str = "acct", **fake: object) -> Any:  # noqa: ANN401 - of a module that is loaded
     return memory.Memory(SimpleNamespace(**{"check_mode": False, **fake}), database)
 
 
@@ -104,7 +105,6 @@ def test_a_host_without_the_database_remembers_by_itself(host: Path, server: Ser
 @pytest.mark.parametrize("program", [None, "/usr/bin/mariadb"])
 def test_a_preview_of_a_first_deployment_asks_no_server(server: Server, program: str | None) -> None:
     server.rows = {"slurm_accounts": json.dumps(THEN)}
-    silent = {"get_bin_path": lambda _: program, "run_command": lambda _: (1, "", "no socket")}
-    assert asked(check_mode=True, **silent).known == {}
-    answers = {**silent, "run_command": lambda _: (0, "", "")}
-    assert asked(check_mode=True, **answers).known == (THEN if program else {})
+    for code, known in ((1, {}), (0, THEN if program else {})):
+        host = {"get_bin_path": lambda _: program, "run_command": lambda _, code=code: (code, "", "")}
+        assert asked("acct", check_mode=True, **host).known == known
