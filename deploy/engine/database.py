@@ -71,15 +71,12 @@ def whole_again(site: Site, options: Options) -> list[Finding]:
     return found
 
 
-def cannot_spare(site: Site, options: Options, name: str) -> list[Finding]:
-    """What keeps such a database from going on without that host; nothing where it has to, already."""
-    found = half_database(site, options)
+def is_away(site: Site, found: list[Finding], name: str) -> bool:
+    """Whether that host is what such a database goes on without already, by what is missing of it."""
     arbiter = site.database_arbiter
     if arbiter and name == arbiter.name:
-        is_away = {each.reference for each in found} == {"members-missing"}
-    else:
-        is_away = any(each.where == name and each.reference != "members-missing" for each in found)
-    return [] if is_away else found
+        return {each.reference for each in found} == {"members-missing"}
+    return any(each.where == name and each.reference != "members-missing" for each in found)
 
 
 def serving(site: Site, options: Options) -> list[Host]:
