@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
+from deploy.engine.database import half_database, is_away, voters, whole_again
 from deploy.engine.drains import Ledger, Node, Way, reason
 from deploy.errors import DeployError, ExitCode, Finding, error, shown_path
 from deploy.site.node_lists import fold
@@ -160,6 +161,7 @@ def in_batches(
     while left:
         try:
             batch = _next(ledger, left, most)
+            batch = _of_one_vote(ledger, batch) if work.waits else batch
             came = _go_through(ledger, batch, work, say)
         except DeployError as problem:
             if not done and problem.findings[0].reference == "no-node-to-spare":
@@ -194,6 +196,30 @@ def _next(ledger: Ledger, left: tuple[str, ...], most: Share) -> tuple[str, ...]
     )
 
 
+def _of_one_vote(ledger: Ledger, batch: tuple[str, ...]) -> tuple[str, ...]:
+    """Of the hosts with a vote on the database the first alone: the others go on without it."""
+    votes = [node for node in batch if node in voters(ledger.site)]
+    return tuple(node for node in batch if node not in votes[1:])
+
+
+def _spared(ledger: Ledger, batch: tuple[str, ...]) -> list[str]:
+    """Those without which the database goes on meanwhile, and that must have their vote again afterwards.
+
+    Raises DeployError where it could not go on. One that is away already, or is no member yet, costs nothing.
+    """
+    votes = [node for node in batch if node in voters(ledger.site)]
+    found = half_database(ledger.site, ledger.options) if votes else []
+    if found and not all(is_away(ledger.site, found, node) for node in votes):
+        raise DeployError(*found, exit_code=ExitCode.FAILED)
+    return [] if found else votes
+
+
+def _without_vote(ledger: Ledger, nodes: Collection[str]) -> Bad:
+    """Those of these that have a vote on the database, where that is not whole again."""
+    found = whole_again(ledger.site, ledger.options) if nodes else []
+    return dict.fromkeys(nodes, "; ".join(f"{it.where}: {it.message}" for it in found)) if found else {}
+
+
 @dataclass(frozen=True)
 class _Came:
     """What a batch came to: what is bad and stays drained, and with what the work itself ended."""
@@ -208,9 +234,11 @@ def _go_through(ledger: Ledger, batch: tuple[str, ...], work: Work, say: Callabl
 
     Raises DeployError where nothing was done with it, and then it is as it was.
     """
+    spared: list[str] = []
     try:
         if work.waits:
             ledger.emptied(batch, work.why, work.way, say)
+            spared = _spared(ledger, batch)
         else:
             ledger.drain(batch, work.why)
     except DeployError as problem:
@@ -229,6 +257,7 @@ def _go_through(ledger: Ledger, batch: tuple[str, ...], work: Work, say: Callabl
     try:
         bad |= work.act(batch)
         bad |= work.check(tuple(node for node in batch if node not in bad))
+        bad |= _without_vote(ledger, [node for node in spared if node not in bad])
     except DeployError as problem:
         bad = {**dict.fromkeys(batch, problem.findings[0].message), **bad}
         came = _Came(bad, problem.findings)

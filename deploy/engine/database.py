@@ -1,5 +1,6 @@
 """Step: members of the database are asked, and one begins where none of them serves."""
 
+import time
 from typing import Any
 
 from deploy.engine.options import Options
@@ -7,6 +8,9 @@ from deploy.errors import Finding, shown_path
 from deploy.judge.database_lead import beginner, member_troubles
 from deploy.run.ssh import Unanswered, ask
 from deploy.site.inventory import Host, Site
+
+_POLL_SECONDS = 3.0
+_MOST_LOOKS = 20
 
 
 def looks(site: Site, options: Options) -> dict[str, Any]:
@@ -50,6 +54,29 @@ def half_database(site: Site, options: Options) -> list[Finding]:
         *(Finding(name, "host-silent", f"it does not answer: {why}", hint) for name, why in silent.items()),
         *(Finding(name, *trouble) for name in said for trouble in member_troubles(name, said)),
     ]
+
+
+def voters(site: Site) -> list[str]:
+    """The hosts with a vote on a database of several: one of them may be away; none where one host has it."""
+    return [host.name for host in site.database_members] if site.database_arbiter else []
+
+
+def whole_again(site: Site, options: Options) -> list[Finding]:
+    """What is missing still of such a database, some time after one of its hosts was restarted."""
+    for _ in range(_MOST_LOOKS):
+        found = half_database(site, options)
+        if not found:
+            return []
+        time.sleep(_POLL_SECONDS)
+    return found
+
+
+def is_away(site: Site, found: list[Finding], name: str) -> bool:
+    """Whether that host is what such a database goes on without already, by what is missing of it."""
+    arbiter = site.database_arbiter
+    if arbiter and name == arbiter.name:
+        return {each.reference for each in found} == {"members-missing"}
+    return any(each.where == name and each.reference != "members-missing" for each in found)
 
 
 def serving(site: Site, options: Options) -> list[Host]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from deploy.engine.alone import alone
 from deploy.engine.batches import Bad, Share, Work, in_batches
-from deploy.engine.database import half_database
+from deploy.engine.database import voters, whole_again
 from deploy.engine.drains import Ledger
 from deploy.engine.fit import Nodes
 from deploy.engine.options import Options
@@ -216,13 +216,7 @@ class _Hosts:
     def _half_database(self, name: str) -> str:
         """Of who has a vote on the database: what keeps one from going on without another."""
         site = self.run.site
-        if not site.database_arbiter or name not in {host.name for host in site.database_members}:
-            return ""
-        for _ in range(_MOST_SILENCES):
-            found = half_database(site, self.run.options)
-            if not found:
-                return ""
-            time.sleep(_POLL_SECONDS)
+        found = whole_again(site, self.run.options) if name in voters(site) else []
         return "; ".join(f"{finding.where}: {finding.message}" for finding in found)
 
     def _silent_controller(self, name: str) -> dict[str, str]:

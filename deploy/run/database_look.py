@@ -57,7 +57,8 @@ def look(database: str) -> dict[str, Any]:
     return {
         "serves": said.get("wsrep_cluster_status") == "Primary" and not is_ending,
         "votes": int(said.get("wsrep_cluster_size", "0")),
-        "is_synced": said.get("wsrep_local_state_comment") == "Synced",
+        # While another one is copied from it, it serves as before.
+        "is_synced": said.get("wsrep_local_state_comment") in ("Synced", "Donor/Desynced"),
         "has": place.is_dir() and any(place.glob("*.ibd")),
         "is_alone": not (_KEY.exists() or said.get("wsrep_cluster_status") == "Primary"),
         "cluster": "" if cluster == _NONE else cluster,

@@ -66,6 +66,8 @@ OVERRIDES = re.compile(
 _SLURM = ("slurm-client", "slurm-smd-client")
 """What every host of a cluster has of Slurm: the distribution's, or by SchedMD's packaging."""
 _NO_DROP_IN = re.compile(r"^\.|~$|\.(dpkg|ucf)-[a-z]+$|\.(bak|old|orig|swp)$")
+_OF_THIS_START = re.compile(r" --wsrep[-_](new[-_]cluster|start[-_]position=\S*)")
+"""What the unit of MariaDB adds by itself: of a member of a cluster it is another one at every start."""
 _OF_A_PACKAGE = "of a package"
 _ENVIRONMENT = {
     **os.environ,
@@ -334,7 +336,7 @@ def _command_of(number: str) -> str:
             text = file.read().replace("\0", " ").strip()
     except OSError:
         return ""
-    return text if text.startswith("/") and ": " not in text else ""
+    return _OF_THIS_START.sub("", text) if text.startswith("/") and ": " not in text else ""
 
 
 def users(names: list[str]) -> dict[str, Any]:

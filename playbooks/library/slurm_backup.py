@@ -6,7 +6,11 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import subprocess
+import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -70,24 +74,40 @@ def main() -> None:
     target = place / (f"{database}.sql.gz" if database else "files.tar.gz")
     is_new = not target.exists()
     if is_new:
-        fresh = target.with_suffix(".new")
-        if database:
-            plain = place / f"{database}.sql"
-            _must(
-                module,
-                ["mariadb-dump", "--single-transaction", "--routines", f"--result-file={plain}", database],
-            )
-            _must(module, ["gzip", "--force", "--suffix=.new", str(plain)])
-            plain.with_suffix(".sql.new").replace(fresh)
-        else:
-            there = [path for path in module.params["paths"] if Path(path).exists()]
-            _must(module, ["tar", "--create", "--gzip", "--absolute-names", f"--file={fresh}", *there])
-        _must(module, ["sync", str(fresh)])
-        fresh.replace(target)
-        keep_names(place)
+        with written(target) as fresh:
+            if database:
+                dump(module, database, fresh)
+            else:
+                there = [path for path in module.params["paths"] if Path(path).exists()]
+                _must(module, ["tar", "--create", "--gzip", "--absolute-names", f"--file={fresh}", *there])
     shutil.chown(place, "root", "root")
     answer = {"file": str(target), "bytes": target.stat().st_size, "removed": prune(place, time.time())}
     module.exit_json(changed=is_new, deploy_answer=answer, deploy_manages={})
+
+
+@contextmanager
+def written(target: Path) -> Iterator[Path]:
+    """A place for what is written: it takes the target's when it is whole and on disk, else no room."""
+    fresh = target.with_suffix(".new")
+    try:
+        yield fresh
+        with fresh.open("rb") as file:
+            os.fsync(file.fileno())
+        fresh.replace(target)
+    finally:
+        fresh.unlink(missing_ok=True)
+    keep_names(target.parent)
+
+
+def dump(module: AnsibleModule, database: str, fresh: Path) -> None:
+    """Packed as it comes: the text of all rows takes several times the room."""
+    words = ["mariadb-dump", "--single-transaction", "--routines", "--max-allowed-packet=1G", database]
+    with fresh.open("wb") as file, tempfile.TemporaryFile() as said:
+        with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=said) as rows:
+            packed = subprocess.run(["gzip"], stdin=rows.stdout, stdout=file, stderr=said, check=False)
+        said.seek(0)
+        if rows.returncode or packed.returncode:
+            _refuse(module, words[0], said.read().decode(errors="replace"))
 
 
 def prune(place: Path, now: float) -> list[str]:
@@ -120,9 +140,11 @@ def _made(name: str) -> float | None:
 def _must(module: AnsibleModule, command: list[str]) -> None:
     code, out, err = module.run_command(command)
     if code != 0:
-        module.fail_json(
-            msg=f"no backup, so nothing was changed: {command[0]}: {(err or out).strip()[-400:]}"
-        )
+        _refuse(module, command[0], err or out)
+
+
+def _refuse(module: AnsibleModule, program: str, said: str) -> None:
+    module.fail_json(msg=f"no backup, so nothing was changed: {program}: {said.strip()[-400:]}")
 
 
 if __name__ == "__main__":

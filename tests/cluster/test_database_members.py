@@ -10,6 +10,7 @@ from tests.cluster.lab_cluster import DEPLOY, Cluster, run, wait_until
 from tests.cluster.members_lab import ALONE, MEMBERS, ROWS, done, edit, is_whole, members_lab, off, on, rows
 
 _OTHER = "[slurm-database]\nlogin1\n"
+_DROP_IN = "/etc/systemd/system/mariadb.service.d/override.conf"
 pytestmark = [pytest.mark.one_release, pytest.mark.more, pytest.mark.long]
 
 
@@ -48,6 +49,24 @@ def test_a_killed_server_is_a_member_again(kept: Cluster, jobs: list[str]) -> No
     jobs.append(submit(kept, "", "true"))
     is_whole(kept)
     wait_for_job(kept, jobs[-1], "COMPLETED", seconds=180)
+    # It runs as it did, though with another position in its command line.
+    assert "(0 changes" in kept.deploy().stdout
+
+
+def test_both_are_restarted_one_after_the_other_for_what_others_added_to_their_units(
+    kept: Cluster, jobs: list[str]
+) -> None:
+    began = ("systemctl", "show", "mariadb", "--property=ExecMainStartTimestampMonotonic")
+    before = [kept.on(host, *began) for host in ROWS]
+    for host in ROWS:
+        kept.on(host, "sh", "-c", f"printf '[Service]\\nLimitNOFILE=40000\\n' > {_DROP_IN}")
+        kept.on(host, "systemctl", "daemon-reload")
+    kept.deploy()
+    is_whole(kept)
+    for host, start in zip(ROWS, before, strict=True):
+        kept.on(host, "test", "!", "-e", _DROP_IN)
+        assert kept.on(host, *began) != start
+    jobs.append(done(kept))
 
 
 def test_accounting_goes_on_while_the_first_host_is_off(kept: Cluster, jobs: list[str]) -> None:

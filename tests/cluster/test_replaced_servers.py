@@ -49,7 +49,9 @@ def prepare(made: Cluster, key: Key) -> None:
         ("[slurm-database]\nlogin1\n", _DATABASE),
         ("\n\n[all:vars]", "\nslurm-database\n\n[all:vars]"),
     )
-    for file, more in (("slurm-master", _PARTITION), ("all", f"\nbackup_recipients: [{key.recipient}]\n")):
+    # With a firewall, whoever comes by a new address has to be let in before it joins.
+    everywhere = f"\nbackup_recipients: [{key.recipient}]\nfirewall_admin_networks: [10.0.0.0/8]\n"
+    for file, more in (("slurm-master", _PARTITION), ("all", everywhere)):
         with (made.directory / "group_vars" / f"{file}.yml").open("a") as text:
             text.write(more)
 

@@ -58,6 +58,39 @@ SERVICES = Chapter(
             {"instance": "ctl1"},
         ),
         Alert(
+            "DatabaseWithoutMajority",
+            "critical",
+            "No host of the accounting database has a majority",
+            (
+                "max(mysql_global_status_wsrep_cluster_status) == 0 "
+                "and max(mysql_global_status_wsrep_cluster_size) > 0"
+            ),
+            2,
+            (
+                "None of them answers a statement. Accounting waits in slurmctld until two of the three with "
+                "a vote reach each other."
+            ),
+            "Which of the three run, and whether they reach each other.",
+            (
+                "deploy status INVENTORY",
+                "systemctl status mariadb   (on the database's hosts; garb on the arbitrator)",
+                "deploy cluster INVENTORY   (where all were stopped)",
+            ),
+            {
+                'mysql_global_status_wsrep_cluster_status{instance="db1",job="mysqld"}': "0x60",
+                'mysql_global_status_wsrep_cluster_size{instance="db1",job="mysqld"}': "1x60",
+                'mysql_global_status_wsrep_cluster_status{instance="db2",job="mysqld"}': "0x60",
+                'mysql_global_status_wsrep_cluster_size{instance="db2",job="mysqld"}': "1x60",
+            },
+            {
+                'mysql_global_status_wsrep_cluster_status{instance="db1",job="mysqld"}': "0x60",
+                'mysql_global_status_wsrep_cluster_size{instance="db1",job="mysqld"}': "1x60",
+                'mysql_global_status_wsrep_cluster_status{instance="db2",job="mysqld"}': "1x60",
+                'mysql_global_status_wsrep_cluster_size{instance="db2",job="mysqld"}': "2x60",
+            },
+            {},
+        ),
+        Alert(
             "DatabaseMemberMissing",
             "warning",
             "{{ $value }} of 3 have a vote on the database that {{ $labels.instance }} serves",

@@ -1,5 +1,7 @@
 """The accounting database holds what is declared, whatever it held before."""
 
+import json
+
 from molecule.conftest import On
 
 
@@ -7,6 +9,12 @@ def show(on: On, machine: str, entity: str, columns: str, *words: str) -> set[st
     return set(
         on(machine, "sacctmgr", "-nP", "show", entity, *words, f"format={columns}").stdout.splitlines()
     )
+
+
+def test_what_was_declared_is_remembered_in_the_database(on: On, machine: str) -> None:
+    kept = on(machine, "mariadb", "-rNe", "SELECT content FROM slurm_acct_db.deploy_given").stdout
+    assert "physics" in json.loads(kept)["accounts"]
+    on(machine, "test", "!", "-e", "/var/lib/deploy/given/slurm_accounts.json")
 
 
 def test_cluster(on: On, machine: str) -> None:

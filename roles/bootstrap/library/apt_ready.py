@@ -3,6 +3,7 @@
 
 import os
 import time
+from pathlib import Path
 from typing import Any
 
 from ansible.module_utils import archive_source
@@ -47,7 +48,8 @@ options:
   put_aside:
     description:
       - Files that lie beside those of other roles and override them. They are moved to
-        /var/lib/deploy/put-aside, and services whose units they changed are restarted where they run.
+        /var/lib/deploy/put-aside, and services whose units they changed are restarted where they run. MariaDB
+        is left to its role, which restarts members of a database one after the other.
     type: list
     elements: str
     default: []
@@ -95,6 +97,9 @@ deploy_manages:
 """
 
 _PACKAGE = "python3-apt"
+IN_TURN = {"mariadb": Path("/etc/systemd/system/mariadb.service.d")}
+"""Services that one host at a time may be without, with the directory for whose changes their role restarts
+them in turn."""
 
 
 def runs(module: AnsibleModule, service: str) -> bool:
@@ -112,13 +117,19 @@ def set_right(module: AnsibleModule, host: AptHost) -> dict[str, Any]:
         host.actions.append("systemctl daemon-reload")
         if not module.check_mode:
             module.run_command(["systemctl", "daemon-reload"], check_rc=True)
-    if services:
-        host.actions.append(f"systemctl try-restart {' '.join(services)}")
+    in_turn = [name for name in services if name in IN_TURN and IN_TURN[name].is_dir()]
+    at_once = [name for name in services if name not in in_turn]
+    for name in in_turn:
+        host.actions.append(f"{name} is left to its role, which restarts one host after the other")
+        if not module.check_mode:
+            os.utime(IN_TURN[name])
+    if at_once:
+        host.actions.append(f"systemctl try-restart {' '.join(at_once)}")
         if not module.check_mode:
             # What does not come up may need what a later phase brings, as slurmd its controller: the phase
             # of the service itself starts it, or says why it does not.
-            module.run_command(["systemctl", "try-restart", *services])
-            host.actions += [f"{name} is not up yet" for name in services if not runs(module, name)]
+            module.run_command(["systemctl", "try-restart", *at_once])
+            host.actions += [f"{name} is not up yet" for name in at_once if not runs(module, name)]
     return {"kind": "restart" if services else "none", "service": ", ".join(services), "reasons": paths}
 
 

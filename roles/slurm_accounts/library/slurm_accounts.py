@@ -10,8 +10,6 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.given import given as given_before
-from ansible.module_utils.given import remember
 from ansible.module_utils.slurm_accounting_declared import Refused, desire
 from ansible.module_utils.slurm_accounting_given import (
     as_data,
@@ -25,6 +23,7 @@ from ansible.module_utils.slurm_accounting_given import (
     without_handed,
 )
 from ansible.module_utils.slurm_accounting_jobs import deleted_qos, in_use, sparing
+from ansible.module_utils.slurm_accounting_memory import Memory
 from ansible.module_utils.slurm_accounting_plan import EMPTY, Change, Desired, State, Step, plan
 from ansible.module_utils.slurm_accounting_projects import budgets
 from ansible.module_utils.slurm_accounting_values import ACCOUNT, ASSOCIATION, MANAGERS, QOS, USER, Field
@@ -81,6 +80,12 @@ options:
     description: The port of slurmdbd.
     type: int
     default: 6819
+  database_name:
+    description:
+      - The database of slurmdbd, which has what is remembered, where this host has it. By no name a file of
+        this host has it.
+    type: str
+    default: ""
   conf_servers:
     description:
       - The controllers. slurmctld is asked there before a QOS is deleted, and one that jobs are in stays.
@@ -111,7 +116,6 @@ deploy_pending:
 """
 
 _ROUNDS = 5
-_REMEMBERED = "slurm_accounts"
 _UNREACHABLE = (
     "PersistInit",
     "Munge encode failed",
@@ -306,6 +310,7 @@ def main() -> None:
         "revokes": {"type": "bool", "default": False},
         "database_host": {"type": "str", "default": "localhost"},
         "database_port": {"type": "int", "default": 6819},
+        "database_name": {"type": "str", "default": ""},
         "conf_servers": {"type": "list", "elements": "str", "default": []},
         "auth_type": {"type": "str", "default": "auth/munge"},
     }
@@ -330,7 +335,8 @@ def main() -> None:
         try:
             state = _state(module, sacctmgr) if program else EMPTY
             declared = desire(given["cluster"], given, state, purge=given["purge"])
-            before = from_data(given_before(_REMEMBERED)) if given["revokes"] else declared
+            memory = Memory(module, given["database_name"]) if given["revokes"] else None
+            before = from_data(memory.known) if memory else declared
             stays = handed_over(declared, before, state, in_groups(given["accounts"]))
             desired = with_resets(stays, before)
             steps = [*plan(desired, state, purge=given["purge"]), *revocations(stays, state, before)]
@@ -338,14 +344,14 @@ def main() -> None:
             steps = sparing(steps, spared)
             refused = [*spared.values()]
             if not module.check_mode:
-                if given["revokes"]:
-                    remember(_REMEMBERED, as_data(closable(together(before, declared), declared)))
+                if memory:
+                    memory.keep(as_data(closable(together(before, declared), declared)))
                 how = {name: given[name] for name in ("purge", "names_only")}
                 converge(sacctmgr, desired, state, **how, spared=spared)
                 refused += revoke(sacctmgr, stays, before, spared)
-                if given["revokes"]:
+                if memory:
                     left = together(without_handed(before, declared, stays), declared)
-                    remember(_REMEMBERED, as_data(closable(left, declared) if refused else declared))
+                    memory.keep(as_data(closable(left, declared) if refused else declared))
         except Refused as problem:
             module.fail_json(msg="slurm_accounts:\n" + "\n".join(problem.findings))
         except Failed as problem:

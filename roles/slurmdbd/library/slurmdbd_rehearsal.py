@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import subprocess
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -58,6 +59,8 @@ _SHARE = 3.0
 """What dump, copy and conversion take at most, in sizes of the database."""
 _LEAST = 512 << 20
 """MariaDB's own files."""
+_LONGEST = "--max-allowed-packet=1G"
+"""As long a row as the site's server may take; these programs' own defaults are shorter."""
 _SIZE = """select coalesce(sum(data_length + index_length), 0)
  from information_schema.tables where table_schema = '{}'"""
 _COUNTED = re.compile(r".+_(job_table|assoc_table|assoc_usage_(hour|day|month)_table)")
@@ -112,7 +115,7 @@ class Rehearsal:
         for name in ("data", "run"):
             (self.place / name).mkdir()
         dump = self.place / "dump.sql"
-        self._must(["mariadb-dump", "--single-transaction", f"--result-file={dump}", self.database])
+        self._must(["mariadb-dump", "--single-transaction", _LONGEST, f"--result-file={dump}", self.database])
         self._own()
         self._must(
             [
@@ -131,14 +134,13 @@ class Rehearsal:
                 *(
                     "--innodb-buffer-pool-size=512M",
                     "--innodb-lock-wait-timeout=900",
-                    "--max-allowed-packet=64M",
+                    _LONGEST,
                 ),
             ],
         )
         self._wait("db", 60, lambda: self._run(self._client("select 1"))[0] == 0)
         self._ask(f"create database `{self.database}`", database="")
-        with dump.open(encoding="utf-8", errors="surrogateescape") as text:
-            self._must(self._client(None, self.database), text.read())
+        self._load(dump)
         dump.unlink()
 
     def counts(self, until: dict[str, int]) -> dict[str, int]:
@@ -262,12 +264,20 @@ class Rehearsal:
             own if is_own else ["mariadb", "--skip-column-names", "--execute", question]
         ).strip()
 
-    def _run(self, command: list[str], text: str | None = None) -> tuple[int, str]:
-        code, out, err = self.module.run_command(command, data=text)
+    def _load(self, dump: Path) -> None:
+        """By its file: what Ansible gives to a command is in memory, several times."""
+        command = [*self._client(None), _LONGEST, self.database]
+        with dump.open("rb") as text:
+            done = subprocess.run(command, stdin=text, capture_output=True, check=False)
+        if done.returncode != 0:
+            self._fail(f"{command[0]}: {done.stderr.decode(errors='replace').strip()[-400:]}")
+
+    def _run(self, command: list[str]) -> tuple[int, str]:
+        code, out, err = self.module.run_command(command)
         return code, str(out) if code == 0 else str(err or out)
 
-    def _must(self, command: list[str], text: str | None = None) -> str:
-        code, said = self._run(command, text)
+    def _must(self, command: list[str]) -> str:
+        code, said = self._run(command)
         if code != 0:
             self._fail(f"{command[0]}: {said.strip()[-400:]}")
         return said

@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 from ClusterShell.NodeSet import NodeSet
 
-from deploy.engine import drains
+from deploy.engine import batches as module
+from deploy.engine import database, drains
 from deploy.engine.batches import Share, StoppedError, Work, batches, in_batches, next_batch, share
 from deploy.engine.drains import Ledger
 from deploy.engine.options import Options
-from deploy.errors import DeployError, ExitCode
+from deploy.errors import DeployError, ExitCode, Finding
 from deploy.run import drains as on_controller
 from deploy.site.inventory import read_site
 from tests.unit.run.slurm import Slurm
@@ -99,8 +100,11 @@ class Cluster:
         return {node: why for node, why in self.ill.items() if node in batch}
 
     def go(self, most: str = "1") -> list[str]:
+        return self.go_with("node[1-3]", most)
+
+    def go_with(self, names: str, most: str = "1") -> list[str]:
         work = Work("reboot", "reboot: kernel", self._act, self._check, lambda nodes: f"again {nodes}")
-        nodes = in_batches(self.ledger, _names("node[1-3]"), share(most), work, self.say)
+        nodes = in_batches(self.ledger, _names(names), share(most), work, self.say)
         return [node.name for node in nodes if node.is_drained]
 
     @property
@@ -262,3 +266,75 @@ def test_an_unknown_node_begins_nothing(cluster: Cluster) -> None:
     with pytest.raises(DeployError, match="node-not-known-to-slurm"):
         cluster.go()
     assert cluster.acted == []
+
+
+VOTES = (
+    SITE + "node2 ansible_host=10.0.0.3\nnode3 ansible_host=10.0.0.4\n[slurm-database]\nnode1\nnode2\nnode3\n"
+)
+MISSING = [Finding("node1", "members-missing", "2 of 3 have a vote", "start it")]
+
+
+@pytest.fixture
+def voting(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[Finding]]:
+    """All three nodes have a vote on the database; what is missing of it, each time it is asked."""
+    cluster.ledger = Ledger(read_site(write_site(tmp_path, VOTES)), Options())
+    looks: list[list[Finding]] = []
+
+    def look(*_: object) -> list[Finding]:
+        return looks.pop(0) if looks else []
+
+    monkeypatch.setattr(database, "half_database", look)
+    monkeypatch.setattr(module, "half_database", look)
+    monkeypatch.setattr(database, "_POLL_SECONDS", 0)
+    return looks
+
+
+def test_of_those_with_a_vote_on_the_database_one_at_a_time(
+    cluster: Cluster, voting: list[list[Finding]]
+) -> None:
+    # Not whole at once after the first.
+    voting += [[], MISSING, []]
+    assert cluster.go("100%") == []
+    assert cluster.acted == [("node1",), ("node2",), ("node3",)]
+
+
+def test_one_without_which_the_database_could_not_go_on_is_left_alone(
+    cluster: Cluster, voting: list[list[Finding]]
+) -> None:
+    voting += [[], [], [Finding("node1", "member-not-synced", "its database is not whole", "wait")]]
+    with pytest.raises(
+        StoppedError, match="done: node1; not begun, and as they were: node\\[2-3\\]"
+    ) as problem:
+        cluster.go()
+    assert problem.value.findings[0].reference == "member-not-synced"
+    assert cluster.acted == [("node1",)]
+    assert ({*cluster.slurm.reasons.values()}, cluster.held) == ({""}, [])
+
+
+def test_one_that_is_no_member_afterwards_stays_drained(
+    cluster: Cluster, voting: list[list[Finding]]
+) -> None:
+    voting += [[], *([MISSING] * 50)]
+    with pytest.raises(StoppedError, match="node1 stays drained: node1: 2 of 3 have a vote"):
+        cluster.go("3")
+    assert cluster.acted == [("node1",)]
+
+
+@pytest.mark.parametrize(
+    ("found", "node"),
+    [
+        ([Finding("node2", "host-silent", "it does not answer", ""), *MISSING], "node2"),
+        ([Finding("node1", "member-not-synced", "it has no majority", "")], "node1"),
+        # Both have all rows: the arbitrator is what is missing.
+        ([*MISSING, Finding("node2", "members-missing", "2 of 3", "")], "node3"),
+    ],
+)
+def test_one_that_is_away_already_may_be_repaired(
+    cluster: Cluster, voting: list[list[Finding]], found: list[Finding], node: str
+) -> None:
+    for name in ("node1", "node2", "node3"):
+        assert database.is_away(cluster.ledger.site, found, name) is (name == node)
+    # It is still so afterwards, as where another one is no member yet.
+    voting += [found] * 50
+    assert cluster.go_with(node) == []
+    assert cluster.acted == [(node,)]

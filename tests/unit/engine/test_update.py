@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from deploy.engine import database
 from deploy.engine import update as module
 from deploy.engine.batches import Share
 from deploy.engine.batches import Work as BatchWork
@@ -188,7 +189,8 @@ def test_members_of_the_database_are_updated_one_by_one_while_all_have_a_vote(
     missing = [Finding("ctl1", "members-missing", "2 of 3 have a vote", "start it")]
     # Whole before the first, half for a moment after it, half for good after the second.
     answers = iter([[], missing, [], [], *([missing] * 50)])
-    monkeypatch.setattr(module, "half_database", lambda *_: next(answers))
+    monkeypatch.setattr(database, "half_database", lambda *_: next(answers))
+    monkeypatch.setattr(database, "_POLL_SECONDS", 0)
     machines.waiting = {name: [OPENSSL] for name in ("ctl1", "login1", "db1")}
     inventory = write_site(tmp_path, MEMBERS)
     with pytest.raises(DeployError, match="ctl1: 2 of 3 have a vote") as problem:

@@ -22,6 +22,12 @@ def test_prerequisites_reach_through_others() -> None:
     assert {"database", "accounting", "controller", "scratch"} <= {*prerequisites("compute")}
 
 
+def test_hosts_let_a_new_one_in_before_anything_is_asked_of_them() -> None:
+    """It mounts from them, joins their database, registers with them."""
+    before = {"proxy", "package_cache", "base"}
+    assert {name for name, place in _PLACES.items() if place < _PLACES["firewall"]} == before
+
+
 def test_logs_and_monitoring_are_in_nobodys_way() -> None:
     aside = {"log_server", "log_client", "monitoring", "grafana", "node_exporter", "probes", "quotas", "rdma"}
     for phase in PHASES:

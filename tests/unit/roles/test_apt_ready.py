@@ -1,8 +1,10 @@
+import os
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.unit.roles.loading import load_module
 
@@ -75,3 +77,38 @@ def test_a_look_restarts_nothing(tmp_path: Path) -> None:
     assert impact["kind"] == "restart"
     assert host.commands == []
     assert (place / "zz.conf").exists()
+
+
+@pytest.mark.parametrize("check_mode", [False, True])
+def test_members_of_the_database_are_left_to_their_role_which_restarts_one_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, check_mode: bool
+) -> None:
+    place = tmp_path / "systemd/system/mariadb.service.d"
+    place.mkdir(parents=True)
+    (place / "override.conf").touch()
+    written = place.stat().st_mtime - 3600
+    monkeypatch.setattr(module, "put_aside", lambda paths: [f"{path} put aside" for path in paths])
+    monkeypatch.setattr(module, "IN_TURN", {"mariadb": place})
+    host = FakeHost({"mariadb", "chrony"}, check_mode=check_mode)
+    host.params["put_aside"] = [str(place / "override.conf")]
+    os.utime(place, (written, written))
+    actions, impact = set_right(host)
+    assert actions[-1] == "systemctl try-restart chrony"
+    assert not any("mariadb" in command for command in host.commands)
+    # By this the role restarts it, or a later run where this one is cut off.
+    assert (place.stat().st_mtime > written) is not check_mode
+    assert "mariadb" in impact["service"]
+
+
+def test_a_server_that_nobody_gave_settings_of_its_unit_is_restarted_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "IN_TURN", {"mariadb": tmp_path / "not there"})
+    assert set_right(FakeHost({"mariadb"}))[0] == ["systemctl try-restart mariadb"]
+
+
+def test_what_has_its_turn_is_restarted_by_its_role_for_the_directory_of_its_unit() -> None:
+    variables = yaml.safe_load(Path("roles/mariadb/vars/main.yml").read_text())
+    assert {"mariadb": Path(variables["__mariadb_unit_file"]).parent} == module.IN_TURN
+    asked = load_module("playbooks/library/service_current.py").drop_in_directories
+    assert asked([variables["__mariadb_unit_file"]]) == [str(module.IN_TURN["mariadb"])]

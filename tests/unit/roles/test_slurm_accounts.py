@@ -190,7 +190,14 @@ class Run:
 
     def __init__(self, given: dict[str, Any]) -> None:
         defaults = {"cluster": "lab", "database_host": "x", "database_port": 1, "auth_type": "auth/munge"}
-        self.params = {**defaults, "conf_servers": [], "names_only": False, "purge": False, "revokes": True}
+        self.params = {
+            **defaults,
+            "database_name": "",
+            "conf_servers": [],
+            "names_only": False,
+            "purge": False,
+            "revokes": True,
+        }
         self.params |= given
         self.told: list[str] = []
 
@@ -215,8 +222,11 @@ def test_a_member_of_the_group_is_not_closed_for_a_job_of_his(
     monkeypatch: pytest.MonkeyPatch, members: list[str]
 ) -> None:
     remembered: list[dict[str, Any]] = [{}]
-    monkeypatch.setattr(module, "given_before", lambda _: remembered[-1])
-    monkeypatch.setattr(module, "remember", lambda _, data: remembered.append(data))
+
+    def memory(_: object, __: str) -> SimpleNamespace:
+        return SimpleNamespace(known=remembered[-1], keep=remembered.append)
+
+    monkeypatch.setattr(module, "Memory", memory)
     group = SimpleNamespace(gr_mem=members, gr_gid=1)
     monkeypatch.setattr(module, "grp", SimpleNamespace(getgrnam=lambda _: group), raising=False)
     person = SimpleNamespace(pw_gid=100)

@@ -1,7 +1,11 @@
 """Backups of upgrades of Slurm: which of them go when there is a newer one."""
 
+import gzip
+import os
 import time
 from pathlib import Path
+from types import SimpleNamespace
+from typing import NoReturn
 
 import pytest
 
@@ -50,3 +54,54 @@ def test_the_backup_that_was_just_made_stays_whatever_the_clocks_say(tmp_path: P
     for name in (*OLD, NEW[0]):
         (tmp_path / name).mkdir()
     assert module.prune(tmp_path / OLD[0], NOW) == []
+
+
+class _Failed(Exception):  # noqa: N818 - the module ends there
+    pass
+
+
+def _fail(msg: str) -> NoReturn:
+    raise _Failed(msg)
+
+
+HOST = SimpleNamespace(fail_json=_fail)
+
+
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **texts: str) -> None:
+    """Other programs of these names, in the shell's language."""
+    place = tmp_path / "bin"
+    place.mkdir()
+    for name, text in texts.items():
+        program = place / name.replace("_", "-")
+        program.write_text(f"#!/bin/sh\n{text}\n")
+        program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{place}:{os.environ['PATH']}")
+
+
+def test_a_dump_is_packed_as_it_comes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    programs(tmp_path, monkeypatch, mariadb_dump='echo "$@"')
+    with module.written(tmp_path / "acct.sql.gz") as fresh:
+        module.dump(HOST, "acct", fresh)
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["acct.sql.new", "bin"]
+    said = gzip.decompress((tmp_path / "acct.sql.gz").read_bytes()).decode()
+    assert said.split() == ["--single-transaction", "--routines", "--max-allowed-packet=1G", "acct"]
+
+
+@pytest.mark.parametrize(
+    ("texts", "why"),
+    [
+        ({"mariadb_dump": "echo half; echo no such table >&2; exit 2"}, "mariadb-dump: no such table"),
+        # It ends while the dump goes on.
+        ({"mariadb_dump": "yes", "gzip": "echo No space left on device >&2; exit 1"}, "No space left"),
+    ],
+)
+def test_what_is_no_whole_dump_takes_no_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, texts: dict[str, str], why: str
+) -> None:
+    programs(tmp_path, monkeypatch, **texts)
+    with (
+        pytest.raises(_Failed, match=f"no backup, so nothing was changed: .*{why}"),
+        module.written(tmp_path / "acct.sql.gz") as fresh,
+    ):
+        module.dump(HOST, "acct", fresh)
+    assert [path.name for path in tmp_path.iterdir()] == ["bin"]

@@ -50,6 +50,23 @@ def test_one_that_does_not_end_serves_nobody(data: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize(
+    ("state", "is_synced"),
+    [
+        ("Synced", True),
+        ("Donor/Desynced", True),
+        ("Joined", False),
+        ("Joining: receiving State Transfer", False),
+    ],
+)
+def test_one_from_which_another_is_copied_has_all_rows(
+    data: Path, monkeypatch: pytest.MonkeyPatch, state: str, *, is_synced: bool
+) -> None:
+    assert data
+    monkeypatch.setattr(module, "_run", lambda *_: (PRIMARY.replace("Synced", state), True))
+    assert module.look("slurm_acct_db")["is_synced"] is is_synced
+
+
+@pytest.mark.parametrize(
     ("has_key", "says", "is_alone"), [(False, "", True), (True, "", False), (False, PRIMARY, False)]
 )
 def test_a_member_is_known_by_its_key_and_by_what_it_says(

@@ -373,6 +373,20 @@ def test_a_service_is_known_by_how_it_was_started(monkeypatch: pytest.MonkeyPatc
         process.kill()
 
 
+def test_what_a_service_is_told_of_this_start_alone_is_no_other_way_to_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told = ("--wsrep-new-cluster", "--wsrep_start_position=f6a8e2c3-ead7-11f1-b1d3-7ae8badd5cc6:1898")
+    words = ["/bin/sh", "-c", "read nothing", *told]
+    with subprocess.Popen(words, stdin=subprocess.PIPE) as process:
+        text = f"LoadState=loaded\nActiveState=active\nMainPID={process.pid}\n"
+        monkeypatch.setattr(host_records, "_said", lambda *_: (text, True))
+        while b"wsrep" not in Path(f"/proc/{process.pid}/cmdline").read_bytes():
+            time.sleep(0.01)
+        assert host_records.services(["mariadb"])["mariadb"]["command"] == "/bin/sh -c read nothing"
+        process.kill()
+
+
 def test_a_file_where_a_file_server_is_gone_is_not_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -39,7 +39,8 @@ MANIFEST = "manifest.json"
 DATABASE, STATE, RECORDS = "database.sql.gz", "state.tar.gz", "records"
 PLACE = Path("/var/lib/deploy")
 DRAINS, HOSTS = "drains.json", "hosts.json"
-# What roles gave, and take away when it is declared no more, by the part that has what was given.
+# What roles gave, and take away when it is declared no more, by the part that has what was given. Of accounts
+# the database itself has it, once a run has brought it there.
 GIVEN = {"state": "given/slurm_reservations.json", "database": "given/slurm_accounts.json"}
 # Of several controllers: which directory has the ledger of drains, and how that is called within the state.
 POINTER, LEDGER = "ledger.json", "deploy_ledger"
