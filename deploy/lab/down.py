@@ -19,6 +19,8 @@ class Removal:
     lab: Lab
     directory: Path
     kept: tuple[str, ...]
+    is_of_a_site: bool
+    """Whether what was left is a site that no lab made."""
 
 
 def take_down(name: str, *, delete_directory: bool) -> Removal:
@@ -41,5 +43,5 @@ def take_down(name: str, *, delete_directory: bool) -> Removal:
         elif delete_directory:
             kept = directory.delete()
         else:
-            kept = sorted(entry.name for entry in lab.directory.iterdir()) if lab.directory.is_dir() else []
-    return Removal(lab=lab, directory=lab.directory, kept=tuple(kept))
+            kept = directory.names()
+    return Removal(lab, lab.directory, tuple(kept), is_of_a_site=bool(directory.of_a_site()))

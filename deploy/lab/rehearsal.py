@@ -15,6 +15,7 @@ from deploy.lab.nodes import NodeMaker
 from deploy.lab.parallel import for_each
 from deploy.lab.pip_settings import pip_entries
 from deploy.lab.podman import podman
+from deploy.lab.reach import refuse_others
 from deploy.lab.rehearsed_site import MODULES, Rehearsed
 from deploy.lab.state import REHEARSAL, Lab, check_name, container_name, find_lab, need_lab
 from deploy.lab.tarball import Entry, pack
@@ -72,7 +73,7 @@ def set_up(what: Rehearsed, name: str, directory: Path, release: str, say: Calla
             what, addresses, lab.network, release=release, cgroup_v1=machine.cgroup_v1
         )
         rehearsed_site.write(directory / INVENTORY, content)
-        site = rehearsed_site.refuse_others(directory / INVENTORY, lab.network)
+        site = refuse_others(directory / INVENTORY, lab.network)
         say("waiting for ssh ...")
         wait_for_ssh(keys, {host.name: host.address for host in lab.hosts}, SECONDS_TO_ANSWER)
         _place(container_name(name, names[0]), stand_ins(modules_of(what)))

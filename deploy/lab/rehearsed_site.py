@@ -6,7 +6,7 @@ are reached is in it: every ``ansible_`` variable is left behind, and so is what
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
@@ -15,10 +15,9 @@ from typing import Any
 import yaml
 from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 
-from deploy.errors import error
 from deploy.lab.recipe import ADMIN
-from deploy.lab.site_files import SSH_ARGUMENTS
-from deploy.site.inventory import LOGIN, MASTER, NFS, NFS_CLIENT, NODE, Host, Site, read_site
+from deploy.lab.site_files import IDENTITY, SSH_ARGUMENTS
+from deploy.site.inventory import LOGIN, MASTER, NFS, NFS_CLIENT, NODE, Host, Site
 from deploy.site.schema import options
 
 MODULES = "/home/rehearsal/modulefiles"
@@ -51,17 +50,6 @@ _LEFT_BEHIND = frozenset(
 _GROUPS_LEFT_BEHIND = frozenset({"all", "ungrouped", NFS, NFS_CLIENT})
 _NETWORKS = ("firewall_admin_networks", "firewall_cluster_networks", "firewall_login_networks")
 _SHARES = frozenset({"default_cpus_per_gpu", "default_memory_per_gpu_mb"})
-_REACHED = frozenset(
-    {
-        "ansible_host",
-        "ansible_user",
-        "ansible_become",
-        "ansible_python_interpreter",
-        "ansible_ssh_private_key_file",
-        "ansible_ssh_args",
-        "ansible_ssh_common_args",
-    }
-)
 
 
 @dataclass(frozen=True)
@@ -145,7 +133,7 @@ def inventory(
         "ansible_user": ADMIN,
         "ansible_become": True,
         "ansible_python_interpreter": "/usr/bin/python3",
-        "ansible_ssh_private_key_file": "{{ inventory_dir }}/.lab/id_ed25519",
+        "ansible_ssh_private_key_file": IDENTITY,
         # Not the caller's own settings, in which a jump host may stand.
         "ansible_ssh_args": "-F none",
         "ansible_ssh_common_args": SSH_ARGUMENTS,
@@ -263,34 +251,3 @@ def write(path: Path, content: Mapping[str, Any]) -> None:
     text = yaml.safe_dump(json.loads(json.dumps(content, default=str)), sort_keys=False, width=110)
     path.touch(mode=0o600)
     path.write_text(f"# A rehearsal on local containers, made by: deploy rehearse\n{text}", encoding="utf-8")
-
-
-def refuse_others(inventory_file: Path, network: IPv4Network) -> Site:
-    """The site of a rehearsal, when Ansible reaches nothing but the lab by its inventory.
-
-    Raises DeployError ``rehearsal-not-apart`` before anything was connected to.
-    """
-    site = read_site(inventory_file)
-    wrong = list(_reaching_elsewhere(site, network))
-    if wrong:
-        raise error(
-            "rehearsal-not-apart",
-            f"a rehearsal would reach something that is not its lab: {'; '.join(wrong)}",
-            where=str(inventory_file),
-            hint="nothing was connected to; this is a fault of deploy itself, please report it",
-        )
-    return site
-
-
-def _reaching_elsewhere(site: Site, network: IPv4Network) -> Iterator[str]:
-    for host in site.hosts.values():
-        others: Sequence[str] = sorted(host.connection.keys() - _REACHED)
-        if others:
-            yield f"{host.name} has {', '.join(others)}"
-        address = str(host.connection.get("ansible_host", host.name))
-        try:
-            is_inside = IPv4Address(address) in network
-        except ValueError:
-            is_inside = False
-        if not is_inside:
-            yield f"{host.name} is at {address}"

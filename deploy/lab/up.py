@@ -34,6 +34,7 @@ from deploy.lab.state import (
     RELEASE,
     SHARED_STATE,
     Lab,
+    all_labs,
     check_name,
     container_name,
     find_lab,
@@ -67,6 +68,11 @@ class Wish:
     """A controller that watches the cluster; only for an inventory that is not there yet."""
     package_cache: bool = False
     """A controller that fetches every package for all, once; only for an inventory that is not there yet."""
+
+    @property
+    def place(self) -> Path:
+        """The directory of a new lab."""
+        return (self.directory or Path(self.name)).absolute()
 
 
 @dataclass(frozen=True)
@@ -232,6 +238,7 @@ def _check(wish: Wish, lab: Lab | None) -> None:
             hint="choose another place with --dir",
         )
     if lab is None:
+        _refuse_taken(wish.place)
         return
     if lab.is_rehearsal:
         raise error(
@@ -254,12 +261,24 @@ def _check(wish: Wish, lab: Lab | None) -> None:
             )
 
 
+def _refuse_taken(place: Path) -> None:
+    """Raises DeployError ``lab-directory-taken`` where a directory is a site's or another lab's."""
+    others = [lab.name for lab in all_labs() if lab.directory.resolve() == place.resolve()]
+    found = [f"lab {name}"] if (name := ", ".join(others)) else LabDirectory(place).of_a_site()
+    if found:
+        raise error(
+            "lab-directory-taken",
+            f"a new lab does not write into what is a site's or another lab's: {', '.join(found)}",
+            where=str(place),
+            hint=f"choose another place: --dir {place}-lab",
+        )
+
+
 def make_network(wish: Wish, release: str, kind: Kind, *more_labels: str) -> Lab:
     """A lab without any machine yet. Raises DeployError ``lab-no-network``."""
-    directory = (wish.directory or Path(wish.name)).absolute()
     labels = {
         LAB: wish.name,
-        DIRECTORY: str(directory),
+        DIRECTORY: str(wish.place),
         RELEASE: release,
         MACHINES: kind.name,
         GPUS: str(_DEFAULT_GPUS if wish.gpus is None else wish.gpus),

@@ -9,6 +9,7 @@ from deploy.errors import DeployError, ExitCode, error
 from deploy.lab import state, up
 from deploy.lab.access import KeyDirectory, wait_for_ssh
 from deploy.lab.addresses import node_number
+from deploy.lab.directory import LabDirectory
 from deploy.lab.machines import kind_named
 from deploy.lab.parallel import for_each
 from deploy.lab.podman import podman
@@ -123,6 +124,30 @@ def test_what_is_made_stays_as_it_is(wish: Wish, said: str) -> None:
 
 def test_the_same_wish_again_is_fine() -> None:
     up._check(Wish("two", gpus=2, release="trixie", directory=Path("/sites/two")), lab_of())
+
+
+@pytest.mark.parametrize("name", ["inventory.ini", "secrets.yml", "hardware.yml", "group_vars", ".deploy"])
+def test_a_new_lab_does_not_write_into_a_site(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    up._check(Wish("one"), None)
+    (tmp_path / "one").mkdir()
+    up._check(Wish("one"), None)
+    (tmp_path / "one" / name).touch()
+    with pytest.raises(DeployError, match=rf"{name}.*\[lab-directory-taken\]"):
+        up._check(Wish("one"), None)
+
+
+def test_a_new_lab_does_not_write_into_the_directory_of_another() -> None:
+    with pytest.raises(DeployError, match=r"lab two.*\[lab-directory-taken\]"):
+        up._check(Wish("one", directory=Path("/sites/two")), None)
+
+
+def test_a_lab_that_was_taken_down_comes_again_in_its_directory(tmp_path: Path) -> None:
+    directory = LabDirectory(tmp_path / "one")
+    directory.write({"ctl1": "10.213.9.2"}, release="trixie", gpus=2, cgroup_v1=False)
+    up._check(Wish("one", directory=directory.path), None)
 
 
 def test_machines_that_never_ran_are_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
