@@ -46,7 +46,6 @@ from deploy.lab.state import (
 SECONDS_TO_ANSWER = 120
 MOST_GPUS = 16
 _DEFAULT_NODES, _DEFAULT_CONTROLLERS, _DEFAULT_GPUS, _DEFAULT_RELEASE = 2, 1, 2, "trixie"
-_UNFINISHED = ("created", "configured", "initialized")
 
 
 @dataclass(frozen=True)
@@ -125,7 +124,7 @@ def bring_up(wish: Wish, say: Callable[[str], None]) -> Outcome:
 
 def _without_unfinished(lab: Lab) -> Lab:
     """Forget machines of an interrupted ``up``: they never ran, so nothing can be lost."""
-    unfinished = [host for host in lab.hosts if host.state in _UNFINISHED]
+    unfinished = [host for host in lab.hosts if not host.has_run]
     for host in unfinished:
         podman("rm", "--force", container_name(lab.name, host.name))
     return replace(lab, hosts=tuple(host for host in lab.hosts if host not in unfinished))

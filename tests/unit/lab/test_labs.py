@@ -151,9 +151,16 @@ def test_a_lab_that_was_taken_down_comes_again_in_its_directory(tmp_path: Path) 
 
 
 def test_machines_that_never_ran_are_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that ran when its host went down is "created", too, by podman of Debian 12."""
     removed: list[str] = []
     monkeypatch.setattr(up, "podman", lambda *words: removed.append(words[-1]))
-    left = up._without_unfinished(lab_of(("ctl1", "running"), ("node1", "created"), ("node2", "exited")))
+    containers = [
+        {**container("ctl1", "10.213.7.2", "created"), "StartedAt": 1795833684},
+        {**container("node1", "10.213.7.11", "created"), "StartedAt": -62135596800},
+        {**container("node2", "10.213.7.12", "exited"), "StartedAt": 1795833684},
+    ]
+    monkeypatch.setattr(state, "query", lambda *words: NETWORKS if words[0] == "network" else containers)
+    left = up._without_unfinished(need_lab("two"))
     assert left.names == ["ctl1", "node2"]
     assert removed == ["deploy-two-node1"]
 
