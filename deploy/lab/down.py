@@ -33,8 +33,6 @@ def take_down(name: str, *, delete_directory: bool) -> Removal:
             podman("rm", "--force", "--time", "0", *containers)
         if volumes := [volume["Name"] for volume in query("volume", "ls", "--filter", f"label={LAB}={name}")]:
             podman("volume", "rm", *volumes)
-        podman("network", "rm", network_name(name))  # last: as long as it is there, down can be repeated
-        drop_old_images()
         directory = LabDirectory(lab.directory)
         directory.forget_keys()
         if delete_directory and lab.is_rehearsal:
@@ -44,4 +42,7 @@ def take_down(name: str, *, delete_directory: bool) -> Removal:
             kept = directory.delete()
         else:
             kept = directory.names()
+        # After all that is the lab's: as long as it is there, down can be repeated.
+        podman("network", "rm", network_name(name))
+        drop_old_images()
     return Removal(lab, lab.directory, tuple(kept), is_of_a_site=bool(directory.of_a_site()))

@@ -1,0 +1,73 @@
+"""What is left of a lab that is taken away, also where that is cut off."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from deploy.lab import down, stage
+from deploy.lab.rehearsed_site import Rehearsed
+from deploy.lab.state import Lab
+from tests.unit.lab.test_labs import lab_of
+from tests.unit.site.test_rehearsed_site import SITE
+
+
+def rehearsal_in(directory: Path) -> Lab:
+    (directory / ".lab").mkdir(parents=True)
+    (directory / "secrets.yml").write_text("munge_key: x\n")
+    return replace(lab_of(), directory=directory, is_rehearsal=True)
+
+
+def test_the_network_by_which_a_lab_is_known_goes_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab = rehearsal_in(tmp_path / "stage")
+    there: list[bool] = []
+    monkeypatch.setattr(down, "inspect_machine", lambda: None)
+    monkeypatch.setattr(down, "need_lab", lambda _name: lab)
+    monkeypatch.setattr(down, "query", lambda *_: [])
+    monkeypatch.setattr(down, "podman", lambda *_: there.append(lab.directory.exists()))
+    monkeypatch.setattr(down, "drop_old_images", lambda: None)
+    removal = down.take_down("two", delete_directory=True)
+    assert there == [False]
+    assert removal.kept == ()
+    assert down.take_down("two", delete_directory=True).kept == ()
+
+
+def test_a_rehearsal_leaves_the_lab_of_another_run_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which was made after this run looked, and before it had the lock."""
+    other = rehearsal_in(tmp_path / "other")
+    labs: list[Lab] = []
+    taken: list[str] = []
+
+    def set_up(*_words: object) -> None:
+        labs.append(other)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(stage, "find_lab", lambda _name: labs[0] if labs else None)
+    monkeypatch.setattr(stage, "set_up", set_up)
+    monkeypatch.setattr(stage, "take_down", lambda name, **_: taken.append(name))
+    monkeypatch.setattr(stage.tempfile, "mkdtemp", lambda **_: str(tmp_path))
+    what = Rehearsed(SITE, (), {}, ())
+    with pytest.raises(KeyboardInterrupt), stage.staged(what, "two", "trixie", print, is_kept=False):
+        pass
+    assert taken == []
+
+
+def test_a_rehearsal_takes_down_its_own_lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lab = rehearsal_in(tmp_path / "own")
+    taken: list[str] = []
+
+    def set_up(*_words: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(stage, "find_lab", lambda _name: lab)
+    monkeypatch.setattr(stage, "set_up", set_up)
+    monkeypatch.setattr(stage, "take_down", lambda name, **_: taken.append(name))
+    monkeypatch.setattr(stage.tempfile, "mkdtemp", lambda **_: str(lab.directory))
+    what = Rehearsed(SITE, (), {}, ())
+    with pytest.raises(KeyboardInterrupt), stage.staged(what, "two", "trixie", print, is_kept=False):
+        pass
+    assert taken == ["two"]
