@@ -31,6 +31,7 @@ _LEFT_BEHIND = frozenset(
         "bootstrap_archive",
         "bootstrap_mirror",
         "hosts_file_address",
+        "log_client_ca",
         "network_mounts_filesystems",
         "nfs_client_mounts",
         "nfs_server_clients",
@@ -39,14 +40,34 @@ _LEFT_BEHIND = frozenset(
         "proxy_http",
         "proxy_https",
         "proxy_no_proxy",
+        "slurm_accounts_database_host",
+        "slurm_portal_oidc",
+        "slurm_portal_prometheus_url",
+        "slurm_registry_no_proxy",
+        "slurmdbd_database_host",
         "time_sync_servers",
-        # They need what containers have not: quotas of a file system, a GPU, NVIDIA's repository.
+        # Their other half is a secret, or a file of the site's hosts.
+        "alertmanager_default_receiver",
+        "alertmanager_routes",
+        "log_server_certificate",
+        "log_server_key",
+        "slurm_portal_certificate",
+        "slurm_portal_certificate_key",
+        "slurm_registry_ca",
+        "slurm_registry_certificate",
+        "slurm_registry_certificate_key",
+        "slurm_rest_certificate",
+        "slurm_rest_certificate_key",
+        # They need what containers have not: quotas of a file system, a GPU, InfiniBand, NVIDIA's repository.
         "container_toolkit_version",
         "dcgm_version",
         "mig_layout",
+        "node_health_infiniband",
         "quotas_filesystems",
     }
 )
+_ROLES_LEFT_BEHIND = ("mail_relay_", "sssd_")
+"""Mail of a rehearsal would come to people, and a directory would see logins without a password."""
 _GROUPS_LEFT_BEHIND = frozenset({"all", "ungrouped", NFS, NFS_CLIENT})
 _NETWORKS = ("firewall_admin_networks", "firewall_cluster_networks", "firewall_login_networks")
 _SHARES = frozenset({"default_cpus_per_gpu", "default_memory_per_gpu_mb"})
@@ -155,6 +176,19 @@ def inventory(
     return {"all": {"hosts": hosts, "children": groups}}
 
 
+def is_left_behind(name: str) -> bool:
+    """Whether a variable of the site's is not of its rehearsal, whatever its value is."""
+    return name in _LEFT_BEHIND or name.startswith(("ansible_", *_ROLES_LEFT_BEHIND))
+
+
+def rehearsed_secrets(text: str) -> str:
+    """A secrets.yml without what is of variables that are left behind; one that is a vault stays whole."""
+    names = {name for name in re.findall(r"^(\w+):", text, re.MULTILINE) if is_left_behind(name)}
+    for name in names:
+        text = re.sub(rf"^{name}:.*\n?(?:[ \t].*\n?|\n)*", "", text, flags=re.MULTILINE)
+    return text
+
+
 def vaulted(what: Rehearsed) -> list[str]:
     """The variables that cannot be rehearsed, because only the site's vault can open them."""
     return sorted(
@@ -169,8 +203,7 @@ def _own(site: Site, host: Host) -> dict[str, Any]:
     return {
         name: _placed(value, place)
         for name, value in host.variables.items()
-        if not name.startswith("ansible_")
-        and name not in _LEFT_BEHIND
+        if not is_left_behind(name)
         and not (name in specified and specified[name].secret)
         and not _is_vaulted(value)
     }

@@ -100,6 +100,12 @@ def drill(site: Site) -> Drill:
 ONE = site_of(host("ctl1", "slurm-master"), host("n1", "slurm-node"))
 
 
+def test_a_lab_gets_no_secret_of_what_it_has_not(tmp_path: Path) -> None:
+    site = Site(tmp_path / "inventory.yml", ONE.hosts, ONE.groups)
+    drill(site).give_secrets("munge_key: a\nsssd_bind_password: b\n")
+    assert (tmp_path / "secrets.yml").read_text() == "munge_key: a\n"
+
+
 def test_all_controllers_and_the_database_are_in_the_lab_and_share_the_state() -> None:
     what = in_shape(SITE, 1)
     assert [each.name for each in what.hosts] == ["ctl1", "ctl2", "db1", "n1"]
