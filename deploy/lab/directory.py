@@ -71,7 +71,7 @@ class LabDirectory:
             file = self.path / name
             if not file.exists():
                 make_directory(file.parent)
-                file.write_text(text)
+                replace_file(file, text, 0o644)
                 hand_over(file)
 
     def missing(self, addresses: Mapping[str, str]) -> dict[str, str]:

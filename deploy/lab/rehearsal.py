@@ -75,7 +75,7 @@ def set_up(what: Rehearsed, name: str, directory: Path, release: str, say: Calla
         rehearsed_site.write(directory / INVENTORY, content)
         site = refuse_others(directory / INVENTORY, lab.network)
         say("waiting for ssh ...")
-        wait_for_ssh(keys, {host.name: host.address for host in lab.hosts}, SECONDS_TO_ANSWER)
+        wait_for_ssh(name, keys, {host.name: host.address for host in lab.hosts}, SECONDS_TO_ANSWER)
         _place(container_name(name, names[0]), stand_ins(modules_of(what)))
         if found := pip_entries():
             for_each(names, lambda host: _place(container_name(name, host), found))

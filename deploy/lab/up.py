@@ -190,7 +190,7 @@ def _settle(
         package_cache=wish.package_cache,
     )
     say("waiting for ssh ...")
-    wait_for_ssh(directory.keys, addresses, SECONDS_TO_ANSWER)
+    wait_for_ssh(lab.name, directory.keys, addresses, SECONDS_TO_ANSWER)
     missing = directory.missing(addresses)
     nodes = {host: address for host, address in missing.items() if node_number(host)}
     if wish.write_inventory and nodes:

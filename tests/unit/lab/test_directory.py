@@ -1,3 +1,5 @@
+import errno
+import os
 import subprocess
 from pathlib import Path
 
@@ -146,3 +148,17 @@ def test_a_deletion_that_was_cut_off_can_be_repeated(tmp_path: Path, monkeypatch
             directory.delete()
     assert directory.delete() == []
     assert not directory.path.exists()
+
+
+def test_a_full_disk_leaves_no_half_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(OSError, match="No space"):
+            KeyDirectory(tmp_path / "lab/.lab").public_key()
+        with pytest.raises(OSError, match="No space"):
+            LabDirectory(tmp_path / "lab").write(ADDRESSES, release="trixie", gpus=2, cgroup_v1=True)
+    assert [path for path in (tmp_path / "lab").rglob("*") if path.is_file()] == []
+    assert made(tmp_path / "lab").missing(ADDRESSES) == {}

@@ -205,9 +205,10 @@ def test_podmans_reason_reaches_the_admin(monkeypatch: pytest.MonkeyPatch) -> No
 def test_silent_machines_are_all_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(subprocess, "run", answer(255, "Host key verification failed.\n"))
     with pytest.raises(DeployError) as caught:
-        wait_for_ssh(KeyDirectory(tmp_path), {"ctl1": "10.213.7.2", "node1": "10.213.7.11"}, seconds=-1)
+        wait_for_ssh("two", KeyDirectory(tmp_path), {"ctl1": "10.213.7.2", "node1": "10.213.7.11"}, -1)
     assert [finding.where for finding in caught.value.findings] == ["ctl1", "node1"]
     assert "Host key verification failed." in caught.value.findings[0].message
+    assert "deploy lab exec --name two ctl1 --" in caught.value.findings[0].hint
     assert caught.value.exit_code == ExitCode.UNREACHABLE
 
 
