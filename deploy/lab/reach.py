@@ -1,6 +1,7 @@
 """What is reached by an inventory: nothing but the machines of a lab."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 
@@ -59,6 +60,20 @@ def _reaching_elsewhere(site: Site, network: IPv4Network) -> Iterator[str]:
             yield f"{host.name} has {', '.join(others)}"
         if not _is_within(host, network):
             yield f"{host.name} is at {_address(host)}"
+
+
+def addresses_in(site: Site) -> tuple[IPv4Network, ...]:
+    """The addresses of a site's machines that its inventory has; names are not looked up."""
+    found = []
+    for host in site.hosts.values():
+        for said in (
+            host.connection.get("ansible_ssh_host"),
+            _address(host),
+            host.value("hosts_file_address"),
+        ):
+            with suppress(ValueError):
+                found.append(IPv4Network(str(said)))
+    return tuple(dict.fromkeys(found))
 
 
 def _is_within(host: Host, network: IPv4Network) -> bool:

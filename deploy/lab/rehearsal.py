@@ -15,7 +15,7 @@ from deploy.lab.nodes import NodeMaker
 from deploy.lab.parallel import for_each
 from deploy.lab.pip_settings import pip_entries
 from deploy.lab.podman import podman
-from deploy.lab.reach import refuse_others
+from deploy.lab.reach import addresses_in, refuse_others
 from deploy.lab.rehearsed_site import MODULES, Rehearsed
 from deploy.lab.state import REHEARSAL, Lab, check_name, container_name, find_lab, need_lab
 from deploy.lab.tarball import Entry, pack
@@ -52,7 +52,8 @@ def set_up(what: Rehearsed, name: str, directory: Path, release: str, say: Calla
         CONTAINERS.require_room(len(names))
         say(f"image {release} ...")
         image = CONTAINERS.ensure_image(release)
-        lab = make_network(Wish(name, directory, gpus=0), release, CONTAINERS, REHEARSAL)
+        wish = Wish(name, directory, gpus=0, avoided=addresses_in(what.site))
+        lab = make_network(wish, release, CONTAINERS, REHEARSAL)
         keys = LabDirectory(directory).keys
         addresses = {host: lab.network[_FIRST_ADDRESS + index] for index, host in enumerate(names)}
         maker = NodeMaker(

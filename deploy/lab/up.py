@@ -67,6 +67,8 @@ class Wish:
     """A controller that watches the cluster; only for an inventory that is not there yet."""
     package_cache: bool = False
     """A controller that fetches every package for all, once; only for an inventory that is not there yet."""
+    avoided: tuple[IPv4Network, ...] = ()
+    """What no address of a new lab may be in: this machine would not reach it any more."""
 
     @property
     def place(self) -> Path:
@@ -284,7 +286,7 @@ def make_network(wish: Wish, release: str, kind: Kind, *more_labels: str) -> Lab
         **dict.fromkeys(more_labels, "true"),
     }
     # Two labs in two directories may be made at this moment: the loser of a race takes the next network.
-    for network in free_networks(wish.name, taken_networks()):
+    for network in free_networks(wish.name, [*taken_networks(), *wish.avoided]):
         try:
             podman(*_network_arguments(wish.name, network, labels, isolated=wish.isolated))
         except DeployError as problem:

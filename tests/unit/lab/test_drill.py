@@ -177,6 +177,13 @@ def test_no_address_of_the_site_is_left_with_a_route(machines: Machines) -> None
         drill(ONE).cut_off(SITE)
 
 
+def test_an_address_that_the_lab_has_too_is_refused(machines: Machines) -> None:
+    site = site_of(host("ctl1", "slurm-master", address=str(LAB.network[9])))
+    with pytest.raises(DeployError, match=rf"too: {LAB.network[9]} \[rehearsal-not-apart\]"):
+        drill(ONE).cut_off(site)
+    assert machines.asked == []
+
+
 def test_the_state_of_several_controllers_is_where_their_first_deployment_can_mark_it(
     machines: Machines,
 ) -> None:

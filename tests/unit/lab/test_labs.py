@@ -180,6 +180,19 @@ def test_a_network_taken_meanwhile_gives_the_next(monkeypatch: pytest.MonkeyPatc
     assert len(set(tried)) == 2
 
 
+def test_the_addresses_of_a_rehearsed_site_are_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+    monkeypatch.setattr(up, "podman", lambda *words: made.extend(words))
+    monkeypatch.setattr(up, "taken_networks", list)
+    for avoided in ((), (IPv4Network("10.213.7.1"),)):
+        up.make_network(Wish("two", avoided=avoided), "trixie", kind_named("containers"))
+    first, second = (word for word in made if word.startswith("--subnet="))
+    assert first == second
+    favourite = IPv4Network(first.partition("=")[2])
+    up.make_network(Wish("two", avoided=(IPv4Network(favourite[9]),)), "trixie", kind_named("containers"))
+    assert f"--subnet={favourite}" not in made[len(made) // 3 * 2 :]
+
+
 def test_the_name_server_of_podman_is_off() -> None:
     words = up._network_arguments("two", IPv4Network("10.213.7.0/24"), {"deploy.lab": "two"}, isolated=False)
     assert "--internal" not in words

@@ -9,7 +9,7 @@ import yaml
 
 from deploy.errors import DeployError
 from deploy.lab.directory import LabDirectory
-from deploy.lab.reach import refuse_other_machines, refuse_others
+from deploy.lab.reach import addresses_in, refuse_other_machines, refuse_others
 from deploy.lab.rehearsal import modules_of, stand_ins
 from deploy.lab.rehearsed_site import MODULES, Rehearsed, inventory, rehearsed, vaulted, write
 from deploy.run.ssh import Login, command
@@ -168,6 +168,22 @@ def test_only_machines_of_the_lab_are_deployed_on(tmp_path: Path) -> None:
     directory.inventory.write_text(text.replace("10.213.7.2", "192.0.2.1"))
     with pytest.raises(DeployError, match=r"ctl1 is at 192\.0\.2\.1.*\[lab-other-machines\]"):
         refuse_other_machines(directory.inventory, lab_of(("ctl1", "running")))
+
+
+def test_the_lab_is_kept_from_the_addresses_of_the_site() -> None:
+    hosts = [
+        Host(
+            "ctl",
+            {"hosts_file_address": "10.213.10.2"},
+            frozenset(),
+            connection={"ansible_host": "10.213.9.2"},
+        ),
+        Host("node.site.example", {}, frozenset()),
+    ]
+    assert addresses_in(site_of(slurm_master=hosts)) == (
+        IPv4Network("10.213.9.2"),
+        IPv4Network("10.213.10.2"),
+    )
 
 
 def test_what_is_in_the_vault_is_named_and_left_out() -> None:
