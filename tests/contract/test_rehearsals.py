@@ -129,7 +129,8 @@ _DOCUMENTED = {
 
 def _block(page: str, name: str) -> str:
     text = (ROOT / f"docs/{page}.md").read_text(encoding="utf-8")
-    return next(block for block in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL) if f"{name}:" in block)
+    blocks: list[str] = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
+    return next(block for block in blocks if f"{name}:" in block)
 
 
 @pytest.mark.parametrize("what", [*_DOCUMENTED, "certificates"])

@@ -1,5 +1,6 @@
 """What is left of a lab that is taken away, also where that is cut off."""
 
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -49,7 +50,7 @@ def test_a_rehearsal_leaves_the_lab_of_another_run_alone(
     monkeypatch.setattr(stage, "find_lab", lambda _name: labs[0] if labs else None)
     monkeypatch.setattr(stage, "set_up", set_up)
     monkeypatch.setattr(stage, "take_down", lambda name, **_: taken.append(name))
-    monkeypatch.setattr(stage.tempfile, "mkdtemp", lambda **_: str(tmp_path))
+    monkeypatch.setattr(tempfile, "mkdtemp", lambda **_: str(tmp_path))
     what = Rehearsed(SITE, (), {}, ())
     with pytest.raises(KeyboardInterrupt), stage.staged(what, "two", "trixie", print, is_kept=False):
         pass
@@ -66,7 +67,7 @@ def test_a_rehearsal_takes_down_its_own_lab(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(stage, "find_lab", lambda _name: lab)
     monkeypatch.setattr(stage, "set_up", set_up)
     monkeypatch.setattr(stage, "take_down", lambda name, **_: taken.append(name))
-    monkeypatch.setattr(stage.tempfile, "mkdtemp", lambda **_: str(lab.directory))
+    monkeypatch.setattr(tempfile, "mkdtemp", lambda **_: str(lab.directory))
     what = Rehearsed(SITE, (), {}, ())
     with pytest.raises(KeyboardInterrupt), stage.staged(what, "two", "trixie", print, is_kept=False):
         pass
