@@ -13,10 +13,8 @@ from deploy.lab.access import KeyDirectory
 from deploy.lab.addresses import controller_number
 from deploy.lab.inventory_edit import add_nodes, is_of_a_lab, missing_hosts, moved_hosts
 from deploy.lab.ownership import hand_over, make_directory
-from deploy.site.hardware import FILE_NAME as HARDWARE
-from deploy.site.inventory import SECRETS_FILE
 
-_FILES = (SECRETS_FILE, HARDWARE, "validation.yml")
+_FILES = ("secrets.yml", "hardware.yml", "validation.yml")
 _OF_A_SITE = ("inventory.ini", "inventory.yml", *_FILES, "group_vars", "host_vars", ".deploy")
 
 
