@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from deploy.lab import down, stage
+from deploy.errors import DeployError
+from deploy.lab import down, rehearsal, stage
 from deploy.lab.rehearsed_site import Rehearsed
 from deploy.lab.state import Lab
 from tests.unit.lab.test_labs import lab_of
@@ -72,3 +73,15 @@ def test_a_rehearsal_takes_down_its_own_lab(tmp_path: Path, monkeypatch: pytest.
     with pytest.raises(KeyboardInterrupt), stage.staged(what, "two", "trixie", print, is_kept=False):
         pass
     assert taken == ["two"]
+
+
+@pytest.mark.parametrize("is_rehearsal", [True, False])
+def test_only_a_rehearsal_is_said_to_be_taken_down(
+    *, is_rehearsal: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of another lab of the name the machines are somebody's."""
+    monkeypatch.setattr(rehearsal, "inspect_machine", lambda: None)
+    monkeypatch.setattr(rehearsal, "find_lab", lambda _name: replace(lab_of(), is_rehearsal=is_rehearsal))
+    with pytest.raises(DeployError, match="rehearsal-exists") as caught:
+        rehearsal.set_up(Rehearsed(SITE, (), {}, ()), "two", tmp_path, "trixie", print)
+    assert ("deploy lab down" in str(caught.value)) == is_rehearsal
