@@ -20,7 +20,7 @@ class Removal:
     directory: Path
     kept: tuple[str, ...]
     is_of_a_site: bool
-    """Whether what was left is a site that no lab made."""
+    """Whether the directory was left as it is, as one of a site that no lab made."""
 
 
 def take_down(name: str, *, delete_directory: bool) -> Removal:
@@ -35,6 +35,7 @@ def take_down(name: str, *, delete_directory: bool) -> Removal:
             podman("volume", "rm", *volumes)
         directory = LabDirectory(lab.directory)
         directory.forget_keys()
+        is_of_a_site = not lab.is_rehearsal and bool(directory.of_a_site())
         if delete_directory and lab.is_rehearsal:
             shutil.rmtree(lab.directory, ignore_errors=True)  # made for the rehearsal alone
             kept = []
@@ -45,4 +46,4 @@ def take_down(name: str, *, delete_directory: bool) -> Removal:
         # After all that is the lab's: as long as it is there, down can be repeated.
         podman("network", "rm", network_name(name))
         drop_old_images()
-    return Removal(lab, lab.directory, tuple(kept), is_of_a_site=bool(directory.of_a_site()))
+    return Removal(lab, lab.directory, tuple(kept), is_of_a_site=is_of_a_site)

@@ -8,7 +8,7 @@ from deploy.lab.addresses import controller_number, is_of_labs
 from deploy.lab.site_files import IDENTITY, host_line
 
 _GROUP = "slurm-node"
-_ADDRESS = re.compile(r"""^[^#;]*?\bansible_(?:ssh_)?host\s*=\s*["']?([^\s"']+)""", re.MULTILINE)
+_ADDRESS = re.compile(r"""^[^#;\n]*?\bansible_(?:ssh_)?host\s*=\s*["']?([^\s"']+)""", re.MULTILINE)
 
 
 def is_of_a_lab(text: str) -> bool:

@@ -8,6 +8,7 @@ import pytest
 
 from deploy.errors import DeployError
 from deploy.lab import down, rehearsal, stage
+from deploy.lab.directory import LabDirectory
 from deploy.lab.rehearsed_site import Rehearsed
 from deploy.lab.state import Lab
 from tests.unit.lab.test_labs import lab_of
@@ -34,6 +35,25 @@ def test_the_network_by_which_a_lab_is_known_goes_last(
     assert there == [False]
     assert removal.kept == ()
     assert down.take_down("two", delete_directory=True).kept == ()
+
+
+@pytest.mark.parametrize("name", ["inventory.ini", "group_vars/mine.yml"])
+def test_what_was_left_is_a_site_only_if_it_was_before(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = LabDirectory(tmp_path)
+    directory.write({"ctl1": "10.213.7.2"}, release="trixie", gpus=2, cgroup_v1=False)
+    (tmp_path / name).write_text("mine: true\n")
+    monkeypatch.setattr(down, "inspect_machine", lambda: None)
+    monkeypatch.setattr(down, "need_lab", lambda _name: replace(lab_of(), directory=tmp_path))
+    monkeypatch.setattr(down, "query", lambda *_: [])
+    monkeypatch.setattr(down, "podman", lambda *_: None)
+    monkeypatch.setattr(down, "drop_old_images", lambda: None)
+    removal = down.take_down("two", delete_directory=True)
+    assert removal.is_of_a_site == (name == "inventory.ini")
+    assert removal.kept == (
+        ("group_vars", "inventory.ini", "validation.yml") if removal.is_of_a_site else ("group_vars",)
+    )
 
 
 def test_a_rehearsal_leaves_the_lab_of_another_run_alone(
