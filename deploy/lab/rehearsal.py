@@ -43,12 +43,12 @@ def set_up(what: Rehearsed, name: str, directory: Path, release: str, say: Calla
     machine = inspect_machine()
     names = [host.name for host in what.hosts]
     with exclusive(f"lab-{name}"):
-        if found := find_lab(name):
+        if other := find_lab(name):
             down = f"; if no rehearsal or drill is at it now: deploy lab down --name {name} --delete-dir"
             raise error(
                 "rehearsal-exists",
                 f"there is a lab named {name} already",
-                hint=f"choose another --name{down if found.is_rehearsal else ''}",
+                hint=f"choose another --name{down if other.is_rehearsal else ''}",
             )
         CONTAINERS.require_room(len(names))
         say(f"image {release} ...")
