@@ -13,6 +13,7 @@ from deploy.engine.cluster import deploy_cluster
 from deploy.engine.options import Options
 from deploy.errors import ExitCode
 from deploy.lab.first_job import USER, type_command, wait_for_row
+from deploy.lab.reach import refuse_other_machines
 from deploy.lab.up import Wish, bring_up
 
 _NAME = "demo"
@@ -36,6 +37,7 @@ def demo(
     """
     began = time.monotonic()
     outcome = bring_up(Wish(_NAME, directory.resolve(), nodes=2, gpus=2, release=release), typer.echo)
+    refuse_other_machines(outcome.inventory, outcome.lab)
     options = Options()
     summary = deploy_cluster(outcome.inventory, options, choose_display(None, options), ask_to_go_on, say)
     if summary.exit_code is not ExitCode.OK:
@@ -47,7 +49,8 @@ def demo(
     wait_for_row(_NAME, job)
     _show("sacct", "--allocations", f"--name={job}", f"--format={_ROW}")
     typer.echo(f"\n{seconds:.1f} seconds from start to the first finished job")
-    typer.echo(f"look around: deploy lab ssh --name {_NAME} login1   remove it: make demo-down")
+    typer.echo(f"look around: deploy lab ssh --name {_NAME} login1")
+    typer.echo(f"remove it: deploy lab down --name {_NAME} --delete-dir")
 
 
 def _show(*command: str) -> None:

@@ -1,12 +1,12 @@
 """The way in: the lab's ssh key, the machines' host keys, and the wait until they answer."""
 
-import os
 import subprocess
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from deploy.durable import replace_file
 from deploy.errors import DeployError, ExitCode, Finding
 from deploy.lab.ownership import hand_over, make_directory
 from deploy.lab.parallel import for_each
@@ -14,6 +14,7 @@ from deploy.lab.recipe import ADMIN
 from deploy.place import private_place
 
 _BETWEEN_TRIES = 0.5
+_PUBLIC = 0o644
 
 
 @dataclass(frozen=True)
@@ -58,15 +59,17 @@ class KeyDirectory:
         if not self.identity.exists():
             pair = make_key_pair("deploy-lab")
             make_directory(self.path, mode=0o700)
-            public.write_text(pair.public)
-            write_private(self.identity, pair.private)
+            replace_file(public, pair.public, _PUBLIC)
+            # Last: with it there is a pair.
+            replace_file(self.identity, pair.private)
             hand_over(public)
             hand_over(self.identity)
         return public.read_text()
 
     def write_known_hosts(self, keys: Mapping[str, str]) -> None:
         """``keys``: address of a machine -> its public host key."""
-        self.known_hosts.write_text("".join(f"{address} {key}\n" for address, key in keys.items()))
+        text = "".join(f"{address} {key}\n" for address, key in keys.items())
+        replace_file(self.known_hosts, text, _PUBLIC)
         hand_over(self.known_hosts)
 
     def ssh_command(self, address: str, *options: str) -> list[str]:
@@ -84,13 +87,7 @@ class KeyDirectory:
         ]
 
 
-def write_private(path: Path, text: str) -> None:
-    """Write a file that was never readable for others."""
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as handle:
-        handle.write(text)
-
-
-def wait_for_ssh(keys: KeyDirectory, addresses: Mapping[str, str], seconds: float) -> None:
+def wait_for_ssh(lab: str, keys: KeyDirectory, addresses: Mapping[str, str], seconds: float) -> None:
     """Return when every machine lets the admin in with its proven host key, or name those that do not."""
     deadline = time.monotonic() + seconds
     answers = for_each(addresses, lambda host: _last_refusal(keys, addresses[host], deadline))
@@ -102,7 +99,7 @@ def wait_for_ssh(keys: KeyDirectory, addresses: Mapping[str, str], seconds: floa
                     where=host,
                     reference="lab-no-answer",
                     message=f"no ssh login at {addresses[host]} within {seconds:.0f} seconds: {reason}",
-                    hint=f"look inside: deploy lab exec {host} -- systemctl status",
+                    hint=f"look inside: deploy lab exec --name {lab} {host} -- systemctl status",
                 )
                 for host, reason in silent.items()
             ),

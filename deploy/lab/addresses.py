@@ -51,6 +51,14 @@ def address_of(host: str, network: IPv4Network) -> IPv4Address:
     return network[_FIRST_NODE + number if number else FIXED_HOSTS[host]]
 
 
+def is_of_labs(address: str) -> bool:
+    """Whether it is one that a lab may have."""
+    try:
+        return IPv4Address(address) in _POOL
+    except ValueError:
+        return False
+
+
 def mac_address(address: IPv4Address) -> str:
     """A hardware address that survives a power cycle, so that no neighbour has to look for it anew."""
     return ":".join(f"{octet:02x}" for octet in (0x02, 0xDE, *address.packed))

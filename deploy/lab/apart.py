@@ -37,7 +37,15 @@ def cut_off(lab: Lab, site: Site) -> dict[str, Any]:
 
     Raises DeployError ``rehearsal-not-apart``.
     """
-    addresses = [address for address in _addresses(site) if address not in lab.network]
+    addresses = [*_addresses(site)]
+    if inside := [str(address) for address in addresses if address in lab.network]:
+        raise error(
+            "rehearsal-not-apart",
+            f"machines of the site are at addresses that the lab has, too: {', '.join(inside)}",
+            where=lab.name,
+            hint="nothing was restored; type the same with another --name: its lab has another network",
+            exit_code=ExitCode.FAILED,
+        )
     for host in lab.hosts:
         container = container_name(lab.name, host.name)
         unit = pack([Entry(f"/etc/systemd/system/{_UNIT}", _TEXT)])

@@ -11,8 +11,11 @@ from deploy.durable import replace_file
 from deploy.lab import site_files
 from deploy.lab.access import KeyDirectory
 from deploy.lab.addresses import controller_number
-from deploy.lab.inventory_edit import add_nodes, missing_hosts, moved_hosts
+from deploy.lab.inventory_edit import add_nodes, is_of_a_lab, missing_hosts, moved_hosts
 from deploy.lab.ownership import hand_over, make_directory
+
+_FILES = ("secrets.yml", "hardware.yml", "validation.yml")
+_OF_A_SITE = ("inventory.ini", "inventory.yml", *_FILES, "group_vars", "host_vars", ".deploy")
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,12 @@ class LabDirectory:
     def keys(self) -> KeyDirectory:
         """The keys of the lab."""
         return KeyDirectory(self.path / ".lab")
+
+    def of_a_site(self) -> list[str]:
+        """What is here of a site that no lab made, as its inventory says."""
+        if self.inventory.is_file() and is_of_a_lab(_read(self.inventory)):
+            return []
+        return [name for name in _OF_A_SITE if os.path.lexists(self.path / name)]
 
     def write(
         self,
@@ -60,7 +69,7 @@ class LabDirectory:
             file = self.path / name
             if not file.exists():
                 make_directory(file.parent)
-                file.write_text(text)
+                replace_file(file, text, 0o644)
                 hand_over(file)
 
     def missing(self, addresses: Mapping[str, str]) -> dict[str, str]:
@@ -85,17 +94,29 @@ class LabDirectory:
             shutil.rmtree(self.keys.path)
 
     def delete(self) -> list[str]:
-        """Remove what the lab and runs against it wrote; returns the names that remain."""
+        """Remove what the lab and runs against it wrote, nothing of a site; returns the names that remain."""
+        if self.of_a_site():
+            return self.names()
         shutil.rmtree(self.path / ".deploy", ignore_errors=True)
-        for name in ("inventory.ini", "secrets.yml", "hardware.yml", "validation.yml"):
-            (self.path / name).unlink(missing_ok=True)
         variables = self.path / "group_vars"
         for name in site_files.group_vars(release="", gpus=0, cgroup_v1=False):
             (variables / name).unlink(missing_ok=True)
-        for directory in (variables, self.path):
-            if directory.is_dir() and not any(directory.iterdir()):
-                directory.rmdir()
+        _remove_empty(variables)
+        for name in _FILES:
+            (self.path / name).unlink(missing_ok=True)
+        # Last: it says that the rest is a lab's.
+        self.inventory.unlink(missing_ok=True)
+        _remove_empty(self.path)
+        return self.names()
+
+    def names(self) -> list[str]:
+        """What is here."""
         return sorted(entry.name for entry in self.path.iterdir()) if self.path.is_dir() else []
+
+
+def _remove_empty(directory: Path) -> None:
+    if directory.is_dir() and not any(directory.iterdir()):
+        directory.rmdir()
 
 
 def _read(file: Path) -> str:

@@ -19,6 +19,8 @@ class Removal:
     lab: Lab
     directory: Path
     kept: tuple[str, ...]
+    is_of_a_site: bool
+    """Whether the directory was left as it is, as one of a site that no lab made."""
 
 
 def take_down(name: str, *, delete_directory: bool) -> Removal:
@@ -31,15 +33,17 @@ def take_down(name: str, *, delete_directory: bool) -> Removal:
             podman("rm", "--force", "--time", "0", *containers)
         if volumes := [volume["Name"] for volume in query("volume", "ls", "--filter", f"label={LAB}={name}")]:
             podman("volume", "rm", *volumes)
-        podman("network", "rm", network_name(name))  # last: as long as it is there, down can be repeated
-        drop_old_images()
         directory = LabDirectory(lab.directory)
         directory.forget_keys()
+        is_of_a_site = not lab.is_rehearsal and bool(directory.of_a_site())
         if delete_directory and lab.is_rehearsal:
             shutil.rmtree(lab.directory, ignore_errors=True)  # made for the rehearsal alone
             kept = []
         elif delete_directory:
             kept = directory.delete()
         else:
-            kept = sorted(entry.name for entry in lab.directory.iterdir()) if lab.directory.is_dir() else []
-    return Removal(lab=lab, directory=lab.directory, kept=tuple(kept))
+            kept = directory.names()
+        # After all that is the lab's: as long as it is there, down can be repeated.
+        podman("network", "rm", network_name(name))
+        drop_old_images()
+    return Removal(lab, lab.directory, tuple(kept), is_of_a_site=is_of_a_site)

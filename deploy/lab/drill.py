@@ -15,7 +15,7 @@ from deploy.errors import ExitCode, error
 from deploy.judge.drilled import Association, Compared, Restored, Verdict, compared
 from deploy.lab.apart import cut_off
 from deploy.lab.podman import podman, succeeds
-from deploy.lab.rehearsed_site import Rehearsed, rehearsed
+from deploy.lab.rehearsed_site import Rehearsed, rehearsed, rehearsed_secrets
 from deploy.lab.state import Lab, container_name
 from deploy.run.archive import made_by
 from deploy.site.inventory import DATABASE, MASTER, SECRETS_FILE, Site
@@ -84,7 +84,7 @@ class Drill:
     def give_secrets(self, text: str | None) -> None:
         """The secrets of the backup, for the owner of the lab's directory alone, which goes with it."""
         if text is not None:
-            replace_file(self.site.directory / SECRETS_FILE, text)
+            replace_file(self.site.directory / SECRETS_FILE, rehearsed_secrets(text))
 
     def cut_off(self, site: Site) -> dict[str, Any]:
         """See ``apart``; ``site`` is the one of which none may be reached."""

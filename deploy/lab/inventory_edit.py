@@ -1,12 +1,20 @@
-"""Adds machines to an inventory that an admin may have changed: new lines only, all others stay."""
+"""What of a lab is in an inventory that an admin may have changed; new lines are added, all others stay."""
 
+import re
 from collections.abc import Mapping
 
 from deploy.errors import error
-from deploy.lab.addresses import controller_number
-from deploy.lab.site_files import host_line
+from deploy.lab.addresses import controller_number, is_of_labs
+from deploy.lab.site_files import IDENTITY, host_line
 
 _GROUP = "slurm-node"
+_ADDRESS = re.compile(r"""^[^#;\n]*?\bansible_(?:ssh_)?host\s*=\s*["']?([^\s"']+)""", re.MULTILINE)
+
+
+def is_of_a_lab(text: str) -> bool:
+    """Whether all hosts open with a lab's key and have addresses that labs have; no site's do."""
+    addresses = _ADDRESS.findall(text)
+    return IDENTITY in text and bool(addresses) and all(map(is_of_labs, addresses))
 
 
 def missing_hosts(text: str, addresses: Mapping[str, str]) -> dict[str, str]:

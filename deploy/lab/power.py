@@ -37,4 +37,5 @@ def power_on(lab_name: str, host_name: str, kernel_line: str = "") -> None:
         kind = kind_named(lab.machines)
         kind.require_room(1)
         kind.start(container_name(lab.name, host.name), kernel_line.split())
-    wait_for_ssh(LabDirectory(lab.directory).keys, {host.name: host.address}, SECONDS_TO_ANSWER)
+    keys = LabDirectory(lab.directory).keys
+    wait_for_ssh(lab.name, keys, {host.name: host.address}, SECONDS_TO_ANSWER)

@@ -15,6 +15,7 @@ from deploy.lab.nodes import NodeMaker
 from deploy.lab.parallel import for_each
 from deploy.lab.pip_settings import pip_entries
 from deploy.lab.podman import podman
+from deploy.lab.reach import addresses_in, refuse_others
 from deploy.lab.rehearsed_site import MODULES, Rehearsed
 from deploy.lab.state import REHEARSAL, Lab, check_name, container_name, find_lab, need_lab
 from deploy.lab.tarball import Entry, pack
@@ -42,16 +43,18 @@ def set_up(what: Rehearsed, name: str, directory: Path, release: str, say: Calla
     machine = inspect_machine()
     names = [host.name for host in what.hosts]
     with exclusive(f"lab-{name}"):
-        if find_lab(name):
+        if other := find_lab(name):
+            down = f"; if no rehearsal or drill is at it now: deploy lab down --name {name} --delete-dir"
             raise error(
                 "rehearsal-exists",
                 f"there is a lab named {name} already",
-                hint=f"take it down: deploy lab down --name {name} --delete-dir, or choose another --name",
+                hint=f"choose another --name{down if other.is_rehearsal else ''}",
             )
         CONTAINERS.require_room(len(names))
         say(f"image {release} ...")
         image = CONTAINERS.ensure_image(release)
-        lab = make_network(Wish(name, directory, gpus=0), release, CONTAINERS, REHEARSAL)
+        wish = Wish(name, directory, gpus=0, avoided=addresses_in(what.site))
+        lab = make_network(wish, release, CONTAINERS, REHEARSAL)
         keys = LabDirectory(directory).keys
         addresses = {host: lab.network[_FIRST_ADDRESS + index] for index, host in enumerate(names)}
         maker = NodeMaker(
@@ -72,9 +75,9 @@ def set_up(what: Rehearsed, name: str, directory: Path, release: str, say: Calla
             what, addresses, lab.network, release=release, cgroup_v1=machine.cgroup_v1
         )
         rehearsed_site.write(directory / INVENTORY, content)
-        site = rehearsed_site.refuse_others(directory / INVENTORY, lab.network)
+        site = refuse_others(directory / INVENTORY, lab.network)
         say("waiting for ssh ...")
-        wait_for_ssh(keys, {host.name: host.address for host in lab.hosts}, SECONDS_TO_ANSWER)
+        wait_for_ssh(name, keys, {host.name: host.address for host in lab.hosts}, SECONDS_TO_ANSWER)
         _place(container_name(name, names[0]), stand_ins(modules_of(what)))
         if found := pip_entries():
             for_each(names, lambda host: _place(container_name(name, host), found))

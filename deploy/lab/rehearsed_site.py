@@ -6,7 +6,7 @@ are reached is in it: every ``ansible_`` variable is left behind, and so is what
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
@@ -15,10 +15,9 @@ from typing import Any
 import yaml
 from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 
-from deploy.errors import error
 from deploy.lab.recipe import ADMIN
-from deploy.lab.site_files import SSH_ARGUMENTS
-from deploy.site.inventory import LOGIN, MASTER, NFS, NFS_CLIENT, NODE, Host, Site, read_site
+from deploy.lab.site_files import IDENTITY, SSH_ARGUMENTS
+from deploy.site.inventory import LOGIN, MASTER, NFS, NFS_CLIENT, NODE, Host, Site
 from deploy.site.schema import options
 
 MODULES = "/home/rehearsal/modulefiles"
@@ -32,6 +31,7 @@ _LEFT_BEHIND = frozenset(
         "bootstrap_archive",
         "bootstrap_mirror",
         "hosts_file_address",
+        "log_client_ca",
         "network_mounts_filesystems",
         "nfs_client_mounts",
         "nfs_server_clients",
@@ -40,28 +40,37 @@ _LEFT_BEHIND = frozenset(
         "proxy_http",
         "proxy_https",
         "proxy_no_proxy",
+        "slurm_accounts_database_host",
+        "slurm_portal_oidc",
+        "slurm_portal_prometheus_url",
+        "slurm_registry_no_proxy",
+        "slurmdbd_database_host",
         "time_sync_servers",
-        # They need what containers have not: quotas of a file system, a GPU, NVIDIA's repository.
+        # Their other half is a secret, or a file of the site's hosts.
+        "alertmanager_default_receiver",
+        "alertmanager_routes",
+        "log_server_certificate",
+        "log_server_key",
+        "slurm_portal_certificate",
+        "slurm_portal_certificate_key",
+        "slurm_registry_ca",
+        "slurm_registry_certificate",
+        "slurm_registry_certificate_key",
+        "slurm_rest_certificate",
+        "slurm_rest_certificate_key",
+        # They need what containers have not: quotas of a file system, a GPU, InfiniBand, NVIDIA's repository.
         "container_toolkit_version",
         "dcgm_version",
         "mig_layout",
+        "node_health_infiniband",
         "quotas_filesystems",
     }
 )
+_ROLES_LEFT_BEHIND = ("mail_relay_", "sssd_")
+"""Mail of a rehearsal would come to people, and a directory would see logins without a password."""
 _GROUPS_LEFT_BEHIND = frozenset({"all", "ungrouped", NFS, NFS_CLIENT})
 _NETWORKS = ("firewall_admin_networks", "firewall_cluster_networks", "firewall_login_networks")
 _SHARES = frozenset({"default_cpus_per_gpu", "default_memory_per_gpu_mb"})
-_REACHED = frozenset(
-    {
-        "ansible_host",
-        "ansible_user",
-        "ansible_become",
-        "ansible_python_interpreter",
-        "ansible_ssh_private_key_file",
-        "ansible_ssh_args",
-        "ansible_ssh_common_args",
-    }
-)
 
 
 @dataclass(frozen=True)
@@ -145,7 +154,7 @@ def inventory(
         "ansible_user": ADMIN,
         "ansible_become": True,
         "ansible_python_interpreter": "/usr/bin/python3",
-        "ansible_ssh_private_key_file": "{{ inventory_dir }}/.lab/id_ed25519",
+        "ansible_ssh_private_key_file": IDENTITY,
         # Not the caller's own settings, in which a jump host may stand.
         "ansible_ssh_args": "-F none",
         "ansible_ssh_common_args": SSH_ARGUMENTS,
@@ -167,6 +176,19 @@ def inventory(
     return {"all": {"hosts": hosts, "children": groups}}
 
 
+def is_left_behind(name: str) -> bool:
+    """Whether a variable of the site's is not of its rehearsal, whatever its value is."""
+    return name in _LEFT_BEHIND or name.startswith(("ansible_", *_ROLES_LEFT_BEHIND))
+
+
+def rehearsed_secrets(text: str) -> str:
+    """A secrets.yml without what is of variables that are left behind; one that is a vault stays whole."""
+    names = {name for name in re.findall(r"^(\w+):", text, re.MULTILINE) if is_left_behind(name)}
+    for name in names:
+        text = re.sub(rf"^{name}:.*\n?(?:[ \t].*\n?|\n)*", "", text, flags=re.MULTILINE)
+    return text
+
+
 def vaulted(what: Rehearsed) -> list[str]:
     """The variables that cannot be rehearsed, because only the site's vault can open them."""
     return sorted(
@@ -181,8 +203,7 @@ def _own(site: Site, host: Host) -> dict[str, Any]:
     return {
         name: _placed(value, place)
         for name, value in host.variables.items()
-        if not name.startswith("ansible_")
-        and name not in _LEFT_BEHIND
+        if not is_left_behind(name)
         and not (name in specified and specified[name].secret)
         and not _is_vaulted(value)
     }
@@ -263,34 +284,3 @@ def write(path: Path, content: Mapping[str, Any]) -> None:
     text = yaml.safe_dump(json.loads(json.dumps(content, default=str)), sort_keys=False, width=110)
     path.touch(mode=0o600)
     path.write_text(f"# A rehearsal on local containers, made by: deploy rehearse\n{text}", encoding="utf-8")
-
-
-def refuse_others(inventory_file: Path, network: IPv4Network) -> Site:
-    """The site of a rehearsal, when Ansible reaches nothing but the lab by its inventory.
-
-    Raises DeployError ``rehearsal-not-apart`` before anything was connected to.
-    """
-    site = read_site(inventory_file)
-    wrong = list(_reaching_elsewhere(site, network))
-    if wrong:
-        raise error(
-            "rehearsal-not-apart",
-            f"a rehearsal would reach something that is not its lab: {'; '.join(wrong)}",
-            where=str(inventory_file),
-            hint="nothing was connected to; this is a fault of deploy itself, please report it",
-        )
-    return site
-
-
-def _reaching_elsewhere(site: Site, network: IPv4Network) -> Iterator[str]:
-    for host in site.hosts.values():
-        others: Sequence[str] = sorted(host.connection.keys() - _REACHED)
-        if others:
-            yield f"{host.name} has {', '.join(others)}"
-        address = str(host.connection.get("ansible_host", host.name))
-        try:
-            is_inside = IPv4Address(address) in network
-        except ValueError:
-            is_inside = False
-        if not is_inside:
-            yield f"{host.name} is at {address}"

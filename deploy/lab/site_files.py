@@ -43,9 +43,12 @@ ansible_user={admin}
 ansible_become=True
 ansible_python_interpreter=/usr/bin/python3
 # Keys and host keys lie beside this file, so the directory can be moved.
-ansible_ssh_private_key_file={{{{ inventory_dir }}}}/.lab/id_ed25519
+ansible_ssh_private_key_file={identity}
 ansible_ssh_common_args={ssh_arguments}
 """
+
+IDENTITY = "{{ inventory_dir }}/.lab/id_ed25519"
+"""The key that opens the machines of a lab, and no others."""
 
 SSH_ARGUMENTS = (
     """-o 'UserKnownHostsFile="{{ inventory_dir }}/.lab/known_hosts"' -o StrictHostKeyChecking=yes"""
@@ -222,6 +225,7 @@ def inventory(
         controllers="\n".join(host for host in addresses if controller_number(host)),
         nodes="\n".join(host for host in addresses if node_number(host)),
         admin=ADMIN,
+        identity=IDENTITY,
         ssh_arguments=SSH_ARGUMENTS,
     )
 

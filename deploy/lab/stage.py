@@ -25,9 +25,7 @@ def staged(
     """The inventory of the rehearsal, on machines that are there meanwhile; ``say`` hears what is done."""
     before = {number: signal.signal(number, signal.default_int_handler) for number in _ENDINGS}
     directory = Path(tempfile.mkdtemp(prefix="deploy-rehearsal-"))
-    is_ours = False
     try:
-        is_ours = find_lab(lab) is None
         stage = set_up(what, lab, directory, release, say)
         yield stage.site.inventory
     finally:
@@ -35,7 +33,7 @@ def staged(
             if is_kept and (directory / INVENTORY).exists():
                 say(f"kept: {directory / INVENTORY}")
                 say(f"look around: deploy lab list; remove it: deploy lab down --name {lab} --delete-dir")
-            elif is_ours and find_lab(lab):
+            elif (found := find_lab(lab)) and found.directory == directory:  # not another run's of this name
                 take_down(lab, delete_directory=True)
                 say(f"lab {lab} is gone")
             elif not any(directory.iterdir()):

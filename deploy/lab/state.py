@@ -24,6 +24,8 @@ class LabHost:
     address: str
     state: str
     host_key: str
+    has_run: bool = True
+    """Whether it was ever powered on: podman calls one created, too, that ran when this machine went down."""
 
     @property
     def running(self) -> bool:
@@ -99,6 +101,7 @@ def all_labs() -> list[Lab]:
                 address=labels.get(ADDRESS, ""),
                 state=container["State"],
                 host_key=labels.get(HOST_KEY, ""),
+                has_run=container.get("StartedAt", 1) > 0,
             )
         )
     found = []

@@ -34,6 +34,7 @@ from deploy.lab.state import (
     RELEASE,
     SHARED_STATE,
     Lab,
+    all_labs,
     check_name,
     container_name,
     find_lab,
@@ -45,7 +46,6 @@ from deploy.lab.state import (
 SECONDS_TO_ANSWER = 120
 MOST_GPUS = 16
 _DEFAULT_NODES, _DEFAULT_CONTROLLERS, _DEFAULT_GPUS, _DEFAULT_RELEASE = 2, 1, 2, "trixie"
-_UNFINISHED = ("created", "configured", "initialized")
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,13 @@ class Wish:
     """A controller that watches the cluster; only for an inventory that is not there yet."""
     package_cache: bool = False
     """A controller that fetches every package for all, once; only for an inventory that is not there yet."""
+    avoided: tuple[IPv4Network, ...] = ()
+    """What no address of a new lab may be in: this machine would not reach it any more."""
+
+    @property
+    def place(self) -> Path:
+        """The directory of a new lab."""
+        return (self.directory or Path(self.name)).absolute()
 
 
 @dataclass(frozen=True)
@@ -119,7 +126,7 @@ def bring_up(wish: Wish, say: Callable[[str], None]) -> Outcome:
 
 def _without_unfinished(lab: Lab) -> Lab:
     """Forget machines of an interrupted ``up``: they never ran, so nothing can be lost."""
-    unfinished = [host for host in lab.hosts if host.state in _UNFINISHED]
+    unfinished = [host for host in lab.hosts if not host.has_run]
     for host in unfinished:
         podman("rm", "--force", container_name(lab.name, host.name))
     return replace(lab, hosts=tuple(host for host in lab.hosts if host not in unfinished))
@@ -185,7 +192,7 @@ def _settle(
         package_cache=wish.package_cache,
     )
     say("waiting for ssh ...")
-    wait_for_ssh(directory.keys, addresses, SECONDS_TO_ANSWER)
+    wait_for_ssh(lab.name, directory.keys, addresses, SECONDS_TO_ANSWER)
     missing = directory.missing(addresses)
     nodes = {host: address for host, address in missing.items() if node_number(host)}
     if wish.write_inventory and nodes:
@@ -232,6 +239,7 @@ def _check(wish: Wish, lab: Lab | None) -> None:
             hint="choose another place with --dir",
         )
     if lab is None:
+        _refuse_taken(wish.place)
         return
     if lab.is_rehearsal:
         raise error(
@@ -254,19 +262,31 @@ def _check(wish: Wish, lab: Lab | None) -> None:
             )
 
 
+def _refuse_taken(place: Path) -> None:
+    """Raises DeployError ``lab-directory-taken`` where a directory is a site's or another lab's."""
+    others = [lab.name for lab in all_labs() if lab.directory.resolve() == place.resolve()]
+    found = [f"lab {name}"] if (name := ", ".join(others)) else LabDirectory(place).of_a_site()
+    if found:
+        raise error(
+            "lab-directory-taken",
+            f"a new lab does not write into what is a site's or another lab's: {', '.join(found)}",
+            where=str(place),
+            hint=f"choose another place: --dir {place}-lab",
+        )
+
+
 def make_network(wish: Wish, release: str, kind: Kind, *more_labels: str) -> Lab:
     """A lab without any machine yet. Raises DeployError ``lab-no-network``."""
-    directory = (wish.directory or Path(wish.name)).absolute()
     labels = {
         LAB: wish.name,
-        DIRECTORY: str(directory),
+        DIRECTORY: str(wish.place),
         RELEASE: release,
         MACHINES: kind.name,
         GPUS: str(_DEFAULT_GPUS if wish.gpus is None else wish.gpus),
         **dict.fromkeys(more_labels, "true"),
     }
     # Two labs in two directories may be made at this moment: the loser of a race takes the next network.
-    for network in free_networks(wish.name, taken_networks()):
+    for network in free_networks(wish.name, [*taken_networks(), *wish.avoided]):
         try:
             podman(*_network_arguments(wish.name, network, labels, isolated=wish.isolated))
         except DeployError as problem:

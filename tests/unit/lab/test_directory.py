@@ -1,3 +1,5 @@
+import errno
+import os
 import subprocess
 from pathlib import Path
 
@@ -5,6 +7,8 @@ import pytest
 
 from deploy.lab.access import KeyDirectory, make_key_pair
 from deploy.lab.directory import LabDirectory
+from deploy.site.creation import create_site
+from deploy.site.starter import Machines, starter_files
 
 ADDRESSES = {"ctl1": "10.213.7.2", "login1": "10.213.7.3", "node1": "10.213.7.11"}
 
@@ -93,3 +97,68 @@ def test_delete_removes_only_what_the_lab_wrote(tmp_path: Path, extra: str | Non
     directory.forget_keys()
     assert directory.delete() == kept
     assert directory.path.exists() == bool(kept)
+
+
+def site(path: Path) -> LabDirectory:
+    create_site(path, starter_files(Machines("ctl1", ("node1",), ("login1",))))
+    return LabDirectory(path)
+
+
+def test_delete_takes_nothing_of_a_site(tmp_path: Path) -> None:
+    """Also where a lab of an earlier version wrote into it."""
+    directory = site(tmp_path / "site")
+    directory.write(ADDRESSES, release="trixie", gpus=2, cgroup_v1=True)
+    (directory.path / ".deploy/runs").mkdir(parents=True)
+    before = directory.names()
+    assert {"inventory.ini", "secrets.yml", "group_vars", ".deploy"} <= set(before)
+    assert directory.delete() == before
+    assert (directory.path / "group_vars/all.yml").exists()
+
+
+def test_what_a_lab_made_is_no_site(tmp_path: Path) -> None:
+    directory = made(tmp_path / "lab")
+    (directory.path / "secrets.yml").touch()
+    assert directory.of_a_site() == []
+    directory.add({"node2": "10.213.7.12"})
+    assert directory.of_a_site() == []
+
+
+@pytest.mark.parametrize("at", ["192.0.2.1", "ctl1.site.example", "'192.0.2.1'"])
+def test_a_labs_inventory_with_machines_of_a_site_is_a_sites(tmp_path: Path, at: str) -> None:
+    directory = made(tmp_path / "lab")
+    text = directory.inventory.read_text()
+    directory.inventory.write_text(f"# ansible_host={at}\n{text}")
+    assert directory.of_a_site() == []
+    directory.inventory.write_text(text.replace("ansible_host=10.213.7.2", f"ansible_host={at}"))
+    assert directory.of_a_site() == ["inventory.ini", "validation.yml", "group_vars"]
+    assert directory.delete() == [".lab", "group_vars", "inventory.ini", "validation.yml"]
+
+
+def test_a_deletion_that_was_cut_off_can_be_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    directory = made(tmp_path / "lab")
+    directory.forget_keys()
+    (directory.path / "secrets.yml").touch()
+
+    def cut_off(_path: Path, *, missing_ok: bool) -> None:
+        raise KeyboardInterrupt(missing_ok)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "unlink", cut_off)
+        with pytest.raises(KeyboardInterrupt):
+            directory.delete()
+    assert directory.delete() == []
+    assert not directory.path.exists()
+
+
+def test_a_full_disk_leaves_no_half_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(OSError, match="No space"):
+            KeyDirectory(tmp_path / "lab/.lab").public_key()
+        with pytest.raises(OSError, match="No space"):
+            LabDirectory(tmp_path / "lab").write(ADDRESSES, release="trixie", gpus=2, cgroup_v1=True)
+    assert [path for path in (tmp_path / "lab").rglob("*") if path.is_file()] == []
+    assert made(tmp_path / "lab").missing(ADDRESSES) == {}

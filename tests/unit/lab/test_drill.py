@@ -100,6 +100,12 @@ def drill(site: Site) -> Drill:
 ONE = site_of(host("ctl1", "slurm-master"), host("n1", "slurm-node"))
 
 
+def test_a_lab_gets_no_secret_of_what_it_has_not(tmp_path: Path) -> None:
+    site = Site(tmp_path / "inventory.yml", ONE.hosts, ONE.groups)
+    drill(site).give_secrets("munge_key: a\nsssd_bind_password: b\n")
+    assert (tmp_path / "secrets.yml").read_text() == "munge_key: a\n"
+
+
 def test_all_controllers_and_the_database_are_in_the_lab_and_share_the_state() -> None:
     what = in_shape(SITE, 1)
     assert [each.name for each in what.hosts] == ["ctl1", "ctl2", "db1", "n1"]
@@ -169,6 +175,13 @@ def test_no_address_of_the_site_is_left_with_a_route(machines: Machines) -> None
     machines.routes = {"192.0.2.3"}
     with pytest.raises(DeployError, match=r"could still reach 192\.0\.2\.3 \[rehearsal-not-apart\]"):
         drill(ONE).cut_off(SITE)
+
+
+def test_an_address_that_the_lab_has_too_is_refused(machines: Machines) -> None:
+    site = site_of(host("ctl1", "slurm-master", address=str(LAB.network[9])))
+    with pytest.raises(DeployError, match=rf"too: {LAB.network[9]} \[rehearsal-not-apart\]"):
+        drill(ONE).cut_off(site)
+    assert machines.asked == []
 
 
 def test_the_state_of_several_controllers_is_where_their_first_deployment_can_mark_it(

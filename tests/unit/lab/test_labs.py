@@ -9,6 +9,7 @@ from deploy.errors import DeployError, ExitCode, error
 from deploy.lab import state, up
 from deploy.lab.access import KeyDirectory, wait_for_ssh
 from deploy.lab.addresses import node_number
+from deploy.lab.directory import LabDirectory
 from deploy.lab.machines import kind_named
 from deploy.lab.parallel import for_each
 from deploy.lab.podman import podman
@@ -125,10 +126,41 @@ def test_the_same_wish_again_is_fine() -> None:
     up._check(Wish("two", gpus=2, release="trixie", directory=Path("/sites/two")), lab_of())
 
 
+@pytest.mark.parametrize("name", ["inventory.ini", "secrets.yml", "hardware.yml", "group_vars", ".deploy"])
+def test_a_new_lab_does_not_write_into_a_site(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    up._check(Wish("one"), None)
+    (tmp_path / "one").mkdir()
+    up._check(Wish("one"), None)
+    (tmp_path / "one" / name).touch()
+    with pytest.raises(DeployError, match=rf"{name}.*\[lab-directory-taken\]"):
+        up._check(Wish("one"), None)
+
+
+def test_a_new_lab_does_not_write_into_the_directory_of_another() -> None:
+    with pytest.raises(DeployError, match=r"lab two.*\[lab-directory-taken\]"):
+        up._check(Wish("one", directory=Path("/sites/two")), None)
+
+
+def test_a_lab_that_was_taken_down_comes_again_in_its_directory(tmp_path: Path) -> None:
+    directory = LabDirectory(tmp_path / "one")
+    directory.write({"ctl1": "10.213.9.2"}, release="trixie", gpus=2, cgroup_v1=False)
+    up._check(Wish("one", directory=directory.path), None)
+
+
 def test_machines_that_never_ran_are_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that ran when its host went down is "created", too, by podman of Debian 12."""
     removed: list[str] = []
     monkeypatch.setattr(up, "podman", lambda *words: removed.append(words[-1]))
-    left = up._without_unfinished(lab_of(("ctl1", "running"), ("node1", "created"), ("node2", "exited")))
+    containers = [
+        {**container("ctl1", "10.213.7.2", "created"), "StartedAt": 1795833684},
+        {**container("node1", "10.213.7.11", "created"), "StartedAt": -62135596800},
+        {**container("node2", "10.213.7.12", "exited"), "StartedAt": 1795833684},
+    ]
+    monkeypatch.setattr(state, "query", lambda *words: NETWORKS if words[0] == "network" else containers)
+    left = up._without_unfinished(need_lab("two"))
     assert left.names == ["ctl1", "node2"]
     assert removed == ["deploy-two-node1"]
 
@@ -146,6 +178,19 @@ def test_a_network_taken_meanwhile_gives_the_next(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(up, "taken_networks", list)
     assert up.make_network(Wish("two"), "trixie", kind_named("containers")).name == "two"
     assert len(set(tried)) == 2
+
+
+def test_the_addresses_of_a_rehearsed_site_are_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+    monkeypatch.setattr(up, "podman", lambda *words: made.extend(words))
+    monkeypatch.setattr(up, "taken_networks", list)
+    for avoided in ((), (IPv4Network("10.213.7.1"),)):
+        up.make_network(Wish("two", avoided=avoided), "trixie", kind_named("containers"))
+    first, second = (word for word in made if word.startswith("--subnet="))
+    assert first == second
+    favourite = IPv4Network(first.partition("=")[2])
+    up.make_network(Wish("two", avoided=(IPv4Network(favourite[9]),)), "trixie", kind_named("containers"))
+    assert f"--subnet={favourite}" not in made[len(made) // 3 * 2 :]
 
 
 def test_the_name_server_of_podman_is_off() -> None:
@@ -173,9 +218,10 @@ def test_podmans_reason_reaches_the_admin(monkeypatch: pytest.MonkeyPatch) -> No
 def test_silent_machines_are_all_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(subprocess, "run", answer(255, "Host key verification failed.\n"))
     with pytest.raises(DeployError) as caught:
-        wait_for_ssh(KeyDirectory(tmp_path), {"ctl1": "10.213.7.2", "node1": "10.213.7.11"}, seconds=-1)
+        wait_for_ssh("two", KeyDirectory(tmp_path), {"ctl1": "10.213.7.2", "node1": "10.213.7.11"}, -1)
     assert [finding.where for finding in caught.value.findings] == ["ctl1", "node1"]
     assert "Host key verification failed." in caught.value.findings[0].message
+    assert "deploy lab exec --name two ctl1 --" in caught.value.findings[0].hint
     assert caught.value.exit_code == ExitCode.UNREACHABLE
 
 

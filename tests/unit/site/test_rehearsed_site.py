@@ -8,11 +8,14 @@ import pytest
 import yaml
 
 from deploy.errors import DeployError
+from deploy.lab.directory import LabDirectory
+from deploy.lab.reach import addresses_in, refuse_other_machines, refuse_others
 from deploy.lab.rehearsal import modules_of, stand_ins
-from deploy.lab.rehearsed_site import MODULES, Rehearsed, inventory, refuse_others, rehearsed, vaulted, write
+from deploy.lab.rehearsed_site import MODULES, Rehearsed, inventory, rehearsed, vaulted, write
 from deploy.run.ssh import Login, command
 from deploy.site.inventory import Host, Site, read_site
 from deploy.site.user_commands import read_user_commands
+from tests.unit.lab.test_labs import lab_of
 
 NETWORK = IPv4Network("10.213.7.0/24")
 SITES = Path(__file__).parents[3] / "inventory" / "sites"
@@ -153,6 +156,34 @@ def test_an_inventory_that_reaches_elsewhere_is_refused(
     write(tmp_path / "inventory.yml", {"all": told})
     with pytest.raises(DeployError, match=rf"{said}.*\[rehearsal-not-apart\]"):
         refuse_others(tmp_path / "inventory.yml", NETWORK)
+
+
+@pytest.mark.usefixtures("quick_reading")
+def test_only_machines_of_the_lab_are_deployed_on(tmp_path: Path) -> None:
+    directory = LabDirectory(tmp_path)
+    machines = {"ctl1": "10.213.7.2", "login1": "10.213.7.3", "node1": "10.213.7.11"}
+    directory.write(machines, release="trixie", gpus=2, cgroup_v1=False)
+    refuse_other_machines(directory.inventory, lab_of(("ctl1", "running")))
+    text = directory.inventory.read_text()
+    directory.inventory.write_text(text.replace("10.213.7.2", "192.0.2.1"))
+    with pytest.raises(DeployError, match=r"ctl1 is at 192\.0\.2\.1.*\[lab-other-machines\]"):
+        refuse_other_machines(directory.inventory, lab_of(("ctl1", "running")))
+
+
+def test_the_lab_is_kept_from_the_addresses_of_the_site() -> None:
+    hosts = [
+        Host(
+            "ctl",
+            {"hosts_file_address": "10.213.10.2"},
+            frozenset(),
+            connection={"ansible_host": "10.213.9.2"},
+        ),
+        Host("node.site.example", {}, frozenset()),
+    ]
+    assert addresses_in(site_of(slurm_master=hosts)) == (
+        IPv4Network("10.213.9.2"),
+        IPv4Network("10.213.10.2"),
+    )
 
 
 def test_what_is_in_the_vault_is_named_and_left_out() -> None:
