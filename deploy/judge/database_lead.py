@@ -18,13 +18,30 @@ def beginner(answers: Mapping[str, Any], database: str) -> str | None:
     """The host that begins, of those that have rows, in the inventory's order; None where one of them serves.
 
     ``database`` is the name of the accounting database.
-    Raises DeployError ``database-lead-unknown`` where rows could be lost by any choice.
+    Raises DeployError ``database-lead-unknown`` where rows could be lost by any choice, and
+    ``member-has-databases`` where one that is to be copied would lose what it has besides.
     """
+    name = _beginner(answers, database)
+    for other, look in answers.items():
+        if other != name and not isinstance(look, Unanswered) and look["is_alone"] and look["others"]:
+            raise _of_others(other, look["others"])
+    return name
+
+
+def _beginner(answers: Mapping[str, Any], database: str) -> str | None:
     said: dict[str, Look] = {n: a for n, a in answers.items() if not isinstance(a, Unanswered)}
     own = [name for name, look in said.items() if look["is_alone"] and look["has"]]
     others = [name for name, look in said.items() if look["cluster"] and name not in own]
     if own and len(own) + len(others) > 1:
         raise _own([*own, *others], database)
+    clusters = {look["cluster"] for look in said.values() if look["cluster"]}
+    if len(clusters) > 1:
+        raise _unknown(
+            said,
+            f"{fold(said)} are of different databases: one would take the other's rows away",
+            "on the one whose rows are not wanted: systemctl stop mariadb; "
+            "rm /var/lib/mysql/grastate.dat; then the same again",
+        )
     if any(look["serves"] for look in said.values()):
         return None
     silent = [name for name in answers if name not in said]
@@ -38,14 +55,6 @@ def beginner(answers: Mapping[str, Any], database: str) -> str | None:
             "other has",
             "bring it back, and the same again",
             ExitCode.UNREACHABLE,
-        )
-    clusters = {look["cluster"] for look in said.values() if look["cluster"]}
-    if len(clusters) > 1:
-        raise _unknown(
-            said,
-            f"{fold(said)} are of different databases: one would take the other's rows away",
-            "on the one whose rows are not wanted: systemctl stop mariadb; "
-            "rm /var/lib/mysql/grastate.dat; then the same again",
         )
     if not clusters:
         return _first(said, database)
@@ -102,6 +111,20 @@ def _own(names: list[str], database: str) -> DeployError:
         f"{fold(names)} have the accounting database, each its own: one would take the other's rows away",
         "on the one whose rows are not wanted, when it has been dumped: systemctl stop mariadb; rm -rf "
         f"/var/lib/mysql/grastate.dat {tables}; then the same again",
+    )
+
+
+def _of_others(name: str, databases: list[str]) -> DeployError:
+    words = shlex.join(databases)
+    drops = " ".join(f"DROP DATABASE `{each}`;" for each in databases)
+    return error(
+        "member-has-databases",
+        f"its MariaDB has {', '.join(databases)}: as a member of the accounting database it would lose all that "
+        "it has, with its accounts, to a copy of the other host's",
+        where=name,
+        hint=f"another host in [slurm-database]; or, there: mariadb-dump --databases {words} > /root/kept.sql; "
+        f"mariadb -e {shlex.quote(drops.rstrip(';'))}; then the same again",
+        exit_code=ExitCode.FAILED,
     )
 
 

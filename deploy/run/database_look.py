@@ -27,6 +27,7 @@ _OUTDATED = re.compile(
 )
 """From here on a position that was found before is none any more: rows come, or none was found."""
 _NONE = "00000000-0000-0000-0000-000000000000"
+_SYSTEMS_OWN = frozenset({"mysql", "performance_schema", "sys", "test"})
 _run = runner(20)
 _SECONDS_TO_END, _PAUSE = 30.0, 0.5
 
@@ -36,8 +37,16 @@ def directory(database: str) -> str:
     return re.sub(r"[^A-Za-z0-9_]", lambda letter: f"@{ord(letter[0]):04x}", database)
 
 
+def _others(database: str) -> list[str]:
+    """The databases with tables that are neither this one nor the system's own."""
+    having = {path.parent.name for path in _DATA.glob("*/*.frm")}
+    names = (re.sub(r"@([0-9a-f]{4})", lambda code: chr(int(code[1], 16)), name) for name in having)
+    return sorted({*names} - {database} - _SYSTEMS_OWN)
+
+
 def look(database: str) -> dict[str, Any]:
-    """``serves``: with a majority, of so many ``votes``; ``is_synced``; ``has``: its tables are here.
+    """``serves``: with a majority, of so many ``votes``; ``is_synced``; ``has``: its tables are here,
+    beside those of ``others``.
 
     ``is_alone``: it is a server of its own, or none yet.
     ``cluster``: of which it is a member, empty for none; ``at``: its last transaction, None where that is not
@@ -59,6 +68,7 @@ def look(database: str) -> dict[str, Any]:
         "votes": int(said.get("wsrep_cluster_size", "0")),
         "is_synced": said.get("wsrep_local_state_comment") == "Synced",
         "has": place.is_dir() and any(place.glob("*.ibd")),
+        "others": _others(database),
         "is_alone": not (_KEY.exists() or said.get("wsrep_cluster_status") == "Primary"),
         "cluster": "" if cluster == _NONE else cluster,
         "at": at if at >= 0 else None,

@@ -21,6 +21,7 @@ def _look(**changes: object) -> dict[str, Any]:
         "serves": False,
         "is_alone": False,
         "has": True,
+        "others": [],
         "was_last": False,
         "at": 7,
         **changes,

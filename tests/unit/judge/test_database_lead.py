@@ -14,7 +14,7 @@ ONE, OTHER = "1a2b", "3c4d"
 def look(**said: object) -> dict[str, Any]:
     """What a server answers that is of no cluster and has nothing."""
     alone = {"serves": False, "is_synced": False, "votes": 0, "has": False, "cluster": "", "at": None}
-    return {**alone, "is_alone": True, "was_last": False, **said}
+    return {**alone, "others": [], "is_alone": True, "was_last": False, **said}
 
 
 def member(at: int | None, **said: object) -> dict[str, Any]:
@@ -68,6 +68,7 @@ def test_the_one_begins_that_has_all_rows(db1: object, db2: object, begins: str 
         (look(has=True), member(7, is_alone=True), "db[1-2] have the accounting database, each its own"),
         (member(7, serves=True), look(has=True), "db[1-2] have the accounting database, each its own"),
         (member(7), member(7, cluster=OTHER), "are of different databases"),
+        (member(None, serves=True), member(7, cluster=OTHER), "are of different databases"),
         (member(7), member(None), "how far the rows on db2 go is not known"),
         (member(7, was_last=True), member(9), "db1 ended last by what it says, and yet the rows on db2 go"),
         (member(9), member(7, was_last=True), "db2 ended last by what it says, and yet the rows on db1 go"),
@@ -75,7 +76,8 @@ def test_the_one_begins_that_has_all_rows(db1: object, db2: object, begins: str 
     ],
     ids=[
         *("silent", "silent beside a new one", "two of their own", "one of its own beside a former member"),
-        *("beside one that left", "one of its own joins", "two clusters", "not looked for"),
+        *("beside one that left", "one of its own joins", "two clusters", "one of another that serves"),
+        *("not looked for",),
         *("an end of before", "an end of before on the second", "an end of which nothing is known"),
     ],
 )
@@ -85,6 +87,20 @@ def test_nobody_begins_where_rows_could_be_lost(db1: object, db2: object, said: 
     (finding,) = refused.value.findings
     assert finding.reference == "database-lead-unknown"
     assert said in finding.message
+
+
+@pytest.mark.parametrize("first", [look(has=True, others=["grafana"]), member(None, serves=True), look()])
+def test_one_with_databases_of_others_is_not_made_a_copy(first: object) -> None:
+    with pytest.raises(DeployError) as refused:
+        beginner({"db1": first, "db2": look(others=["shop", "wiki"])}, "slurm_acct_db")
+    (finding,) = refused.value.findings
+    assert (finding.reference, finding.where) == ("member-has-databases", "db2")
+    assert "has shop, wiki: as a member" in finding.message
+
+
+def test_one_that_begins_keeps_all_that_it_has() -> None:
+    assert beginner({"db1": look(has=True, others=["wiki"]), "db2": look()}, "slurm_acct_db") == "db1"
+    assert beginner({"db1": member(None, serves=True), "db2": member(None, others=["wiki"])}, "x") is None
 
 
 @pytest.mark.parametrize(("name", "word"), [("acct", "/acct"), ("our-acct", "/our@002dacct")])

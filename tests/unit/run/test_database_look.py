@@ -74,6 +74,15 @@ def test_tables_are_found_where_mariadb_puts_those_of_that_name(
     assert module.look(name)["has"]
 
 
+def test_databases_of_others_are_named(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_run", lambda *_: ("", True))
+    for name in ("mysql", "sys", "performance_schema", "test", "slurm_acct_db", "wiki", "our@002dshop"):
+        (data / name).mkdir()
+        (data / name / "a_table.frm").touch()
+    (data / "empty").mkdir()
+    assert module.look("slurm_acct_db")["others"] == ["our-shop", "wiki"]
+
+
 _FOUND = "WSREP: Recovered position 5f0c0000-0000-0000-0000-000000000001:"
 _SERVES = "[Note] /usr/sbin/mariadbd: ready for connections."
 _JOINS = "[Note] WSREP: Shifting OPEN -> PRIMARY (TO: 101)"
