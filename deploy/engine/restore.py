@@ -46,7 +46,7 @@ _MARK = "deploy:"
 _HIGHEST_JOB_ID = 0x03FFFFFF
 # What hosts need before database and state are put there, with the mounts below which a state may be: no
 # daemon of Slurm's runs yet.
-_BEFORE = "base,slurm_packages,munge,slurm_auth,mariadb,storage"
+_BEFORE = "base,slurm_packages,munge,slurm_auth,mariadb_arbiter,mariadb,storage"
 
 
 @dataclass(frozen=True)
@@ -293,7 +293,8 @@ class _Hosts:
 
     @property
     def names(self) -> list[str]:
-        return [host.name for host in self.all]
+        """With the arbitrator, without which no member of the database begins."""
+        return [*dict.fromkeys(host.name for host in (*self.all, *self.site.database_members))]
 
     @property
     def are_apart(self) -> bool:

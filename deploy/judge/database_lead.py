@@ -119,10 +119,11 @@ def _of_others(name: str, databases: list[str]) -> DeployError:
     drops = " ".join(f"DROP DATABASE `{each}`;" for each in databases)
     return error(
         "member-has-databases",
-        f"its MariaDB has {', '.join(databases)}: as a member of the accounting database it would lose all that "
-        "it has, with its accounts, to a copy of the other host's",
+        f"its MariaDB has {', '.join(databases)}: as a member of the accounting database it would lose all "
+        "that it has, with its accounts, to a copy of the other host's",
         where=name,
-        hint=f"another host in [slurm-database]; or, there: mariadb-dump --databases {words} > /root/kept.sql; "
+        hint="another host in [slurm-database]; or, there: "
+        f"mariadb-dump --databases {words} > /root/kept.sql; "
         f"mariadb -e {shlex.quote(drops.rstrip(';'))}; then the same again",
         exit_code=ExitCode.FAILED,
     )

@@ -6,6 +6,7 @@ Sent as text over ssh and run as root, with the standard library of Python 3.9 a
 from __future__ import annotations
 
 import re
+import socket
 import time
 from pathlib import Path
 
@@ -29,6 +30,8 @@ _OUTDATED = re.compile(
 _NONE = "00000000-0000-0000-0000-000000000000"
 _SYSTEMS_OWN = frozenset({"mysql", "performance_schema", "sys", "test"})
 _run = runner(20)
+_PORT = 4567
+"""Where members and the arbitrator talk (Galera's documentation)."""
 _SECONDS_TO_END, _PAUSE = 30.0, 0.5
 
 
@@ -45,10 +48,9 @@ def _others(database: str) -> list[str]:
 
 
 def look(database: str) -> dict[str, Any]:
-    """``serves``: with a majority, of so many ``votes``; ``is_synced``; ``has``: its tables are here,
-    beside those of ``others``.
+    """``serves``: with a majority, of so many ``votes``; ``is_synced``; ``has``: its tables are here.
 
-    ``is_alone``: it is a server of its own, or none yet.
+    ``others``: databases beside it; ``is_alone``: it is a server of its own, or none yet.
     ``cluster``: of which it is a member, empty for none; ``at``: its last transaction, None where that is not
     known; ``was_last``: it ended in order and after all others.
     """
@@ -74,6 +76,15 @@ def look(database: str) -> dict[str, Any]:
         "at": at if at >= 0 else None,
         "was_last": kept.get("safe_to_bootstrap") == "1",
     }
+
+
+def reaches(address: str) -> bool:
+    """Whether a member or an arbitrator answers there."""
+    try:
+        socket.create_connection((address, _PORT), timeout=5).close()
+    except OSError:
+        return False
+    return True
 
 
 def _recovered(log: str, cluster: str) -> int:
@@ -107,4 +118,4 @@ def _kept() -> dict[str, str]:
 
 def main(verb: str, arguments: dict[str, Any]) -> None:
     """Answers on standard output."""
-    tell({"look": look}[verb](**arguments))
+    tell(look(**arguments) if verb == "look" else reaches(**arguments))

@@ -1,5 +1,6 @@
 """What a member of the database says of itself, also while it ends."""
 
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -81,6 +82,13 @@ def test_databases_of_others_are_named(data: Path, monkeypatch: pytest.MonkeyPat
         (data / name / "a_table.frm").touch()
     (data / "empty").mkdir()
     assert module.look("slurm_acct_db")["others"] == ["our-shop", "wiki"]
+
+
+def test_who_listens_is_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        monkeypatch.setattr(module, "_PORT", server.getsockname()[1])
+        assert module.reaches("127.0.0.1")
+    assert not module.reaches("127.0.0.1")
 
 
 _FOUND = "WSREP: Recovered position 5f0c0000-0000-0000-0000-000000000001:"
