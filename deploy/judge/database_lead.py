@@ -31,7 +31,7 @@ def beginner(answers: Mapping[str, Any], database: str) -> str | None:
 def _beginner(answers: Mapping[str, Any], database: str) -> str | None:
     said: dict[str, Look] = {n: a for n, a in answers.items() if not isinstance(a, Unanswered)}
     own = [name for name, look in said.items() if look["is_alone"] and look["has"]]
-    others = [name for name, look in said.items() if look["cluster"] and name not in own]
+    others = [name for name, look in said.items() if (look["cluster"] or look["has"]) and name not in own]
     if own and len(own) + len(others) > 1:
         raise _own([*own, *others], database)
     clusters = {look["cluster"] for look in said.values() if look["cluster"]}
@@ -55,6 +55,15 @@ def _beginner(answers: Mapping[str, Any], database: str) -> str | None:
             "other has",
             "bring it back, and the same again",
             ExitCode.UNREACHABLE,
+        )
+    unsure = [name for name in others if not said[name]["cluster"]]
+    if unsure and len(others) > 1 and not any(look["was_last"] for look in said.values()):
+        raise _unknown(
+            unsure,
+            f"how far the rows on {fold(unsure)} go is not known: a table was being altered when MariaDB "
+            "ended, or it was being copied from the other one",
+            f"systemctl restart --no-block mariadb on {fold(unsure)}, and the same again after half a "
+            f"minute. Where that changes nothing, {_given_up(database)}",
         )
     if not clusters:
         return _first(said, database)
@@ -105,12 +114,18 @@ def _first(said: Mapping[str, Look], database: str) -> str:
 
 
 def _own(names: list[str], database: str) -> DeployError:
-    tables = shlex.quote(f"/var/lib/mysql/{directory(database)}")
     return _unknown(
         names,
         f"{fold(names)} have the accounting database, each its own: one would take the other's rows away",
+        _given_up(database),
+    )
+
+
+def _given_up(database: str) -> str:
+    tables = shlex.quote(f"/var/lib/mysql/{directory(database)}")
+    return (
         "on the one whose rows are not wanted, when it has been dumped: systemctl stop mariadb; rm -rf "
-        f"/var/lib/mysql/grastate.dat {tables}; then the same again",
+        f"/var/lib/mysql/grastate.dat {tables}; then the same again"
     )
 
 
@@ -147,7 +162,7 @@ def _furthest(members: Mapping[str, Look]) -> str:
     if lost:
         raise _unknown(
             lost,
-            f"how far the rows on {fold(lost)} go is not known: its MariaDB was not started since it ended",
+            f"how far the rows on {fold(lost)} go is not known: its MariaDB was not started since it served",
             f"systemctl restart --no-block mariadb on {fold(lost)}, and the same again after half a minute",
         )
     return max(members, key=lambda name: members[name]["at"])

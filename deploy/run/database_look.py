@@ -59,19 +59,22 @@ def look(database: str) -> dict[str, Any]:
     asked = ["mariadb", "--batch", "--skip-column-names", "--execute", _STATUS]
     said = dict(line.split("\t", 1) for line in _run(*asked)[0].splitlines() if "\t" in line)
     kept = _kept()
+    is_alone = not (_KEY.exists() or said.get("wsrep_cluster_status") == "Primary")
     cluster, at = kept.get("uuid", _NONE), int(kept.get("seqno", "-1"))
-    if at < 0 and cluster != _NONE:
-        # The unit looks for it at every start, after one that was no end in order.
-        at = _recovered(
-            _run("journalctl", "-b", "-u", "mariadb", "--no-pager", "-o", "cat", "-n", "5000")[0], cluster
-        )
+    if at < 0 and not (is_alone and cluster == _NONE):
+        # The unit looks for it at every start, after one that was no end in order. While a table is altered
+        # the file does not say of which cluster it is.
+        log = _run("journalctl", "-b", "-u", "mariadb", "--no-pager", "-o", "cat", "-n", "5000")[0]
+        found, position = _recovered(log)
+        if cluster in {_NONE, found}:
+            cluster, at = found, position
     return {
         "serves": said.get("wsrep_cluster_status") == "Primary" and not is_ending,
         "votes": int(said.get("wsrep_cluster_size", "0")),
         "is_synced": said.get("wsrep_local_state_comment") == "Synced",
         "has": place.is_dir() and any(place.glob("*.ibd")),
         "others": _others(database),
-        "is_alone": not (_KEY.exists() or said.get("wsrep_cluster_status") == "Primary"),
+        "is_alone": is_alone,
         "cluster": "" if cluster == _NONE else cluster,
         "at": at if at >= 0 else None,
         "was_last": kept.get("safe_to_bootstrap") == "1",
@@ -87,15 +90,15 @@ def reaches(address: str) -> bool:
     return True
 
 
-def _recovered(log: str, cluster: str) -> int:
-    """The position that was found and that holds still: nothing was served since. -1 for none."""
-    at = -1
+def _recovered(log: str) -> tuple[str, int]:
+    """The cluster and the position that were found and that hold still: nothing was served since."""
+    found = _NONE, -1
     for line in log.splitlines():
-        if found := _RECOVERED.search(line):
-            at = int(found[2]) if found[1] == cluster else -1
+        if match := _RECOVERED.search(line):
+            found = match[1], int(match[2])
         elif _OUTDATED.search(line):
-            at = -1
-    return at
+            found = _NONE, -1
+    return found
 
 
 def _is_ending() -> bool:

@@ -37,6 +37,9 @@ def member(at: int | None, **said: object) -> dict[str, Any]:
         (member(7), member(9, was_last=True), "db2"),
         (member(9, was_last=True), member(9), "db1"),
         (Unanswered("no route"), member(7, was_last=True), "db2"),
+        (look(), member(None, cluster=""), "db2"),
+        (member(None, cluster="", serves=True), member(9), None),
+        (member(9, was_last=True), member(None, cluster=""), "db1"),
     ],
     ids=[
         "new ones",
@@ -52,6 +55,9 @@ def member(at: int | None, **said: object) -> dict[str, Any]:
         "the second ended last",
         "one ended last with as much",
         "the one that answers ended last",
+        "the first is a new machine, and the second altered a table",
+        "the one that serves alters a table",
+        "one altered a table before the other ended last",
     ],
 )
 def test_the_one_begins_that_has_all_rows(db1: object, db2: object, begins: str | None) -> None:
@@ -73,12 +79,18 @@ def test_the_one_begins_that_has_all_rows(db1: object, db2: object, begins: str 
         (member(7, was_last=True), member(9), "db1 ended last by what it says, and yet the rows on db2 go"),
         (member(9), member(7, was_last=True), "db2 ended last by what it says, and yet the rows on db1 go"),
         (member(None, was_last=True), member(9), "how far the rows on db1 go is not known"),
+        (member(None, cluster=""), member(9), "how far the rows on db1 go is not known: a table was being"),
+        (member(9), member(None, cluster=""), "how far the rows on db2 go is not known: a table was being"),
+        (member(None, cluster=""), member(None, cluster=""), "db[1-2] go is not known: a table was being"),
+        (look(has=True), member(None, cluster=""), "db[1-2] have the accounting database, each its own"),
     ],
     ids=[
         *("silent", "silent beside a new one", "two of their own", "one of its own beside a former member"),
         *("beside one that left", "one of its own joins", "two clusters", "one of another that serves"),
         *("not looked for",),
         *("an end of before", "an end of before on the second", "an end of which nothing is known"),
+        *("the first altered a table", "the second altered a table", "both altered a table"),
+        *("one altered a table beside one of its own",),
     ],
 )
 def test_nobody_begins_where_rows_could_be_lost(db1: object, db2: object, said: str) -> None:

@@ -125,6 +125,29 @@ def test_how_far_rows_go_is_what_was_found_since_the_server_served(
     assert module.look("slurm_acct_db")["at"] == at
 
 
+NONE = "00000000-0000-0000-0000-000000000000"
+
+
+@pytest.mark.parametrize(
+    ("lines", "cluster", "at"),
+    [
+        ([f"{_FOUND}100"], "5f0c0000-0000-0000-0000-000000000001", 100),
+        ([f"{_FOUND}100", _SERVES], "", None),
+        ([f"WSREP: Recovered position {NONE}:-1"], "", None),
+    ],
+    ids=["found", "served since", "nothing there"],
+)
+def test_of_which_cluster_it_is_while_a_table_is_altered_is_what_was_found(
+    data: Path, monkeypatch: pytest.MonkeyPatch, lines: list[str], cluster: str, at: int | None
+) -> None:
+    (data / "grastate.dat").write_text(f"uuid: {NONE}\nseqno: -1\nsafe_to_bootstrap: 0\n")
+    (data / "member.pem").touch()
+    log = "\n".join([*lines, ""])
+    monkeypatch.setattr(module, "_run", lambda *words: (log if words[0] == "journalctl" else "", True))
+    said = module.look("slurm_acct_db")
+    assert (said["cluster"], said["at"]) == (cluster, at)
+
+
 def test_what_was_found_before_the_last_boot_is_of_before(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
