@@ -85,6 +85,12 @@ def member_troubles(name: str, answers: Mapping[str, Any]) -> Iterator[tuple[str
             message,
             "start the one that is missing; on the arbitrator: systemctl start garb",
         )
+    elif look["votes"] > VOTERS:
+        yield (
+            "members-surplus",
+            f"{look['votes']} have a vote on its database, and {VOTERS} should",
+            "systemctl disable --now garb   (on the host that was its arbitrator before)",
+        )
 
 
 def members_in_words(answers: Mapping[str, Any]) -> str:

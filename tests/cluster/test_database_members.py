@@ -7,7 +7,19 @@ import pytest
 
 from tests.cluster.jobs import submit, wait_for_job
 from tests.cluster.lab_cluster import DEPLOY, Cluster, run, wait_until
-from tests.cluster.members_lab import ALONE, MEMBERS, ROWS, done, edit, is_whole, members_lab, off, on, rows
+from tests.cluster.members_lab import (
+    ALONE,
+    MEMBERS,
+    ROWS,
+    done,
+    edit,
+    is_synced,
+    is_whole,
+    members_lab,
+    off,
+    on,
+    rows,
+)
 
 _OTHER = "[slurm-database]\nlogin1\n"
 pytestmark = [pytest.mark.one_release, pytest.mark.more, pytest.mark.long]
@@ -127,3 +139,19 @@ def test_no_row_is_missing(kept: Cluster, jobs: list[str]) -> None:
         assert set(jobs) <= rows(kept, host)
     shown = ("sacct", "-X", "-n", "-P", "--format=jobid,state", "-j", ",".join(jobs))
     assert sorted(kept.on("ctl1", *shown).splitlines()) == sorted(f"{job}|COMPLETED" for job in jobs)
+
+
+def test_the_arbitrator_gets_rows_and_one_with_rows_a_vote_alone(kept: Cluster, jobs: list[str]) -> None:
+    edit(kept, "inventory.ini", (f"{_OTHER}ctl2\nctl1\n", f"{_OTHER}ctl1\nctl2\n"))
+    said = kept.deploy(expect=1).stdout
+    assert "this host is a member of the accounting database with rows" in said
+    kept.on("ctl2", "systemctl", "disable", "--now", "slurmdbd", "mariadb")
+    kept.on("ctl2", "rm", "/etc/mysql/deploy-cluster.pem")
+    kept.deploy()
+    wait_until(
+        "both are members of three", lambda: all(is_synced(kept, at) for at in ("login1", "ctl1")), 300
+    )
+    assert kept.on("ctl1", "systemctl", "is-active", "garb", expect=None) == "inactive\n"
+    for host in ("login1", "ctl1"):
+        assert set(jobs) <= rows(kept, host)
+    assert "(0 changes" in kept.deploy().stdout

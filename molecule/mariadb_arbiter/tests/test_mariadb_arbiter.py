@@ -135,6 +135,15 @@ def test_the_only_one_with_rows_is_not_restarted(on: On, converge: Converge) -> 
     on(MEMBER, "rm", "/etc/mysql/mariadb.conf.d/99-of-others.cnf")
 
 
+def test_one_with_rows_is_not_made_an_arbitrator(on: On, converge: Converge) -> None:
+    until(lambda: votes(on) == BOTH, on)
+    answer = converge(arbiter=MEMBER, member="nobody")
+    assert answer.returncode != 0
+    assert "this host is a member of the accounting database with rows" in answer.stdout
+    assert votes(on) == BOTH
+    on(MEMBER, "test", "!", "-e", "/var/lib/garb")
+
+
 def test_another_key_is_that_of_both(on: On, converge: Converge) -> None:
     until(lambda: votes(on) == BOTH, on)
     before = on(MEMBER, "cat", "/etc/mysql/deploy-cluster.crt").stdout

@@ -134,4 +134,6 @@ def test_members_are_told_and_so_is_what_is_wrong_with_them() -> None:
     )
     assert members_as_data(answers)["db3"] is None
     references = {name: [trouble[0] for trouble in member_troubles(name, answers)] for name in answers}
+    (surplus,) = member_troubles("db1", {"db1": {**synced, "votes": 4}})
+    assert surplus[:2] == ("members-surplus", "4 have a vote on its database, and 3 should")
     assert references == {"db1": [], "db2": ["member-not-synced"], "db3": [], "db4": ["members-missing"]}
