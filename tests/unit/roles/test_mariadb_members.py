@@ -49,6 +49,7 @@ def test_one_that_failed_to_begin_may_no_more_than_before(
     state = tmp_path / "grastate.dat"
     state.write_text(kept.format("7", before))
     found: list[str] = []
+    monkeypatch.setattr(begin, "_NEW_CLUSTER_FILE", tmp_path / "none")
 
     class FailedError(Exception):
         pass
@@ -73,6 +74,40 @@ def test_one_that_failed_to_begin_may_no_more_than_before(
         begin.main()
     assert found == [kept.format("7", "1")]
     assert state.read_text() == kept.format(seqno, before)
+
+
+@pytest.mark.parametrize("check_mode", [False, True])
+def test_one_that_does_not_begin_joins_whatever_a_killed_beginning_has_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, check_mode: bool
+) -> None:
+    left = tmp_path / "mariadb-wsrep-new-cluster"
+    left.write_text("_WSREP_NEW_CLUSTER=--wsrep-new-cluster\n")
+    monkeypatch.setattr(begin, "_NEW_CLUSTER_FILE", left)
+    commands: list[list[str]] = []
+    answers: list[dict[str, Any]] = []
+
+    def run_command(words: list[str], **_: object) -> tuple[int, str, str]:
+        commands.append(words)
+        return 0, "", ""
+
+    class EndedError(Exception):
+        pass
+
+    def exit_json(**answer: object) -> None:
+        answers.append(answer)
+        raise EndedError
+
+    params = {"begins": False, "key_file": None, "state_file": str(tmp_path / "grastate.dat")}
+    module: Any = SimpleNamespace(
+        params=params, check_mode=check_mode, run_command=run_command, exit_json=exit_json
+    )
+    monkeypatch.setattr(begin, "AnsibleModule", lambda **_: module)
+    monkeypatch.setattr(begin, "unit_of_mariadb", lambda _: {"ActiveState": "inactive"})
+    with pytest.raises(EndedError):
+        begin.main()
+    assert left.exists() is check_mode
+    assert (["systemctl", "unset-environment", "_WSREP_NEW_CLUSTER"] in commands) is not check_mode
+    assert [answer["changed"] for answer in answers] == [False]
 
 
 unit = load_module("roles/mariadb/module_utils/member_unit.py")
