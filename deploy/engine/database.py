@@ -61,7 +61,7 @@ def with_beginner(
 def begins(site: Site, options: Options) -> dict[str, dict[str, Any]]:
     """By host what it is told for one run: that it begins, or that another one does, whom it has to wait for.
 
-    Nothing where one host has the database, or where it is served.
+    Nothing where one host has the database, or where it is served. An arbitrator that is off is told nothing.
 
     Raises DeployError ``database-lead-unknown``, ``member-has-databases`` and ``members-left-out``.
     """
@@ -74,23 +74,35 @@ def begins(site: Site, options: Options) -> dict[str, dict[str, Any]]:
     name = beginner(answers, _name(site))
     if not name:
         return {}
-    question = ("reaches", {"address": arbiter.cluster_address})
-    said = ask(
-        dict.fromkeys((name, arbiter.name), question),
-        site.hosts,
-        options.login,
-        options.forks,
-        "database_look",
-    )
+    begins_here = {name: {"mariadb_cluster_begins": True}}
+    said = _reaching(site, options, name, arbiter.name)
     silent = said[arbiter.name]
-    if isinstance(silent, Unanswered) and not silent.is_by_choice and said[name] is True:
+    if not isinstance(silent, Unanswered) or silent.is_by_choice:
+        return {**begins_here, arbiter.name: {"mariadb_arbiter_awaits": True}}
+    if said[name] is True:
         raise _left_out(
             site,
             f"{arbiter.name} does not answer ({silent.why}), and its arbitrator runs",
             f"bring it back, or systemctl stop garb   (on {arbiter.name}); then the same again",
             ExitCode.UNREACHABLE,
         )
-    return {name: {"mariadb_cluster_begins": True}, arbiter.name: {"mariadb_arbiter_awaits": True}}
+    return begins_here
+
+
+def answering_arbiter(site: Site, options: Options) -> list[Host]:
+    """The arbitrator, where it answers."""
+    found = [site.database_arbiter] if site.database_arbiter else []
+    said = _reaching(site, options, *(host.name for host in found))
+    return [host for host in found if not isinstance(said[host.name], Unanswered)]
+
+
+def _reaching(site: Site, options: Options, *names: str) -> dict[str, Any]:
+    """Whether hosts reach the arbitrator's program."""
+    address = site.database_arbiter.cluster_address if site.database_arbiter else ""
+    question = ("reaches", {"address": address})
+    return ask(
+        dict.fromkeys(names, question), site.hosts, options.login, options.forks, source="database_look"
+    )
 
 
 def _left_out(site: Site, why: str, hint: str, code: ExitCode = ExitCode.BAD_INPUT) -> DeployError:

@@ -13,7 +13,7 @@ from typing import Any
 from deploy.durable import replace_file
 from deploy.engine.alone import alone
 from deploy.engine.backup import cluster_name, need_age, parts_of
-from deploy.engine.database import serving
+from deploy.engine.database import answering_arbiter, serving
 from deploy.engine.options import Options
 from deploy.engine.run import Run, opened
 from deploy.errors import DeployError, ExitCode, error, shown_path
@@ -293,8 +293,9 @@ class _Hosts:
 
     @property
     def names(self) -> list[str]:
-        """With the arbitrator, without which no member of the database begins."""
-        return [*dict.fromkeys(host.name for host in (*self.all, *self.site.database_members))]
+        """With the arbitrator, who has to end its group where a member of the database begins."""
+        hosts = (*self.all, *answering_arbiter(self.site, self.run.options))
+        return [*dict.fromkeys(host.name for host in hosts)]
 
     @property
     def are_apart(self) -> bool:

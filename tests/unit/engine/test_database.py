@@ -54,7 +54,7 @@ def test_who_is_told_what(
     site: Site, monkeypatch: pytest.MonkeyPatch, looks: dict[str, Any], told: dict[str, Any]
 ) -> None:
     monkeypatch.setattr(database, "looks", lambda *_: looks)
-    monkeypatch.setattr(database, "ask", lambda questions, *_: dict.fromkeys(questions, False))
+    monkeypatch.setattr(database, "ask", lambda questions, *_, **__: dict.fromkeys(questions, False))
     assert database.begins(site, Options()) == told
 
 
@@ -76,22 +76,22 @@ SILENT = Unanswered("no route")
 
 
 @pytest.mark.parametrize(
-    ("arbiter", "reached", "begins"),
+    ("arbiter", "reached", "told"),
     [
-        (SILENT, True, False),
-        (SILENT, False, True),
-        (SILENT, SILENT, True),
-        (Unanswered("password", is_by_choice=True), True, True),
-        (True, True, True),
+        (SILENT, True, set()),
+        (SILENT, False, {"login1"}),
+        (SILENT, SILENT, {"login1"}),
+        (Unanswered("password", is_by_choice=True), True, {"login1", "ctl1"}),
+        (True, True, {"login1", "ctl1"}),
     ],
 )
 def test_nobody_begins_beside_an_arbitrator_that_nobody_can_stop(
-    site: Site, monkeypatch: pytest.MonkeyPatch, arbiter: object, reached: object, *, begins: bool
+    site: Site, monkeypatch: pytest.MonkeyPatch, arbiter: object, reached: object, told: set[str]
 ) -> None:
     monkeypatch.setattr(database, "looks", lambda *_: {"login1": _look(was_last=True), "node1": _look()})
-    monkeypatch.setattr(database, "ask", lambda *_: {"login1": reached, "ctl1": arbiter})
-    if begins:
-        assert set(database.begins(site, Options())) == {"login1", "ctl1"}
+    monkeypatch.setattr(database, "ask", lambda *_, **__: {"login1": reached, "ctl1": arbiter})
+    if told:
+        assert set(database.begins(site, Options())) == told
         return
     with pytest.raises(DeployError) as refused:
         database.begins(site, Options())
@@ -115,7 +115,7 @@ def planned(
 def stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     """None of them serves, and login1 has to begin."""
     monkeypatch.setattr(database, "looks", lambda *_: {"login1": _look(was_last=True), "node1": _look()})
-    monkeypatch.setattr(database, "ask", lambda questions, *_: dict.fromkeys(questions, True))
+    monkeypatch.setattr(database, "ask", lambda questions, *_, **__: dict.fromkeys(questions, True))
 
 
 @pytest.mark.usefixtures("stopped")
@@ -166,3 +166,16 @@ def test_a_run_that_does_nothing_on_the_database_does_not_ask_for_its_lead(
     assert planned(site, options, limit, done)[1] == {}
     with pytest.raises(DeployError, match="database-lead-unknown"):
         planned(site, Options(), ["node1"])
+
+
+@pytest.mark.parametrize(("answer", "names"), [(SILENT, []), (False, ["ctl1"])])
+def test_an_arbitrator_that_is_off_takes_no_part(
+    site: Site, monkeypatch: pytest.MonkeyPatch, answer: object, names: list[str]
+) -> None:
+    monkeypatch.setattr(database, "looks", lambda *_: {"login1": _look(was_last=True), "node1": _look()})
+    monkeypatch.setattr(
+        database, "ask", lambda questions, *_, **__: {**dict.fromkeys(questions, False), "ctl1": answer}
+    )
+    assert [host.name for host in database.answering_arbiter(site, Options())] == names
+    if not names:
+        assert set(planned(site, Options(), ["login1", "node1"])[1]) == {"login1"}

@@ -129,6 +129,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
         return [site.hosts[name] for name in made.serving]
 
     monkeypatch.setattr(module, "serving", serving)
+    monkeypatch.setattr(module, "answering_arbiter", lambda site, _: [*filter(None, [site.database_arbiter])])
     return made
 
 
