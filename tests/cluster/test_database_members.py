@@ -96,6 +96,31 @@ def test_after_an_end_in_order_a_run_begins_with_the_last(kept: Cluster, jobs: l
     jobs.append(done(kept))
 
 
+def test_beside_an_arbitrator_that_is_left_none_begins_without_its_end(
+    kept: Cluster, jobs: list[str]
+) -> None:
+    for host in ROWS:
+        kept.on(host, "systemctl", "stop", "mariadb")
+    assert "members-left-out" in kept.deploy_refused("--tags", "mariadb", expect=2)
+    kept.deploy()
+    is_whole(kept)
+    jobs.append(done(kept))
+
+
+def test_the_only_one_with_rows_is_restarted_when_the_other_is_back(kept: Cluster) -> None:
+    started = ("systemctl", "show", "mariadb", "--property=InvocationID")
+    before = kept.on("ctl2", *started)
+    off(kept, "login1")
+    kept.on("ctl2", "touch", "/etc/mysql/mariadb.conf.d/99-of-others.cnf")
+    kept.deploy(expect=4)
+    assert kept.on("ctl2", *started) == before
+    on(kept, "login1")
+    is_whole(kept)
+    kept.deploy()
+    assert kept.on("ctl2", *started) != before
+    is_whole(kept)
+
+
 def test_one_of_them_does_not_go_on_alone_beside_the_others(kept: Cluster) -> None:
     edit(kept, "inventory.ini", (_line(kept), ""), (MEMBERS, _OTHER))
     assert "2 others are members still" in kept.plan(expect=1)
