@@ -139,7 +139,7 @@ def test_one_with_rows_is_not_made_an_arbitrator(on: On, converge: Converge) -> 
     until(lambda: votes(on) == BOTH, on)
     answer = converge(arbiter=MEMBER, member="nobody")
     assert answer.returncode != 0
-    assert "this host is a member of the accounting database with rows" in answer.stdout
+    assert "this host is a member of the accounting database with rows" in answer.stderr
     assert votes(on) == BOTH
     on(MEMBER, "test", "!", "-e", "/var/lib/garb")
 
