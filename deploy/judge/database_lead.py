@@ -31,10 +31,14 @@ def beginner(answers: Mapping[str, Any], database: str) -> str | None:
 def _beginner(answers: Mapping[str, Any], database: str) -> str | None:
     said: dict[str, Look] = {n: a for n, a in answers.items() if not isinstance(a, Unanswered)}
     own = [name for name, look in said.items() if look["is_alone"] and look["has"]]
-    others = [name for name, look in said.items() if (look["cluster"] or look["has"]) and name not in own]
+    unsure = [name for name, look in said.items() if look["is_in_doubt"] and look["has"]]
+    others = [name for name, look in said.items() if name not in own and (look["cluster"] or name in unsure)]
     if own and len(own) + len(others) > 1:
         raise _own([*own, *others], database)
-    clusters = {look["cluster"] for look in said.values() if look["cluster"]}
+    serves = any(look["serves"] for look in said.values())
+    # One that is being copied from another may have a position of before.
+    kept = [look for look in said.values() if not (serves and look["is_in_doubt"])]
+    clusters = {look["cluster"] for look in kept if look["cluster"]}
     if len(clusters) > 1:
         raise _unknown(
             said,
@@ -42,7 +46,7 @@ def _beginner(answers: Mapping[str, Any], database: str) -> str | None:
             "on the one whose rows are not wanted: systemctl stop mariadb; "
             "rm /var/lib/mysql/grastate.dat; then the same again",
         )
-    if any(look["serves"] for look in said.values()):
+    if serves:
         return None
     silent = [name for name in answers if name not in said]
     if silent:
@@ -56,7 +60,7 @@ def _beginner(answers: Mapping[str, Any], database: str) -> str | None:
             "bring it back, and the same again",
             ExitCode.UNREACHABLE,
         )
-    unsure = [name for name in others if not said[name]["cluster"]]
+    unsure = [name for name in unsure if not said[name]["cluster"]]
     if unsure and len(others) > 1 and not any(look["was_last"] for look in said.values()):
         raise _unknown(
             unsure,

@@ -52,7 +52,8 @@ def look(database: str) -> dict[str, Any]:
 
     ``others``: databases beside it; ``is_alone``: it is a server of its own, or none yet.
     ``cluster``: of which it is a member, empty for none; ``at``: its last transaction, None where that is not
-    known; ``was_last``: it ended in order and after all others.
+    known; ``was_last``: it ended in order and after all others. ``is_in_doubt``: it keeps no
+    cluster, as while a table is altered or it is being copied: both are what was found when it started last.
     """
     place = _DATA / directory(database)
     is_ending = _is_ending()
@@ -61,12 +62,12 @@ def look(database: str) -> dict[str, Any]:
     kept = _kept()
     is_alone = not (_KEY.exists() or said.get("wsrep_cluster_status") == "Primary")
     cluster, at = kept.get("uuid", _NONE), int(kept.get("seqno", "-1"))
-    if at < 0 and not (is_alone and cluster == _NONE):
-        # The unit looks for it at every start, after one that was no end in order. While a table is altered
-        # the file does not say of which cluster it is.
+    is_in_doubt = kept.get("uuid") == _NONE and not is_alone
+    if at < 0 and (cluster != _NONE or is_in_doubt):
+        # The unit looks for it at every start, after one that was no end in order.
         log = _run("journalctl", "-b", "-u", "mariadb", "--no-pager", "-o", "cat", "-n", "5000")[0]
         found, position = _recovered(log)
-        if cluster in {_NONE, found}:
+        if is_in_doubt or cluster == found:
             cluster, at = found, position
     return {
         "serves": said.get("wsrep_cluster_status") == "Primary" and not is_ending,
@@ -76,6 +77,7 @@ def look(database: str) -> dict[str, Any]:
         "others": _others(database),
         "is_alone": is_alone,
         "cluster": "" if cluster == _NONE else cluster,
+        "is_in_doubt": is_in_doubt,
         "at": at if at >= 0 else None,
         "was_last": kept.get("safe_to_bootstrap") == "1",
     }

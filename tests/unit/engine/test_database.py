@@ -33,6 +33,7 @@ def _look(**changes: object) -> dict[str, Any]:
         "is_alone": False,
         "has": True,
         "others": [],
+        "is_in_doubt": False,
         "was_last": False,
         "at": 7,
         **changes,

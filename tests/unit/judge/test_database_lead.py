@@ -14,11 +14,16 @@ ONE, OTHER = "1a2b", "3c4d"
 def look(**said: object) -> dict[str, Any]:
     """What a server answers that is of no cluster and has nothing."""
     alone = {"serves": False, "is_synced": False, "votes": 0, "has": False, "cluster": "", "at": None}
-    return {**alone, "others": [], "is_alone": True, "was_last": False, **said}
+    return {**alone, "others": [], "is_in_doubt": False, "is_alone": True, "was_last": False, **said}
 
 
 def member(at: int | None, **said: object) -> dict[str, Any]:
     return look(**{"has": True, "cluster": ONE, "at": at, "is_alone": False, **said})
+
+
+def altered(at: int | None, cluster: str = ONE, **said: object) -> dict[str, Any]:
+    """One that ended while a table was altered; what there is was found when it started."""
+    return member(at, cluster=cluster, is_in_doubt=True, **said)
 
 
 @pytest.mark.parametrize(
@@ -37,9 +42,13 @@ def member(at: int | None, **said: object) -> dict[str, Any]:
         (member(7), member(9, was_last=True), "db2"),
         (member(9, was_last=True), member(9), "db1"),
         (Unanswered("no route"), member(7, was_last=True), "db2"),
-        (look(), member(None, cluster=""), "db2"),
-        (member(None, cluster="", serves=True), member(9), None),
-        (member(9, was_last=True), member(None, cluster=""), "db1"),
+        (look(), altered(None, ""), "db2"),
+        (altered(None, "", serves=True), member(9), None),
+        (member(None, serves=True), altered(7, OTHER), None),
+        (member(7), member(None, cluster=""), "db1"),
+        (altered(9), member(7), "db1"),
+        (member(7), altered(9), "db2"),
+        (member(9, was_last=True), altered(None, ""), "db1"),
     ],
     ids=[
         "new ones",
@@ -57,6 +66,10 @@ def member(at: int | None, **said: object) -> dict[str, Any]:
         "the one that answers ended last",
         "the first is a new machine, and the second altered a table",
         "the one that serves alters a table",
+        "one of another cluster is being copied",
+        "the second has what nobody wants",
+        "the first altered a table, and is further",
+        "the second altered a table, and is further",
         "one altered a table before the other ended last",
     ],
 )
@@ -79,10 +92,10 @@ def test_the_one_begins_that_has_all_rows(db1: object, db2: object, begins: str 
         (member(7, was_last=True), member(9), "db1 ended last by what it says, and yet the rows on db2 go"),
         (member(9), member(7, was_last=True), "db2 ended last by what it says, and yet the rows on db1 go"),
         (member(None, was_last=True), member(9), "how far the rows on db1 go is not known"),
-        (member(None, cluster=""), member(9), "how far the rows on db1 go is not known: a table was being"),
-        (member(9), member(None, cluster=""), "how far the rows on db2 go is not known: a table was being"),
-        (member(None, cluster=""), member(None, cluster=""), "db[1-2] go is not known: a table was being"),
-        (look(has=True), member(None, cluster=""), "db[1-2] have the accounting database, each its own"),
+        (altered(None, ""), member(9), "how far the rows on db1 go is not known: a table was being"),
+        (member(9), altered(None, ""), "how far the rows on db2 go is not known: a table was being"),
+        (altered(None, ""), altered(None, ""), "db[1-2] go is not known: a table was being"),
+        (look(has=True), altered(None, ""), "db[1-2] have the accounting database, each its own"),
     ],
     ids=[
         *("silent", "silent beside a new one", "two of their own", "one of its own beside a former member"),

@@ -145,7 +145,11 @@ def test_of_which_cluster_it_is_while_a_table_is_altered_is_what_was_found(
     log = "\n".join([*lines, ""])
     monkeypatch.setattr(module, "_run", lambda *words: (log if words[0] == "journalctl" else "", True))
     said = module.look("slurm_acct_db")
-    assert (said["cluster"], said["at"]) == (cluster, at)
+    assert (said["cluster"], said["at"], said["is_in_doubt"]) == (cluster, at, True)
+    # Whose rows nobody wants: somebody has taken the file away.
+    (data / "grastate.dat").unlink()
+    said = module.look("slurm_acct_db")
+    assert (said["cluster"], said["at"], said["is_in_doubt"]) == ("", None, False)
 
 
 def test_what_was_found_before_the_last_boot_is_of_before(
