@@ -1,13 +1,22 @@
 """Step: members of the database are asked, and one begins where none of them serves."""
 
 import time
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from deploy.engine.options import Options
-from deploy.errors import Finding, shown_path
+from deploy.errors import DeployError, ExitCode, Finding, error, shown_path
 from deploy.judge.database_lead import beginner, member_troubles
+from deploy.plan.build import Plan
+from deploy.plan.tags import tagged
 from deploy.run.ssh import Unanswered, ask
 from deploy.site.inventory import Host, Site
+from deploy.site.node_lists import fold
+
+_PHASES = frozenset({"database", "database_arbiter"})
+
+Converged = Mapping[str, Collection[str]]
+"""By host the phases that need not run."""
 
 _POLL_SECONDS = 3.0
 _MOST_LOOKS = 20
@@ -24,12 +33,41 @@ def _name(site: Site) -> str:
     return str(site.database_host.value("slurmdbd_database_name"))
 
 
+def with_beginner(
+    site: Site, options: Options, converged: Converged, planned: Callable[[Converged], Plan]
+) -> tuple[Plan, dict[str, dict[str, Any]]]:
+    """The plan, and by host what it is told for one run where a member of the database has to begin.
+
+    Nobody is asked where the run does nothing on the database.
+
+    Raises DeployError ``database-lead-unknown``, ``member-has-databases`` and ``members-left-out``.
+    """
+
+    def worked_on(plan: Plan) -> Mapping[str, Collection[str]]:
+        return tagged(plan, options.tags, options.skip_tags).groups
+
+    plan = planned(converged)
+    told = begins(site, options) if worked_on(plan)["phase_database"] else {}
+    if not told:
+        return plan, {}
+    # Nothing is wrong with what an arbitrator is, where it waits for nobody.
+    done = {name: {*phases} - (_PHASES if name in told else set()) for name, phases in converged.items()}
+    plan = planned(done)
+    groups = worked_on(plan)
+    there = {*groups["phase_database"], *groups["phase_database_arbiter"]}
+    if missing := [name for name in told if name not in there]:
+        raise _left_out(
+            site, f"{fold(missing)} takes no part in this run", f"deploy cluster {shown_path(site.inventory)}"
+        )
+    return plan, told
+
+
 def begins(site: Site, options: Options) -> dict[str, dict[str, Any]]:
     """By host what it is told for one run: that it begins, or that another one does, whom it has to wait for.
 
-    Nothing where one host has the database, or where it is served.
+    Nothing where one host has the database, or where it is served. An arbitrator that is off is told nothing.
 
-    Raises DeployError ``database-lead-unknown``.
+    Raises DeployError ``database-lead-unknown``, ``member-has-databases`` and ``members-left-out``.
     """
     arbiter = site.database_arbiter
     if not arbiter:
@@ -40,7 +78,46 @@ def begins(site: Site, options: Options) -> dict[str, dict[str, Any]]:
     name = beginner(answers, _name(site))
     if not name:
         return {}
-    return {name: {"mariadb_cluster_begins": True}, arbiter.name: {"mariadb_arbiter_awaits": True}}
+    begins_here = {name: {"mariadb_cluster_begins": True}}
+    said = _reaching(site, options, name, arbiter.name)
+    silent = said[arbiter.name]
+    if not isinstance(silent, Unanswered) or silent.is_by_choice:
+        return {**begins_here, arbiter.name: {"mariadb_arbiter_awaits": True}}
+    if said[name] is True:
+        raise _left_out(
+            site,
+            f"{arbiter.name} does not answer ({silent.why}), and its arbitrator runs",
+            f"bring it back, or systemctl stop garb   (on {arbiter.name}); then the same again",
+            ExitCode.UNREACHABLE,
+        )
+    return begins_here
+
+
+def answering_arbiter(site: Site, options: Options) -> list[Host]:
+    """The arbitrator, where it answers."""
+    found = [site.database_arbiter] if site.database_arbiter else []
+    said = _reaching(site, options, *(host.name for host in found))
+    return [host for host in found if not isinstance(said[host.name], Unanswered)]
+
+
+def _reaching(site: Site, options: Options, *names: str) -> dict[str, Any]:
+    """Whether hosts reach the arbitrator's program."""
+    address = site.database_arbiter.cluster_address if site.database_arbiter else ""
+    question = ("reaches", {"address": address})
+    return ask(
+        dict.fromkeys(names, question), site.hosts, options.login, options.forks, source="database_look"
+    )
+
+
+def _left_out(site: Site, why: str, hint: str, code: ExitCode = ExitCode.BAD_INPUT) -> DeployError:
+    return error(
+        "members-left-out",
+        "no host of the accounting database serves. One of them has to begin, and the arbitrator to end its "
+        f"group before, which would let nobody in; {why}",
+        where=fold(host.name for host in site.database_members),
+        hint=hint,
+        exit_code=code,
+    )
 
 
 def half_database(site: Site, options: Options) -> list[Finding]:

@@ -13,7 +13,7 @@ from typing import Any
 from deploy.durable import replace_file
 from deploy.engine.alone import alone
 from deploy.engine.backup import cluster_name, need_age, parts_of
-from deploy.engine.database import serving
+from deploy.engine.database import answering_arbiter, serving
 from deploy.engine.options import Options
 from deploy.engine.run import Run, opened
 from deploy.errors import DeployError, ExitCode, error, shown_path
@@ -46,7 +46,7 @@ _MARK = "deploy:"
 _HIGHEST_JOB_ID = 0x03FFFFFF
 # What hosts need before database and state are put there, with the mounts below which a state may be: no
 # daemon of Slurm's runs yet.
-_BEFORE = "base,slurm_packages,munge,slurm_auth,mariadb,storage"
+_BEFORE = "base,slurm_packages,munge,slurm_auth,mariadb_arbiter,mariadb,storage"
 
 
 @dataclass(frozen=True)
@@ -293,7 +293,9 @@ class _Hosts:
 
     @property
     def names(self) -> list[str]:
-        return [host.name for host in self.all]
+        """With the arbitrator, who has to end its group where a member of the database begins."""
+        hosts = (*self.all, *answering_arbiter(self.site, self.run.options))
+        return [*dict.fromkeys(host.name for host in hosts)]
 
     @property
     def are_apart(self) -> bool:

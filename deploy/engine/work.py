@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from deploy.engine.database import begins
+from deploy.engine.database import Converged, with_beginner
 from deploy.engine.discover import Machines
 from deploy.engine.run import Run
 from deploy.engine.verify import Looked, goes_by_records
@@ -67,7 +67,7 @@ class Work:
 def work_of(run: Run, machines: Machines, asked: Future[Looked], tell: Callable[[Event], None]) -> Work:
     """Compares what hosts said with the site, and writes the inventory source of what is left to do.
 
-    Raises DeployError ``limit-before-controller``.
+    Raises DeployError ``limit-before-controller``, and those of ``with_beginner``.
     """
     contract = machines.contract
     states: Mapping[str, HostState] = {}
@@ -75,12 +75,7 @@ def work_of(run: Run, machines: Machines, asked: Future[Looked], tell: Callable[
         states, events = run.records.states(contract, lambda: asked.result().said)
         for event in events:
             tell(event)
-    begun = begins(run.site, run.options)
-    # Nothing is wrong with what an arbitrator is, where it waits for nobody.
-    again = {name: {"database_arbiter"} for name, said in begun.items() if "mariadb_arbiter_awaits" in said}
-    done = {name: state.converged - again.get(name, set()) for name, state in states.items()}
-    changed = [name for name, state in states.items() if state.drift]
-    plan = build_plan(run.site, contract, limit=run.limit, converged=done, changed=changed)
+    plan, begun = _planned(run, contract, states)
     looked = asked.result()
     _refuse_before_controller(run, looked)
     kept = _kept(run, looked, tell)
@@ -91,6 +86,19 @@ def work_of(run: Run, machines: Machines, asked: Future[Looked], tell: Callable[
     generated = run.place / "generated.json"
     write_inventory(generated, run.site, plan, contract, repairs)
     return Work(plan, contract, generated, repairs, states, looked, _fresh(run.site, states, looked))
+
+
+def _planned(
+    run: Run, contract: Contract, states: Mapping[str, HostState]
+) -> tuple[Plan, dict[str, dict[str, Any]]]:
+    """What is left to do, and by host what it is told where a member of the database has to begin."""
+    changed = [name for name, state in states.items() if state.drift]
+
+    def planned(done: Converged) -> Plan:
+        return build_plan(run.site, contract, limit=run.limit, converged=done, changed=changed)
+
+    done = {name: state.converged for name, state in states.items()}
+    return with_beginner(run.site, run.options, done, planned)
 
 
 def _refuse_before_controller(run: Run, looked: Looked) -> None:

@@ -18,14 +18,35 @@ def beginner(answers: Mapping[str, Any], database: str) -> str | None:
     """The host that begins, of those that have rows, in the inventory's order; None where one of them serves.
 
     ``database`` is the name of the accounting database.
-    Raises DeployError ``database-lead-unknown`` where rows could be lost by any choice.
+    Raises DeployError ``database-lead-unknown`` where rows could be lost by any choice, and
+    ``member-has-databases`` where one that is to be copied would lose what it has besides.
     """
+    name = _beginner(answers, database)
+    for other, look in answers.items():
+        if other != name and not isinstance(look, Unanswered) and look["is_alone"] and look["others"]:
+            raise _of_others(other, look["others"])
+    return name
+
+
+def _beginner(answers: Mapping[str, Any], database: str) -> str | None:
     said: dict[str, Look] = {n: a for n, a in answers.items() if not isinstance(a, Unanswered)}
     own = [name for name, look in said.items() if look["is_alone"] and look["has"]]
-    others = [name for name, look in said.items() if look["cluster"] and name not in own]
+    unsure = [name for name, look in said.items() if look["is_in_doubt"] and look["has"]]
+    others = [name for name, look in said.items() if name not in own and (look["cluster"] or name in unsure)]
     if own and len(own) + len(others) > 1:
         raise _own([*own, *others], database)
-    if any(look["serves"] for look in said.values()):
+    serves = any(look["serves"] for look in said.values())
+    # One that is being copied from another may have a position of before.
+    kept = [look for look in said.values() if not (serves and look["is_in_doubt"])]
+    clusters = {look["cluster"] for look in kept if look["cluster"]}
+    if len(clusters) > 1:
+        raise _unknown(
+            said,
+            f"{fold(said)} are of different databases: one would take the other's rows away",
+            "on the one whose rows are not wanted: systemctl stop mariadb; "
+            "rm /var/lib/mysql/grastate.dat; then the same again",
+        )
+    if serves:
         return None
     silent = [name for name in answers if name not in said]
     if silent:
@@ -39,13 +60,14 @@ def beginner(answers: Mapping[str, Any], database: str) -> str | None:
             "bring it back, and the same again",
             ExitCode.UNREACHABLE,
         )
-    clusters = {look["cluster"] for look in said.values() if look["cluster"]}
-    if len(clusters) > 1:
+    unsure = [name for name in unsure if not said[name]["cluster"]]
+    if unsure and len(others) > 1 and not any(look["was_last"] for look in said.values()):
         raise _unknown(
-            said,
-            f"{fold(said)} are of different databases: one would take the other's rows away",
-            "on the one whose rows are not wanted: systemctl stop mariadb; "
-            "rm /var/lib/mysql/grastate.dat; then the same again",
+            unsure,
+            f"how far the rows on {fold(unsure)} go is not known: a table was being altered when MariaDB "
+            "ended, or it was being copied from the other one",
+            f"systemctl restart --no-block mariadb on {fold(unsure)}, and the same again after half a "
+            f"minute. Where that changes nothing, {_given_up(database)}",
         )
     if not clusters:
         return _first(said, database)
@@ -66,6 +88,12 @@ def member_troubles(name: str, answers: Mapping[str, Any]) -> Iterator[tuple[str
             "members-missing",
             message,
             "start the one that is missing; on the arbitrator: systemctl start garb",
+        )
+    elif look["votes"] > VOTERS:
+        yield (
+            "members-surplus",
+            f"{look['votes']} have a vote on its database, and {VOTERS} should",
+            "systemctl disable --now garb   (on the host that was its arbitrator before)",
         )
 
 
@@ -96,12 +124,33 @@ def _first(said: Mapping[str, Look], database: str) -> str:
 
 
 def _own(names: list[str], database: str) -> DeployError:
-    tables = shlex.quote(f"/var/lib/mysql/{directory(database)}")
     return _unknown(
         names,
         f"{fold(names)} have the accounting database, each its own: one would take the other's rows away",
+        _given_up(database),
+    )
+
+
+def _given_up(database: str) -> str:
+    tables = shlex.quote(f"/var/lib/mysql/{directory(database)}")
+    return (
         "on the one whose rows are not wanted, when it has been dumped: systemctl stop mariadb; rm -rf "
-        f"/var/lib/mysql/grastate.dat {tables}; then the same again",
+        f"/var/lib/mysql/grastate.dat {tables}; then the same again"
+    )
+
+
+def _of_others(name: str, databases: list[str]) -> DeployError:
+    words = shlex.join(databases)
+    drops = " ".join(f"DROP DATABASE `{each}`;" for each in databases)
+    return error(
+        "member-has-databases",
+        f"its MariaDB has {', '.join(databases)}: as a member of the accounting database it would lose all "
+        "that it has, with its accounts, to a copy of the other host's",
+        where=name,
+        hint="another host in [slurm-database]; or, there: "
+        f"mariadb-dump --databases {words} > /root/kept.sql; "
+        f"mariadb -e {shlex.quote(drops.rstrip(';'))}; then the same again",
+        exit_code=ExitCode.FAILED,
     )
 
 
@@ -123,7 +172,7 @@ def _furthest(members: Mapping[str, Look]) -> str:
     if lost:
         raise _unknown(
             lost,
-            f"how far the rows on {fold(lost)} go is not known: its MariaDB was not started since it ended",
+            f"how far the rows on {fold(lost)} go is not known: its MariaDB was not started since it served",
             f"systemctl restart --no-block mariadb on {fold(lost)}, and the same again after half a minute",
         )
     return max(members, key=lambda name: members[name]["at"])

@@ -69,6 +69,28 @@ options:
         It is asked on every run, and no answer is an error with the end of the journal. 0 for none.
     type: int
     default: 0
+  turn:
+    description:
+      - What is asked right before a restart, and the service is not restarted where the answer is no. A start
+        asks nobody, nor does a preview.
+    type: dict
+    suboptions:
+      command:
+        description: The command that succeeds where the service may be restarted.
+        type: list
+        elements: str
+        required: true
+      otherwise:
+        description: What is said to be left to a later run (C(deploy_pending)) where it does not.
+        type: str
+        required: true
+  whole:
+    description:
+      - A command that succeeds once the service does all of its work. After a start or a restart it is waited
+        for.
+    type: list
+    elements: str
+    default: []
 author: [the maintainers of this project]
 """
 
@@ -79,6 +101,10 @@ action:
   returned: always
 reasons:
   description: The inputs that are newer than what the service has read, or gone.
+  type: list
+  returned: always
+deploy_pending:
+  description: What is left to a later run.
   type: list
   returned: always
 deploy_impact:
@@ -108,10 +134,15 @@ _PROPERTIES = ",".join(
 )
 _UNITS = "/etc/systemd/system/"
 _IMPACTS = {"reload": "reconfigure"}
+_TURN = {
+    "command": {"type": "list", "elements": "str", "required": True},
+    "otherwise": {"type": "str", "required": True},
+}
 _ENABLED = frozenset({"enabled", "static", "indirect", "generated", "alias", "enabled-runtime"})
 _SEEN = Path("/run/deploy/services")
 """What was there when a service was last seen to; until the next boot, which reads everything anew."""
 _PATIENCE, _PAUSE = 60.0, 0.2  # seconds
+_PATIENCE_FOR_TURN, _PATIENCE_FOR_ALL = 10.0, 300.0
 
 
 def moment(properties: dict[str, str], name: str, wall: float, monotonic: float) -> float:
@@ -209,6 +240,32 @@ def has_answer(module: AnsibleModule, patience: float = _PATIENCE) -> bool:
             return True
 
 
+def succeeds(module: AnsibleModule, command: list[str], patience: float) -> bool:
+    """Whether a command succeeds within so many seconds."""
+    deadline = time.monotonic() + patience
+    while module.run_command(command)[0] != 0:
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(_PAUSE)
+    return True
+
+
+def left_to_later(module: AnsibleModule, action: str) -> list[str]:
+    """What is said of a restart that is not the service's turn; nothing where it may be done."""
+    turn = module.params["turn"]
+    if action != "restart" or not turn or module.check_mode:
+        return []
+    return [] if succeeds(module, turn["command"], _PATIENCE_FOR_TURN) else [turn["otherwise"]]
+
+
+def wait_until_whole(module: AnsibleModule, *, is_new: bool) -> None:
+    """Wait for a service that was started; one that does not do all of its work ends the module."""
+    command = module.params["whole"]
+    is_asked = is_new and command and not module.check_mode
+    if is_asked and not succeeds(module, command, _PATIENCE_FOR_ALL):
+        fail(module, f"{module.params['name']} runs, and does not do all of its work")
+
+
 def main() -> None:
     """Ask systemd once, then do what is needed."""
     arguments: dict[str, Any] = {
@@ -221,6 +278,8 @@ def main() -> None:
         "wait": {"type": "bool", "default": True},
         "address": {"type": "str", "default": ""},
         "port": {"type": "int", "default": 0},
+        "turn": {"type": "dict", "options": _TURN},
+        "whole": {"type": "list", "elements": "str", "default": []},
     }
     module = AnsibleModule(argument_spec=arguments, supports_check_mode=True)
     name, inputs, reload_inputs = (module.params[key] for key in ("name", "inputs", "reload_inputs"))
@@ -231,6 +290,7 @@ def main() -> None:
             changed=False,
             action="none",
             reasons=[],
+            deploy_pending=[],
             deploy_impact={"kind": "none", "service": _called(name), "reasons": []},
             deploy_manages={},
         )
@@ -252,6 +312,8 @@ def main() -> None:
         action, reasons = "reload", to_read_again
     else:
         action = "none"
+    if left := left_to_later(module, action):
+        action, reasons = "none", []
     enable = starts and properties.get("UnitFileState") not in _ENABLED
     is_to_be_read = properties.get("NeedDaemonReload") == "yes" or (
         action != "none" and is_unknown([*inputs, *reload_inputs], properties)
@@ -275,13 +337,15 @@ def main() -> None:
     is_up = not module.check_mode or action == "none"
     if module.params["port"] and is_up and not has_answer(module):
         fail(module, f"{name} does not answer on port {module.params['port']}")
-    if starts and not module.check_mode:
+    wait_until_whole(module, is_new=joins or action in {"start", "restart"})
+    if starts and not (module.check_mode or left):
         seen.keep(inputs, reload_inputs)
     impact = {"kind": _IMPACTS.get(action, action), "service": _called(name), "reasons": reasons}
     module.exit_json(
         changed=enable or action != "none",
         action=action,
         reasons=reasons,
+        deploy_pending=left,
         deploy_impact=impact,
         deploy_manages={
             "services": {name: {"runs": True}},

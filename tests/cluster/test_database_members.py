@@ -7,7 +7,19 @@ import pytest
 
 from tests.cluster.jobs import submit, wait_for_job
 from tests.cluster.lab_cluster import DEPLOY, Cluster, run, wait_until
-from tests.cluster.members_lab import ALONE, MEMBERS, ROWS, done, edit, is_whole, members_lab, off, on, rows
+from tests.cluster.members_lab import (
+    ALONE,
+    MEMBERS,
+    ROWS,
+    done,
+    edit,
+    is_synced,
+    is_whole,
+    members_lab,
+    off,
+    on,
+    rows,
+)
 
 _OTHER = "[slurm-database]\nlogin1\n"
 _DROP_IN = "/etc/systemd/system/mariadb.service.d/override.conf"
@@ -103,6 +115,31 @@ def test_after_an_end_in_order_a_run_begins_with_the_last(kept: Cluster, jobs: l
     jobs.append(done(kept))
 
 
+def test_beside_an_arbitrator_that_is_left_none_begins_without_its_end(
+    kept: Cluster, jobs: list[str]
+) -> None:
+    for host in ROWS:
+        kept.on(host, "systemctl", "stop", "mariadb")
+    assert "members-left-out" in kept.deploy_refused("--tags", "mariadb", expect=2)
+    kept.deploy()
+    is_whole(kept)
+    jobs.append(done(kept))
+
+
+def test_the_only_one_with_rows_is_restarted_when_the_other_is_back(kept: Cluster) -> None:
+    started = ("systemctl", "show", "mariadb", "--property=InvocationID")
+    before = kept.on("ctl2", *started)
+    off(kept, "login1")
+    kept.on("ctl2", "touch", "/etc/mysql/mariadb.conf.d/99-of-others.cnf")
+    kept.deploy(expect=4)
+    assert kept.on("ctl2", *started) == before
+    on(kept, "login1")
+    is_whole(kept)
+    kept.deploy()
+    assert kept.on("ctl2", *started) != before
+    is_whole(kept)
+
+
 def test_one_of_them_does_not_go_on_alone_beside_the_others(kept: Cluster) -> None:
     edit(kept, "inventory.ini", (_line(kept), ""), (MEMBERS, _OTHER))
     assert "2 others are members still" in kept.plan(expect=1)
@@ -146,3 +183,19 @@ def test_no_row_is_missing(kept: Cluster, jobs: list[str]) -> None:
         assert set(jobs) <= rows(kept, host)
     shown = ("sacct", "-X", "-n", "-P", "--format=jobid,state", "-j", ",".join(jobs))
     assert sorted(kept.on("ctl1", *shown).splitlines()) == sorted(f"{job}|COMPLETED" for job in jobs)
+
+
+def test_the_arbitrator_gets_rows_and_one_with_rows_a_vote_alone(kept: Cluster, jobs: list[str]) -> None:
+    edit(kept, "inventory.ini", (f"{_OTHER}ctl2\nctl1\n", f"{_OTHER}ctl1\nctl2\n"))
+    said = kept.deploy(expect=1).stdout
+    assert "this host is a member of the accounting database with rows" in said
+    kept.on("ctl2", "systemctl", "disable", "--now", "slurmdbd", "mariadb")
+    kept.on("ctl2", "rm", "/etc/mysql/deploy-cluster.pem")
+    kept.deploy()
+    wait_until(
+        "both are members of three", lambda: all(is_synced(kept, at) for at in ("login1", "ctl1")), 300
+    )
+    assert kept.on("ctl1", "systemctl", "is-active", "garb", expect=None) == "inactive\n"
+    for host in ("login1", "ctl1"):
+        assert set(jobs) <= rows(kept, host)
+    assert "(0 changes" in kept.deploy().stdout

@@ -123,6 +123,27 @@ def test_a_member_that_serves_begins_nothing_anew(on: On, converge: Converge) ->
     assert on(MEMBER, "systemctl", "show", "mariadb", "--property=InvocationID").stdout == started
 
 
+def test_the_only_one_with_rows_is_not_restarted(on: On, converge: Converge) -> None:
+    """What came beside its settings is read at the next start, when another one can be joined."""
+    until(lambda: votes(on) == BOTH, on)
+    started = on(MEMBER, "systemctl", "show", "mariadb", "--property=InvocationID").stdout
+    on(MEMBER, "touch", "/etc/mysql/mariadb.conf.d/99-of-others.cnf")
+    answer = converge("-v")
+    assert answer.returncode == 0, answer.stdout
+    assert "MariaDB goes on with its former settings" in answer.stdout
+    assert on(MEMBER, "systemctl", "show", "mariadb", "--property=InvocationID").stdout == started
+    on(MEMBER, "rm", "/etc/mysql/mariadb.conf.d/99-of-others.cnf")
+
+
+def test_one_with_rows_is_not_made_an_arbitrator(on: On, converge: Converge) -> None:
+    until(lambda: votes(on) == BOTH, on)
+    answer = converge(arbiter=MEMBER, member="nobody")
+    assert answer.returncode != 0
+    assert "this host is a member of the accounting database with rows" in answer.stderr
+    assert votes(on) == BOTH
+    on(MEMBER, "test", "!", "-e", "/var/lib/garb")
+
+
 def test_another_key_is_that_of_both(on: On, converge: Converge) -> None:
     until(lambda: votes(on) == BOTH, on)
     before = on(MEMBER, "cat", "/etc/mysql/deploy-cluster.crt").stdout

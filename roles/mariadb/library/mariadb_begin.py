@@ -18,6 +18,7 @@ description:
   - Starts the server as the first member, with what it has; others join it and take that over. Whether it is
     the right one has to be known before.
   - A server that is a member of a majority is left alone, unless it was started with another key.
+  - What an earlier beginning that was killed has left is taken back, so that one that does not begin joins.
 options:
   begins:
     description: Whether none of the members serves, and this one has the rows.
@@ -48,6 +49,8 @@ deploy_impact:
 
 _SAFE = re.compile(r"^safe_to_bootstrap:.*$", re.MULTILINE)
 _PATIENCE, _PAUSE = 30.0, 1.0  # seconds
+_NEW_CLUSTER = "_WSREP_NEW_CLUSTER"
+_NEW_CLUSTER_FILE = Path("/run/mariadb-wsrep-new-cluster")
 _STATUS = "SHOW GLOBAL STATUS LIKE 'wsrep_cluster_status'"
 
 
@@ -60,6 +63,15 @@ def as_before(state: str, before: str) -> str:
     """What it keeps now, with the word of before on whether it may begin."""
     had = _SAFE.search(before)
     return _SAFE.sub(lambda _: had[0], state) if had else state
+
+
+def forget_new_cluster(module: AnsibleModule) -> None:
+    """Takes back what a galera_new_cluster that was killed has left: by that each start begins a new cluster.
+
+    Older ones have it in systemd's environment, newer ones in a file.
+    """
+    _NEW_CLUSTER_FILE.unlink(missing_ok=True)
+    module.run_command(["systemctl", "unset-environment", _NEW_CLUSTER], check_rc=True)
 
 
 def _serves(module: AnsibleModule) -> bool:
@@ -79,6 +91,8 @@ def main() -> None:
     }
     module = AnsibleModule(argument_spec=arguments, supports_check_mode=True)
     path, key = Path(module.params["state_file"]), module.params["key_file"]
+    if not module.check_mode:
+        forget_new_cluster(module)
     is_anew = bool(key) and is_older(unit_of_mariadb(module), key) and _serves(module)
     if not (is_anew or module.params["begins"]):
         runs = unit_of_mariadb(module)["ActiveState"] == "active"

@@ -15,9 +15,11 @@ from deploy.engine.members import Members
 from deploy.engine.options import Options
 from deploy.engine.restore import Wish, restore, try_restore
 from deploy.errors import DeployError, ExitCode, error
+from deploy.plan.build import build_plan
+from deploy.plan.tags import tagged
 from deploy.run.archive import Archive, UnreadableError
 from deploy.run.ssh import Unanswered
-from deploy.site.inventory import Host, Site
+from deploy.site.inventory import Host, Site, read_site
 from deploy.site.secrets import secret_names
 from tests.unit.site.sites import write_site
 
@@ -127,6 +129,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
         return [site.hosts[name] for name in made.serving]
 
     monkeypatch.setattr(module, "serving", serving)
+    monkeypatch.setattr(module, "answering_arbiter", lambda site, _: [*filter(None, [site.database_arbiter])])
     return made
 
 
@@ -154,7 +157,7 @@ def files(inventory: Path) -> dict[Path, bytes]:
 def test_a_bare_controller_gets_each_part_before_what_reads_it(cluster: Cluster, inventory: Path) -> None:
     cluster.restore(inventory)
     assert cluster.done == [
-        "deploy ctl1 base,slurm_packages,munge,slurm_auth,mariadb,storage",
+        "deploy ctl1 base,slurm_packages,munge,slurm_auth,mariadb_arbiter,mariadb,storage",
         "put_database",
         "put_state",
         "deploy",
@@ -172,7 +175,10 @@ def test_a_bare_controller_gets_each_part_before_what_reads_it(cluster: Cluster,
 def test_a_state_that_comes_into_sight_with_its_mount_is_asked_about_and_put_aside(
     cluster: Cluster, inventory: Path
 ) -> None:
-    deploys, before = cluster.deploys, "deploy ctl1 base,slurm_packages,munge,slurm_auth,mariadb,storage"
+    deploys, before = (
+        cluster.deploys,
+        "deploy ctl1 base,slurm_packages,munge,slurm_auth,mariadb_arbiter,mariadb,storage",
+    )
 
     def mounts(options: Options) -> None:
         deploys(options)
@@ -223,7 +229,7 @@ def test_a_part_alone(cluster: Cluster, inventory: Path) -> None:
     (inventory.parent / "secrets.yml").chmod(0o600)
     cluster.restore(inventory, "database")
     assert cluster.done == [
-        "deploy ctl1 base,slurm_packages,munge,slurm_auth,mariadb,storage",
+        "deploy ctl1 base,slurm_packages,munge,slurm_auth,mariadb_arbiter,mariadb,storage",
         "put_database",
         "deploy",
     ]
@@ -309,7 +315,7 @@ def test_new_hosts_get_their_packages_and_storage_first(cluster: Cluster, apart:
     cluster.of_host = {"ctl2": {**LIVING, "daemons": [], "state": False, "server": False}}
     cluster.restore(apart)
     assert cluster.done == [
-        "deploy ctl1,ctl2,db1 base,slurm_packages,munge,slurm_auth,mariadb,storage",
+        "deploy ctl1,ctl2,db1 base,slurm_packages,munge,slurm_auth,mariadb_arbiter,mariadb,storage",
         *("stop", "stop ctl2", "stop db1", "put_database db1", "put_state", "deploy"),
     ]
 
@@ -357,9 +363,28 @@ def test_where_no_member_serves_one_begins_before(cluster: Cluster, members: Pat
     cluster.deploys = begins  # type: ignore[method-assign]
     cluster.restore(members, agrees=True)
     assert cluster.done == [
-        "deploy ctl1,db1,db2 base,slurm_packages,munge,slurm_auth,mariadb,storage",
+        "deploy ctl1,db1,db2 base,slurm_packages,munge,slurm_auth,mariadb_arbiter,mariadb,storage",
         *(*STOPPED, "leave db2", "put_database db1", "join db2", "put_state", "deploy"),
     ]
+
+
+def test_where_one_begins_the_arbitrator_ends_its_group_in_the_same_run(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    cluster.of_host = dict.fromkeys(("db1", "db2"), OF_DATABASE)
+    inventory = write_site(tmp_path, MEMBERS.replace("db2\nctl1", "db2\nlogin1"))
+    asked: list[Options] = []
+
+    def begins(options: Options) -> None:
+        asked.append(options)
+        cluster.serving = ["db1", "db2"]
+
+    cluster.deploys = begins  # type: ignore[method-assign]
+    cluster.restore(inventory, agrees=True)
+    limit = (asked[0].limit or "").split(",")
+    plan = tagged(build_plan(read_site(inventory), limit=limit), asked[0].tags, asked[0].skip_tags)
+    assert plan.groups["phase_database"] == ("db1", "db2")
+    assert plan.groups["phase_database_arbiter"] == ("login1",)
 
 
 def test_the_other_member_is_back_where_the_database_was_not_loaded(cluster: Cluster, members: Path) -> None:

@@ -1,15 +1,17 @@
 """What members of a database know each other by, and their leave to begin."""
 
+import re
 import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import yaml
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 
-from tests.unit.roles.loading import load_module
+from tests.unit.roles.loading import ROOT, load_module
 
 identity = load_module("playbooks/filter_plugins/member_identity.py")
 begin = load_module("roles/mariadb/library/mariadb_begin.py")
@@ -47,6 +49,7 @@ def test_one_that_failed_to_begin_may_no_more_than_before(
     state = tmp_path / "grastate.dat"
     state.write_text(kept.format("7", before))
     found: list[str] = []
+    monkeypatch.setattr(begin, "_NEW_CLUSTER_FILE", tmp_path / "none")
 
     class FailedError(Exception):
         pass
@@ -71,6 +74,40 @@ def test_one_that_failed_to_begin_may_no_more_than_before(
         begin.main()
     assert found == [kept.format("7", "1")]
     assert state.read_text() == kept.format(seqno, before)
+
+
+@pytest.mark.parametrize("check_mode", [False, True])
+def test_one_that_does_not_begin_joins_whatever_a_killed_beginning_has_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, check_mode: bool
+) -> None:
+    left = tmp_path / "mariadb-wsrep-new-cluster"
+    left.write_text("_WSREP_NEW_CLUSTER=--wsrep-new-cluster\n")
+    monkeypatch.setattr(begin, "_NEW_CLUSTER_FILE", left)
+    commands: list[list[str]] = []
+    answers: list[dict[str, Any]] = []
+
+    def run_command(words: list[str], **_: object) -> tuple[int, str, str]:
+        commands.append(words)
+        return 0, "", ""
+
+    class EndedError(Exception):
+        pass
+
+    def exit_json(**answer: object) -> None:
+        answers.append(answer)
+        raise EndedError
+
+    params = {"begins": False, "key_file": None, "state_file": str(tmp_path / "grastate.dat")}
+    module: Any = SimpleNamespace(
+        params=params, check_mode=check_mode, run_command=run_command, exit_json=exit_json
+    )
+    monkeypatch.setattr(begin, "AnsibleModule", lambda **_: module)
+    monkeypatch.setattr(begin, "unit_of_mariadb", lambda _: {"ActiveState": "inactive"})
+    with pytest.raises(EndedError):
+        begin.main()
+    assert left.exists() is check_mode
+    assert (["systemctl", "unset-environment", "_WSREP_NEW_CLUSTER"] in commands) is not check_mode
+    assert [answer["changed"] for answer in answers] == [False]
 
 
 unit = load_module("roles/mariadb/module_utils/member_unit.py")
@@ -132,34 +169,19 @@ def test_a_member_goes_on_alone_where_it_is_the_last_and_has_all_rows(
     assert bool(why) == bool(said)
 
 
-turn = load_module("roles/mariadb/library/mariadb_turn.py")
+VARS = yaml.safe_load((ROOT / "roles/mariadb/vars/main.yml").read_text())
 
 
 @pytest.mark.parametrize(
-    ("addresses", "members"),
+    ("addresses", "has_others"),
     [
-        ("10.0.0.2:3306,10.0.0.5:3306,", 2),
-        (",10.0.0.2:3306", 1),
-        ("[fd00::2]:3306,,[fd00::5]:3306", 2),
-        ("", 0),
+        ("10.0.0.2:3306,10.0.0.5:3306,", True),
+        ("10.0.0.2:3306,,10.0.0.5:3306", True),
+        ("[fd00::2]:3306,,[fd00::5]:3306", True),
+        (",10.0.0.2:3306", False),
+        ("10.0.0.2:3306,", False),
+        ("", False),
     ],
 )
-def test_an_arbitrator_has_no_rows(addresses: str, members: int) -> None:
-    assert turn.have_rows([f"wsrep_incoming_addresses\t{addresses}"]) == members
-
-
-@pytest.mark.parametrize(
-    ("is_older", "addresses", "may"),
-    [(True, "10.0.0.2:3306,", False), (True, "10.0.0.2:3306,,10.0.0.5:3306", True), (False, "", True)],
-)
-def test_the_only_one_with_rows_is_not_restarted(
-    monkeypatch: pytest.MonkeyPatch, addresses: str, *, is_older: bool, may: bool
-) -> None:
-    came: dict[str, Any] = {}
-    module: Any = SimpleNamespace(params={"inputs": ["x"]}, check_mode=False, exit_json=came.update)
-    monkeypatch.setattr(turn, "AnsibleModule", lambda **_: module)
-    monkeypatch.setattr(turn, "unit_of_mariadb", lambda _: {})
-    monkeypatch.setattr(turn, "is_older", lambda *_: is_older)
-    monkeypatch.setattr(turn, "lines", lambda *_: [f"wsrep_incoming_addresses\t{addresses}"])
-    turn.main()
-    assert (came["may"], bool(came["deploy_pending"])) == (may, not may)
+def test_an_arbitrator_has_no_rows(addresses: str, *, has_others: bool) -> None:
+    assert bool(re.search(VARS["__mariadb_others"], addresses)) is has_others

@@ -1,3 +1,4 @@
+import json
 import os
 import socket
 from pathlib import Path
@@ -93,6 +94,8 @@ class Host:
         self.state, self.check_mode = state, check_mode
         self.job = f"Job={job}\n" if job else ""
         self.commands: list[list[str]] = []
+        self.says: dict[str, int] = {}
+        self.obeys = False
         self.params: dict[str, Any] = {
             "name": "x",
             "inputs": [],
@@ -103,6 +106,8 @@ class Host:
             "wait": True,
             "address": "",
             "port": port,
+            "turn": None,
+            "whole": [],
         }
 
     def __call__(self, **_: object) -> "Host":
@@ -110,13 +115,16 @@ class Host:
 
     def run_command(self, command: list[str]) -> tuple[int, str, str]:
         self.commands.append(command[:2])
+        if command[0] in self.says:
+            return self.says[command[0]], "", ""
         if command[1] == "show":
             active, sub = self.state.split("/")
             said = (
                 f"LoadState=loaded\nUnitFileState=enabled\nActiveState={active}\nSubState={sub}\n{self.job}"
             )
             return 0, said, ""
-        return (1, "", "Job for x.service failed") if command[1] in {"start", "restart"} else (0, "", "")
+        fails = command[1] in {"start", "restart"} and not self.obeys
+        return (1, "", "Job for x.service failed") if fails else (0, "", "")
 
     def exit_json(self, **answer: object) -> NoReturn:
         raise EndedError(answer)
@@ -210,3 +218,71 @@ def test_one_of_another_role_is_restarted_and_not_recorded(
     host.check_mode = False
     answer_of(host, monkeypatch, tmp_path)
     assert ["systemctl", "restart"] in host.commands
+
+
+ASKED = {"command": ["may"], "otherwise": "it goes on as it is"}
+
+
+@pytest.fixture(params=["written", "beside it", "gone"])
+def stale(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Host:
+    """A service that has not read what there is now, in one of the ways in which that is known."""
+    monkeypatch.setattr(service, "_PATIENCE_FOR_TURN", 0.0)
+    monkeypatch.setattr(service, "_PATIENCE_FOR_ALL", 0.0)
+    monkeypatch.setattr(service, "moment", lambda *_: 1000.0)
+    place = tmp_path / "x.conf.d"
+    place.mkdir()
+    (place / "a").touch()
+    host = Host("active/running", check_mode=False)
+    host.params |= {"inputs": [str(place / "a")], "turn": ASKED}
+    times = {"written": (2000, 1), "beside it": (1, 2000), "gone": (1, 1)}[request.param]
+    if request.param == "gone":
+        seen = tmp_path / "seen"
+        seen.mkdir()
+        (seen / "x.json").write_text(json.dumps({"inputs": [str(place / "b")], "reload_inputs": []}))
+    os.utime(place / "a", (times[0], times[0]))
+    os.utime(place, (times[1], times[1]))
+    return host
+
+
+def test_whatever_would_restart_it_asks_whether_it_may(
+    stale: Host, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    stale.says = {"may": 1}
+    for _ in range(2):
+        answer = answer_of(stale, monkeypatch, tmp_path)
+        assert (answer["action"], answer["changed"]) == ("none", False)
+        assert answer["deploy_pending"] == ["it goes on as it is"]
+    assert ["systemctl", "restart"] not in stale.commands
+    stale.says = {"may": 0}
+    stale.commands.clear()
+    stale.obeys = True
+    answer = answer_of(stale, monkeypatch, tmp_path)
+    assert (answer["action"], answer["deploy_pending"]) == ("restart", [])
+    assert stale.commands.index(["may"]) < stale.commands.index(["systemctl", "restart"])
+
+
+def test_a_preview_asks_nobody(stale: Host, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    stale.check_mode = True
+    assert answer_of(stale, monkeypatch, tmp_path)["action"] == "restart"
+    assert ["may"] not in stale.commands
+
+
+def test_one_that_was_read_by_the_service_asks_nobody(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    host = Host("active/running", check_mode=False)
+    host.params["turn"] = ASKED
+    assert answer_of(host, monkeypatch, tmp_path)["deploy_pending"] == []
+    assert ["may"] not in host.commands
+
+
+@pytest.mark.parametrize(("whole", "failed"), [(0, False), (1, True)])
+def test_after_a_restart_it_is_waited_for_until_it_is_whole(
+    stale: Host, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, whole: int, *, failed: bool
+) -> None:
+    stale.params["whole"] = ["whole"]
+    stale.says = {"may": 0, "whole": whole}
+    stale.obeys = True
+    answer = answer_of(stale, monkeypatch, tmp_path)
+    assert answer.get("failed", False) is failed
+    assert stale.commands.index(["systemctl", "restart"]) < stale.commands.index(["whole"])

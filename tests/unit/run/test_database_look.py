@@ -1,5 +1,6 @@
 """What a member of the database says of itself, also while it ends."""
 
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -91,6 +92,22 @@ def test_tables_are_found_where_mariadb_puts_those_of_that_name(
     assert module.look(name)["has"]
 
 
+def test_databases_of_others_are_named(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_run", lambda *_: ("", True))
+    for name in ("mysql", "sys", "performance_schema", "test", "slurm_acct_db", "wiki", "our@002dshop"):
+        (data / name).mkdir()
+        (data / name / "a_table.frm").touch()
+    (data / "empty").mkdir()
+    assert module.look("slurm_acct_db")["others"] == ["our-shop", "wiki"]
+
+
+def test_who_listens_is_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        monkeypatch.setattr(module, "_PORT", server.getsockname()[1])
+        assert module.reaches("127.0.0.1")
+    assert not module.reaches("127.0.0.1")
+
+
 _FOUND = "WSREP: Recovered position 5f0c0000-0000-0000-0000-000000000001:"
 _SERVES = "[Note] /usr/sbin/mariadbd: ready for connections."
 _JOINS = "[Note] WSREP: Shifting OPEN -> PRIMARY (TO: 101)"
@@ -123,6 +140,33 @@ def test_how_far_rows_go_is_what_was_found_since_the_server_served(
     log = "\n".join([*lines, ""])
     monkeypatch.setattr(module, "_run", lambda *words: (log if words[0] == "journalctl" else "", True))
     assert module.look("slurm_acct_db")["at"] == at
+
+
+NONE = "00000000-0000-0000-0000-000000000000"
+
+
+@pytest.mark.parametrize(
+    ("lines", "cluster", "at"),
+    [
+        ([f"{_FOUND}100"], "5f0c0000-0000-0000-0000-000000000001", 100),
+        ([f"{_FOUND}100", _SERVES], "", None),
+        ([f"WSREP: Recovered position {NONE}:-1"], "", None),
+    ],
+    ids=["found", "served since", "nothing there"],
+)
+def test_of_which_cluster_it_is_while_a_table_is_altered_is_what_was_found(
+    data: Path, monkeypatch: pytest.MonkeyPatch, lines: list[str], cluster: str, at: int | None
+) -> None:
+    (data / "grastate.dat").write_text(f"uuid: {NONE}\nseqno: -1\nsafe_to_bootstrap: 0\n")
+    (data / "member.pem").touch()
+    log = "\n".join([*lines, ""])
+    monkeypatch.setattr(module, "_run", lambda *words: (log if words[0] == "journalctl" else "", True))
+    said = module.look("slurm_acct_db")
+    assert (said["cluster"], said["at"], said["is_in_doubt"]) == (cluster, at, True)
+    # Whose rows nobody wants: somebody has taken the file away.
+    (data / "grastate.dat").unlink()
+    said = module.look("slurm_acct_db")
+    assert (said["cluster"], said["at"], said["is_in_doubt"]) == ("", None, False)
 
 
 def test_what_was_found_before_the_last_boot_is_of_before(
