@@ -128,8 +128,8 @@ def _remove(run: Run, name: str, *, is_gone: bool) -> Removed:
 def _refuse_leading(run: Run, name: str) -> None:
     """Raises DeployError ``controller-leads`` where nobody would lead without it."""
     for controller in run.controllers:
-        question = {controller: ("stand", {})}
-        answer = ask(question, run.site.hosts, run.options.login, source="leading")[controller]
+        hosts, login = run.site.hosts, run.options.login
+        answer = ask({controller: ("stand", {})}, hosts, login, source="leading")[controller]
         if isinstance(answer, Unanswered) or "trouble" in answer:
             continue
         stands = {other: said["stands"] for other, said in answer.items()}
