@@ -245,9 +245,15 @@ class Slurmctld:
             return ()
         return parse_version(self._run([self.program, "-V"])[1])
 
-    def oldest_version(self, own: Version) -> Version:
-        """The oldest of the controller's version and those of the nodes that ever registered with it."""
-        return oldest(own, self._run(ASK_FOR_VERSIONS)[1].splitlines())
+    def oldest_version(self, own: Version, *, runs: bool = True) -> Version:
+        """The oldest of the controller's version and those of the nodes that ever registered with it.
+
+        Where it does not run, another one of several may lead, and knows them.
+        """
+        if not runs and not self.is_one_of_several():
+            return own
+        code, said = self._run(ASK_FOR_VERSIONS)
+        return own if code else oldest(own, said.splitlines())
 
     def running(self) -> bool:
         """Whether systemd says active."""
@@ -599,7 +605,7 @@ def bring(module: AnsibleModule, daemon: Slurmctld) -> None:
     applied = daemon.read(daemon.record)
     version = daemon.version()
     running = bool(version) and daemon.running()
-    known = daemon.oldest_version(version) if running else version
+    known = daemon.oldest_version(version, runs=running)
     wanted, daemon.files = planned(daemon.files, current, module.params, known)
     # Of what the daemon runs with, not of what lies there: an interrupted run may have written it already.
     running_with = applied or current

@@ -322,6 +322,28 @@ def test_who_leads_is_asked_for_jobs_also_by_one_that_does_not_run(
         config.Slurmctld.refuse_to_lose(daemon, lost)
 
 
+@pytest.mark.parametrize(
+    ("runs", "is_one_of_several", "code", "oldest"),
+    [
+        (True, False, 0, (22, 5, 8)),
+        (False, True, 0, (22, 5, 8)),
+        (False, False, 0, (24, 11, 5)),
+        # What an error says is no version.
+        (True, True, 1, (24, 11, 5)),
+    ],
+)
+def test_who_leads_knows_the_versions_of_nodes(
+    runs: bool,  # noqa: FBT001
+    is_one_of_several: bool,  # noqa: FBT001
+    code: int,
+    oldest: tuple[int, ...],
+) -> None:
+    daemon = SimpleNamespace(
+        is_one_of_several=lambda: is_one_of_several, _run=lambda _: (code, "24.11.5\n22.05.8\n")
+    )
+    assert config.Slurmctld.oldest_version(daemon, (24, 11, 5), runs=runs) == oldest
+
+
 def test_the_throwaway_daemon_is_the_only_controller(tmp_path: Path) -> None:
     text = conf(tmp_path, "ctl1", "ctl2")
     kept = [line for line in config.isolated(text, "/tmp/x", "ctl2").splitlines() if "Host" in line]
