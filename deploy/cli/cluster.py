@@ -111,6 +111,7 @@ def cluster(
         check=check,
         full=full,
         batch=batch,
+        may_lose_jobs=yes,
         diff=diff,
         new_secrets=new_secrets or bool(rotate),
         rotation=Rotation(tuple(rotate or ())),

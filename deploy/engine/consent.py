@@ -45,6 +45,7 @@ def permission(
     to do is the whole run, unless there is such a node, or it reached a host that is ``unproven``.
     """
     options = run.options
+    agreed = Permission(replace(options, extra=(*options.extra, _AGREED)))
     looking = replace(options, extra=(*options.extra, _PREPARES))
     seen = previewed(run, work.without_fresh(run), looking, display.progress)
     summary = summarize(seen.story.events, work.plan.hosts)
@@ -59,12 +60,13 @@ def permission(
     if work.fresh or not summary.is_nothing_to_do:
         display.plan(preview)
     if not preview.needs_consent:
-        return Permission(options)
+        # What the preview could not see the role refuses, unless it was typed before.
+        return agreed if options.may_lose_jobs else Permission(options)
     display.close()
     if not agrees():
         raise _refusal(preview, run.again())
     display.start(run.command("cluster"), work.plan.hosts)
-    return Permission(replace(options, extra=(*options.extra, _AGREED)))
+    return agreed
 
 
 def _refusal(preview: Preview, command: str) -> DeployError:

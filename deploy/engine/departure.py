@@ -11,9 +11,10 @@ from deploy.engine.members import Members
 from deploy.engine.options import Options
 from deploy.engine.run import Run, opened
 from deploy.errors import DeployError, ExitCode, error, shown_path
+from deploy.judge.leading import LEADS, STANDS_BY
 from deploy.run.journal import state_directory
 from deploy.run.lock import site_lock
-from deploy.run.ssh import Unanswered
+from deploy.run.ssh import Unanswered, ask
 from deploy.site.inventory import DATABASE, MASTER, REST, Host, Site
 from deploy.site.origin import host_lines
 from deploy.site.secrets import OF_MEMBERS
@@ -115,6 +116,8 @@ def _remove(run: Run, name: str, *, is_gone: bool) -> Removed:
             raise _silent(asked, f"it keeps the list of hosts, and does not answer: {look.why}", site)
     known = members.known(looks)
     host = _departed(site, members.hosts(known), name)
+    if MASTER in host.groups and not is_gone:
+        _refuse_leading(run, name)
     done = [] if is_gone else _leave(members, site, host)
     for asked, answer in members.forget(known, name).items():
         if isinstance(answer, Unanswered):
@@ -122,12 +125,35 @@ def _remove(run: Run, name: str, *, is_gone: bool) -> Removed:
     return Removed(tuple(done), keys=_keys(site, host))
 
 
+def _refuse_leading(run: Run, name: str) -> None:
+    """Raises DeployError ``controller-leads`` where nobody would lead without it."""
+    for controller in run.controllers:
+        hosts, login = run.site.hosts, run.options.login
+        answer = ask({controller: ("stand", {})}, hosts, login, source="leading")[controller]
+        if isinstance(answer, Unanswered) or "trouble" in answer:
+            continue
+        stands = {other: said["stands"] for other, said in answer.items()}
+        if stands.get(name) == LEADS and STANDS_BY not in stands.values():
+            raise error(
+                "controller-leads",
+                "nothing was changed: its slurmctld leads, and no other one stands by, so nobody would lead",
+                where=name,
+                hint=f"systemctl start slurmctld   (on {controller}); when that one leads, the same again",
+                exit_code=ExitCode.FAILED,
+            )
+        return
+
+
 def _still_member(site: Site, name: str) -> DeployError:
+    cluster = f"deploy cluster {shown_path(site.inventory)}"
+    # A run is refused while a controller runs that left the inventory.
+    is_one_of_several = len(site.controllers) > 1 and MASTER in site.hosts[name].groups
+    then = f"this again, and after it: {cluster}" if is_one_of_several else f"{cluster}, and this again"
     return error(
         "node-still-in-inventory",
         "the inventory says that this host is of the cluster, and it is no compute node, which is drained",
         where=name,
-        hint=f"delete it there, then: deploy cluster {shown_path(site.inventory)}, and this again",
+        hint=f"delete it there, then: {then}",
     )
 
 

@@ -39,6 +39,7 @@ class Options:
     new_secrets: bool = False
     rotation: Rotation = field(default_factory=Rotation)
     batch: str | None = None
+    may_lose_jobs: bool = False
     # How hosts are reached.
     user: str | None = None
     private_key: Path | None = None

@@ -50,8 +50,11 @@ def jobs(controlled: Cluster) -> tuple[str, str]:
 
 def test_the_database_goes_to_a_host_of_its_own(controlled: Cluster, jobs: tuple[str, str]) -> None:
     _edit(controlled, "inventory.ini", ("[slurm-node]", _DATABASE + "[slurm-node]"))
+    # Whether it runs or not.
+    controlled.on("ctl1", "systemctl", "stop", "slurmctld")
     said = controlled.deploy(expect=1).stdout
     assert "the accounting database is on ctl1, and on login1 it would begin anew" in said
+    controlled.on("ctl1", "systemctl", "start", "slurmctld")
     controlled.on("ctl1", "systemctl", "disable", "--now", "slurmdbd")
     dump = controlled.on("ctl1", "mariadb-dump", "--single-transaction", "slurm_acct_db")
     load = "systemctl stop slurmdbd && mariadb slurm_acct_db && systemctl start slurmdbd"
@@ -173,10 +176,24 @@ def test_a_first_one_without_the_state_leaves_the_lead_where_it_is(
     hidden = f"mount -t tmpfs -o mode=755 tmpfs {below}; install -d -o slurm -g slurm {_STATE}"
     controlled.on("ctl1", "sh", "-ec", hidden)
     _start_in_vain(controlled, "is not mounted yet")
+    for words in ((), ("--limit", "node1")):
+        assert "mount that one there" in controlled.deploy(*words, expect=1).stdout
     assert controlled.on("ctl1", "ls", _STATE) == ""
+    assert _leader(controlled) == "ctl2"
     _are_there(controlled, jobs)
     controlled.on("ctl1", "umount", below)
     wait_until("ctl1 leads again", lambda: _leader(controlled) == "ctl1", seconds=180)
+    _are_there(controlled, jobs)
+
+
+def test_a_state_that_was_copied_by_hand_is_taken(controlled: Cluster, jobs: tuple[str, str]) -> None:
+    for name in ("ctl2", "ctl1"):
+        controlled.on(name, "systemctl", "stop", "slurmctld")
+    copied = f"mv {_STATE} {_STATE}.old; cp -a {_STATE}.old {_STATE}; rm -r {_STATE}.old"
+    controlled.on("ctl1", "sh", "-ec", copied)
+    controlled.deploy()
+    assert _up(controlled) == {"ctl1", "ctl2"}
+    assert _leader(controlled) == "ctl1"
     _are_there(controlled, jobs)
 
 
@@ -212,6 +229,13 @@ def _start_in_vain(cluster: Cluster, why: str) -> None:
 
 
 def test_the_second_leads_when_the_first_loses_its_power(controlled: Cluster, jobs: tuple[str, str]) -> None:
+    partitions = "slurmctld_partitions: [{name: batch, default: true}, {name: early, nodes: [node2]}]\n"
+    _edit(
+        controlled,
+        "group_vars/slurm-master.yml",
+        ("slurmctld_timeout: 10", f"{partitions}slurmctld_timeout: 10"),
+    )
+    controlled.deploy()
     added = submit(controlled, "-w node1 --exclusive", "true")
     _is_saved(controlled, added)
     run(*DEPLOY, "lab", "stop", "ctl1", "--name", controlled.name)
@@ -219,14 +243,20 @@ def test_the_second_leads_when_the_first_loses_its_power(controlled: Cluster, jo
     assert _leader(controlled) == "ctl2"
     _are_there(controlled, jobs)
     # What is changed meanwhile is changed on the one that leads, and the other one would end jobs on it.
-    partitions = "slurmctld_partitions: [{name: batch, default: true}, {name: late, nodes: [node2]}]\n"
     _edit(
         controlled,
         "group_vars/slurm-master.yml",
-        ("slurmctld_timeout: 10", f"{partitions}slurmctld_timeout: 11"),
+        ("name: early", "name: late"),
+        ("slurmctld_timeout: 10", "slurmctld_timeout: 11"),
     )
     controlled.deploy(expect=4)
     assert "SlurmctldTimeout        = 11 sec" in controlled.on("ctl2", "scontrol", "show", "config")
+    # Also where its slurmctld does not run, and nobody leads.
+    controlled.on("ctl2", "systemctl", "stop", "slurmctld")
+    _edit(controlled, "group_vars/slurm-master.yml", ("slurmctld_timeout: 11", "slurmctld_timeout: 12"))
+    controlled.deploy(expect=4)
+    wait_until("ctl2 takes jobs", lambda: _takes_jobs(controlled), seconds=180)
+    assert "SlurmctldTimeout        = 12 sec" in controlled.on("ctl2", "scontrol", "show", "config")
     _node(controlled, "resume", "node2")
     late = submit(controlled, "-p late --no-requeue", "until test -e late; do sleep 1; done")
     wait_for_job(controlled, late, "RUNNING", host="login1")
@@ -338,9 +368,14 @@ def test_a_first_one_that_left_while_it_was_off_does_not_lead(controlled: Cluste
 
 
 def test_the_second_leaves(controlled: Cluster) -> None:
+    _led_by_the_second(controlled)
     _edit(controlled, "inventory.ini", (_line(controlled), ""), ("ctl1\nctl2\n", "ctl1\n"))
     said = controlled.deploy(expect=1).stdout
     assert "slurmctld runs on ctl2, and it would take over from what this configuration does not know" in said
+    said = run(*DEPLOY, "node", "remove", str(controlled.inventory), "ctl2", expect=1).stderr
+    assert "its slurmctld leads, and no other one stands by" in said
+    controlled.on("ctl1", "systemctl", "start", "slurmctld")
+    wait_until("ctl1 leads again", lambda: _leader(controlled) == "ctl1", seconds=180)
     run(*DEPLOY, "node", "remove", str(controlled.inventory), "ctl2", seconds=300)
     assert controlled.on("ctl2", "systemctl", "is-active", "slurmctld", expect=None) == "inactive\n"
     controlled.deploy()

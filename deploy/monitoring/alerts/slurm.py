@@ -19,6 +19,10 @@ def _leads(controller: str, role: str) -> str:
     return f'slurm_controller_leads{{{_JOB},controller="{controller}",role="{role}"}}'
 
 
+def _active(instance: str, service: str) -> str:
+    return f'node_systemd_unit_state{{instance="{instance}",name="{service}.service",state="active"}}'
+
+
 def _budget(what: str) -> str:
     return f'slurm_budget_{what}_hours{{{_JOB},project="laser",resource="gres/gpu"}}'
 
@@ -80,14 +84,24 @@ SLURM = Chapter(
             "SlurmDaemonNotRunning",
             "critical",
             "{{ $labels.name }} does not run on {{ $labels.instance }}",
-            'node_systemd_unit_state{name=~"slurm(ctld|dbd|d)[.]service",state="active"} == 0',
+            # After a failover the first slurmctld is stopped; others say so, and started it would lead again.
+            'node_systemd_unit_state{name=~"slurm(dbd|d)[.]service",state="active"} == 0'
+            ' or node_systemd_unit_state{name="slurmctld.service",state="active"} == 0'
+            ' unless on () slurm_controller_leads{role="backup"} == 1',
             5,
-            "slurmctld, slurmdbd or slurmd is installed on the host and does not run.",
+            (
+                "slurmctld, slurmdbd or slurmd is installed on the host and does not run. Of slurmctld it is "
+                "said where no other controller leads."
+            ),
             "Its last lines. `deploy cluster --limit HOST` starts what it manages.",
             ("ssh HOST systemctl status slurmd", "ssh HOST sudo journalctl --unit slurmd --lines 50"),
-            {'node_systemd_unit_state{instance="node1",name="slurmd.service",state="active"}': "0x60"},
-            {'node_systemd_unit_state{instance="node1",name="slurmd.service",state="active"}': "1x60"},
-            {"instance": "node1", "name": "slurmd.service"},
+            {_active("ctl1", "slurmctld"): "0x60", _leads("ctl2", "backup"): "0x60"},
+            {
+                _active("ctl1", "slurmctld"): "0x60",
+                _active("node1", "slurmd"): "1x60",
+                _leads("ctl2", "backup"): "1x60",
+            },
+            {"instance": "ctl1", "name": "slurmctld.service"},
         ),
         Alert(
             "SlurmAccountingDown",

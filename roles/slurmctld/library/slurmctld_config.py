@@ -25,7 +25,7 @@ from ansible.module_utils.slurm_conf import (
     squeue_arguments,
     who_waits_for,
 )
-from ansible.module_utils.slurm_last_deployed import Identity, LastDeployed
+from ansible.module_utils.slurm_last_deployed import Identity, LastDeployed, id_of
 from ansible.module_utils.slurm_parameters import (
     LISTENING_AND_AUTHENTICATION,
     RECONFIGURABLE_BEFORE,
@@ -245,9 +245,15 @@ class Slurmctld:
             return ()
         return parse_version(self._run([self.program, "-V"])[1])
 
-    def oldest_version(self, own: Version) -> Version:
-        """The oldest of the controller's version and those of the nodes that ever registered with it."""
-        return oldest(own, self._run(ASK_FOR_VERSIONS)[1].splitlines())
+    def oldest_version(self, own: Version, *, runs: bool = True) -> Version:
+        """The oldest of the controller's version and those of the nodes that ever registered with it.
+
+        Where it does not run, another one of several may lead, and knows them.
+        """
+        if not runs and not self.is_one_of_several():
+            return own
+        code, said = self._run(ASK_FOR_VERSIONS)
+        return own if code else oldest(own, said.splitlines())
 
     def running(self) -> bool:
         """Whether systemd says active."""
@@ -429,15 +435,26 @@ class Slurmctld:
         """Whether the files name other controllers as well."""
         return len(controllers_of(self.files.get("slurm.conf", ""))) > 1
 
-    def refuse_others(self, names: list[str], why: str) -> None:
+    def who_runs(self, names: list[str], standing: Standing) -> list[str]:
+        """Which of these controllers run: they answer, or lead where this one cannot reach them."""
+        if not names:
+            return []
+        return [name for name in self.who_is_up() if name in names] or standing.who_beats(names)
+
+    def refuse_others(self, names: list[str], standing: Standing, why: str) -> None:
         """Fails the module while one of these controllers runs."""
-        up = [name for name in self.who_is_up() if name in names] if names else []
+        up = self.who_runs(names, standing)
         if up:
             self.module.fail_json(
                 msg=f"nothing was changed: slurmctld runs on {', '.join(up)}, and {why}. Where its line is "
                 f"gone from the inventory: deploy node remove INVENTORY {up[0]}; else stop it there: "
                 "systemctl disable --now slurmctld"
             )
+
+    def is_left_alone(self, standing: Standing, last: LastDeployed) -> bool:
+        """Whether one that stood by does not run, and nobody leads; it may, with what it has."""
+        may_lead = not standing.runs and last.own() in last.allowed()
+        return may_lead and not self.who_runs(standing.others, standing)
 
     def stop(self) -> None:
         """Stops it; it has written its state then."""
@@ -458,11 +475,12 @@ class Slurmctld:
                 found |= dict.fromkeys(who_waits_for(change["nodes"], out))
         return list(found)
 
-    def refuse_to_lose(self, lost: list[dict[str, Any]], *, running: bool) -> None:
+    def refuse_to_lose(self, lost: list[dict[str, Any]]) -> None:
         """Fails the module when changes would lose jobs, or nobody can say which, and nobody agreed."""
         if not lost or self.module.params["may_lose_jobs"]:
             return
-        jobs = self.lost_jobs(lost) if running else None
+        # Where slurmctld does not run here, another controller may lead, and answers.
+        jobs = self.lost_jobs(lost)
         if jobs == []:
             return
         changes = ", ".join(
@@ -587,24 +605,25 @@ def bring(module: AnsibleModule, daemon: Slurmctld) -> None:
     applied = daemon.read(daemon.record)
     version = daemon.version()
     running = bool(version) and daemon.running()
-    known = daemon.oldest_version(version) if running else version
+    known = daemon.oldest_version(version, runs=running)
     wanted, daemon.files = planned(daemon.files, current, module.params, known)
     # Of what the daemon runs with, not of what lies there: an interrupted run may have written it already.
     running_with = applied or current
     texts = [files.get("slurm.conf", "") for files in (running_with, daemon.files)]
-    standing = Standing(*texts, runs=running, follows=module.params["follows"])
     state = ControllerState.of(*texts, daemon.directories)
+    last = LastDeployed(state.after, daemon.record)
+    standing = standing_of(daemon, texts, last, runs=running)
     action, reasons = action_of(module, daemon, current, applied, version) if running else _START
     if action == "reconfigure" and (not standing.leads or state.moves):
         action = "restart"
-    # One that stands by takes what was allowed where Slurm was asked.
+    # One that stands by, or was away, takes what was allowed where Slurm was asked.
     lost = [
         change
         for change in guarded(running_with, daemon.files)
-        if not (standing.stands_by or state.takes(change))
+        if not (standing.stands_by or standing.catches_up or state.takes(change))
     ]
     identity = Identity(
-        LastDeployed(state.after, daemon.record),
+        last,
         module.params["files"],
         is_one_of_several=daemon.is_one_of_several(),
         standing=standing,
@@ -634,7 +653,7 @@ def bring(module: AnsibleModule, daemon: Slurmctld) -> None:
         module.exit_json(**result)
     if not version:
         module.fail_json(msg="slurmctld is not installed")
-    daemon.refuse_to_lose(lost, running=running)
+    daemon.refuse_to_lose(lost)
     daemon.make_directories()
     if state.moves and not standing.stands_by:
         daemon.stop()
@@ -652,6 +671,16 @@ def bring(module: AnsibleModule, daemon: Slurmctld) -> None:
     daemon.write(daemon.record, daemon.files, 0o600)
     result["deploy_manages"] = daemon.managed()
     module.exit_json(**result)
+
+
+def standing_of(daemon: Slurmctld, texts: list[str], last: LastDeployed, *, runs: bool) -> Standing:
+    """What it is among the controllers, with their files of before and after."""
+    given = daemon.module.params
+    is_given = last.allowed() == [id_of(given["files"])]
+    standing = Standing(*texts, runs=runs, follows=given["follows"], is_given=is_given)
+    if standing.waits and daemon.is_left_alone(standing, last):
+        standing.lead()
+    return standing
 
 
 _START = ("start", ["slurmctld is not running"])
@@ -683,11 +712,14 @@ def refuse(
             "this run, so nothing was changed here. The next run that reaches both changes it; where the "
             "other one is lost for good, the next one without its line in [slurm-master]"
         )
-    if not standing.runs or standing.stands_by:
+    if standing.stands_by or not (standing.runs or standing.knows_itself):
         return
-    daemon.refuse_others(standing.gone, "it would take over from what this configuration does not know")
+    unknown = "it would take over from what this configuration does not know"
+    daemon.refuse_others(standing.gone, standing, unknown)
     if moves:
-        daemon.refuse_others(standing.others, "the state is to be in another directory")
+        daemon.refuse_others(standing.others, standing, "the state is to be in another directory")
+    if standing.catches_up:
+        return
     before, after = map(database_hosts, texts)
     # Of several hosts each has all rows: one that stays gives them to those that join.
     if before and after and not {*before} & {*after, module.params["database_was_on"]}:

@@ -1,11 +1,14 @@
 #!/usr/bin/python
 """Ansible module: makes sure that a directory is the same on several controllers."""
 
+from __future__ import annotations
+
+import re
 import shutil
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.slurm_state import as_slurm
+from ansible.module_utils.slurm_state import MARK, as_slurm, has_state
 
 DOCUMENTATION = r"""
 module: slurmctld_shared_state
@@ -13,7 +16,11 @@ short_description: Make sure that a directory is the same on several controllers
 description:
   - The first controller makes the directory, for the user slurm, and a file in it with the file's own
     number. On another one the file has to be there, with that number. It is looked at as that user, because
-    root may be nobody there. In check mode a file that is not there yet is nothing wrong.
+    root may be nobody there.
+  - The first controller makes none where it had one already, as its guard says, and finds neither that one
+    nor a copy of the state. The storage is not mounted then.
+  - In check mode nothing is refused. An earlier phase may be about to mount the storage, and the first
+    controller to take a copy for its own.
 options:
   directory:
     description: StateSaveLocation.
@@ -23,6 +30,12 @@ options:
     description: Whether this is the first controller.
     type: bool
     required: true
+  guard:
+    description: >-
+      The file by which systemd guards the start of slurmctld here, with the directory and the number by which
+      this host knew it last.
+    type: path
+    default: ""
 author: [the maintainers of this project]
 """
 
@@ -33,20 +46,21 @@ mark:
   returned: always
 """
 
-_NAME = "deploy_shared"
-
 
 def main() -> None:
     """Look, and make what is missing."""
     spec = {
         "directory": {"type": "path", "required": True},
         "makes": {"type": "bool", "required": True},
+        "guard": {"type": "path", "default": ""},
     }
     module = AnsibleModule(argument_spec=spec, supports_check_mode=True)
     directory, makes = Path(module.params["directory"]), module.params["makes"]
     try:
-        missing = not has_mark(directory)
-        differs = missing or not is_whole(directory)
+        differs = not has_mark(directory) or not is_whole(directory)
+        known = known_number(module.params["guard"], directory)
+        if makes and not module.check_mode and is_another(directory, known):
+            refuse_another(module, directory)
         if differs and makes and not module.check_mode:
             mark(directory)
         found = number(directory)
@@ -54,7 +68,7 @@ def main() -> None:
         module.fail_json(
             msg=f"the user slurm cannot use {directory}, the state of the controllers: {problem}"
         )
-    if differs and not makes and not (missing and module.check_mode):
+    if differs and not makes and not module.check_mode:
         refuse(module, directory)
     module.exit_json(changed=differs and makes, mark=found)
 
@@ -62,21 +76,37 @@ def main() -> None:
 def has_mark(directory: Path) -> bool:
     """Whether the file is there; raises KeyError where the user slurm is not."""
     with as_slurm():
-        return (directory / _NAME).exists()
+        return (directory / MARK).exists()
 
 
 def is_whole(directory: Path) -> bool:
     """Whether the file is the one that was made, and no copy of it."""
     with as_slurm():
-        path = directory / _NAME
+        path = directory / MARK
         return path.read_text().strip() == str(path.stat().st_ino)
 
 
 def number(directory: Path) -> int:
     """That of the file; 0 where it is not there."""
     with as_slurm():
-        path = directory / _NAME
+        path = directory / MARK
         return path.stat().st_ino if path.exists() else 0
+
+
+def known_number(guard: str, directory: Path) -> int:
+    """By which this host knew the directory; 0 where it did not."""
+    text = Path(guard).read_text(encoding="utf-8") if guard and Path(guard).is_file() else ""
+    found = re.search(rf"^ExecStartPre=\S+ {re.escape(str(directory))} (\d+)$", text, re.MULTILINE)
+    return int(found[1]) if found else 0
+
+
+def is_another(directory: Path, known: int) -> bool:
+    """Whether it is neither the one that this host knew by that number, nor a copy of it."""
+    if not known:
+        return False
+    if has_mark(directory):
+        return is_whole(directory) and number(directory) != known
+    return not has_state(directory)
 
 
 def mark(directory: Path) -> None:
@@ -85,7 +115,7 @@ def mark(directory: Path) -> None:
         directory.mkdir(parents=True)
         shutil.chown(directory, "slurm", "slurm")
     with as_slurm():
-        path = directory / _NAME
+        path = directory / MARK
         path.touch(mode=0o600)
         path.write_text(f"{path.stat().st_ino}\n")
 
@@ -96,6 +126,15 @@ def refuse(module: AnsibleModule, directory: Path) -> None:
         msg=f"{directory} is another directory than on the first controller: it has to be on storage that "
         "all controllers mount (slurmctld_state_save_location). Where the first one is lost for good, and "
         "the state was copied here: the same without its line in [slurm-master]"
+    )
+
+
+def refuse_another(module: AnsibleModule, directory: Path) -> None:
+    """Fails the module."""
+    module.fail_json(
+        msg=f"{directory} is another directory than the one that this host had with the other controllers, "
+        "and slurmctld would lead without the queue: mount that one there, then the same again. If this one "
+        f"shall be the state from now on: runuser -u slurm -- truncate -s 0 {directory / MARK}"
     )
 
 

@@ -15,10 +15,7 @@ from pathlib import Path
 
 from ansible.module_utils.durable import replace_file
 from ansible.module_utils.slurm_standing import Standing
-from ansible.module_utils.slurm_state import as_slurm
-
-NAME = "deploy_configuration"
-"""The file, in the state and beside what a controller took last."""
+from ansible.module_utils.slurm_state import LAST_DEPLOYED, as_slurm
 
 
 def id_of(files: Mapping[str, str]) -> str:
@@ -30,8 +27,8 @@ class LastDeployed:
     """What the state says of the configuration, and what this controller has."""
 
     def __init__(self, state: Path, record: Path) -> None:
-        self._shared = state / NAME
-        self._own = record / NAME
+        self._shared = state / LAST_DEPLOYED
+        self._own = record / LAST_DEPLOYED
 
     def allowed(self) -> list[str]:
         """With which ones a slurmctld may lead, the last one first; none where nobody said it yet."""

@@ -5,14 +5,19 @@ from __future__ import annotations
 import contextlib
 import socket
 import struct
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ansible.module_utils.slurm_conf import controllers_of, parse_conf
 from ansible.module_utils.slurm_state import as_slurm
 
 _HEARTBEAT = "heartbeat"
-"""In the state, by the slurmctld that leads: when, and its place in slurm.conf, as two big-endian 64 bits."""
+"""In the state, by the slurmctld that leads."""
+_BEAT = struct.Struct(">QQ")
+"""When, and its place in slurm.conf."""
+_TIMEOUT = "120"
+_SLACK_SECONDS = 3
 
 
 def this_host() -> str:
@@ -20,30 +25,69 @@ def this_host() -> str:
     return socket.gethostname().partition(".")[0]
 
 
-def leader(directory: str, controllers: Sequence[str]) -> str:
-    """Which controller wrote the last heartbeat; empty where nobody did, or it cannot be read."""
-    with contextlib.suppress(OSError, KeyError, struct.error, IndexError), as_slurm():
-        _, place = struct.unpack(">QQ", (Path(directory) / _HEARTBEAT).read_bytes()[:16])
-        return controllers[place]
-    return ""
+def beat(directory: str) -> tuple[int, int] | None:
+    """When a controller led last, and its place in slurm.conf; None where none did, or it cannot be read."""
+    for _ in range(3):  # a new one takes the place of the old one just now
+        with contextlib.suppress(OSError, KeyError, struct.error), as_slurm():
+            when, place = _BEAT.unpack((Path(directory) / _HEARTBEAT).read_bytes()[: _BEAT.size])
+            return int(when), int(place)
+        time.sleep(0.1)
+    return None
 
 
 class Standing:
     """A controller by the slurm.conf that it runs with, and by the one that it is to take.
 
     ``follows`` is None for the first one, and for another whether the first one took the same in this run.
+    ``is_given``: the cluster was given the same before, and no other since.
     """
 
-    def __init__(self, before: str, after: str, *, runs: bool, follows: bool | None) -> None:
+    def __init__(
+        self, before: str, after: str, *, runs: bool, follows: bool | None, is_given: bool = False
+    ) -> None:
         self.name = this_host()
         self.runs = runs
-        had, has = controllers_of(before), controllers_of(after)
-        self.others = [name for name in had if name != self.name]
+        self._had, has = controllers_of(before), controllers_of(after)
+        self.others = [name for name in self._had if name != self.name]
         """Those that it knows by now."""
+        self.knows_itself = self.name in self._had
+        """Whether it is a controller by that, and not what a client of the cluster has."""
         self.gone = [name for name in self.others if name not in has]
         """Those of them that are controllers no more."""
+        conf = parse_conf(before)
+        self._state = conf.get("statesavelocation", "")
+        self._timeout = int(conf.get("slurmctldtimeout", _TIMEOUT))
         is_alone = not self.others
-        state = parse_conf(before).get("statesavelocation", "")
-        self.leads = runs and (is_alone or leader(state, had) == self.name)
-        self.stands_by = follows is not None and not self.leads
-        self.waits = self.stands_by and follows is False
+        self.leads = runs and (is_alone or self._leader() == self.name)
+        self.catches_up = is_given and not runs
+        """Whether it takes what another one leads with already, so that nothing is lost by it."""
+        self._follows = follows if follows is None else follows or is_given
+
+    @property
+    def stands_by(self) -> bool:
+        """Whether it takes what the one that leads took."""
+        return self._follows is not None and not self.leads
+
+    @property
+    def waits(self) -> bool:
+        """Whether that one has not taken it."""
+        return self.stands_by and not self._follows
+
+    def lead(self) -> None:
+        """From now on it is the one that leads: nobody else is there."""
+        self.leads = True
+
+    def who_beats(self, names: Sequence[str], sleep: Callable[[float], None] = time.sleep) -> list[str]:
+        """Which of these leads, though it may answer nobody here; it is waited for its next heartbeat."""
+        before = beat(self._state)
+        if self._leader() not in names:
+            return []
+        # As often as slurmctld itself writes it.
+        sleep(min(self._timeout // 4, 30) + _SLACK_SECONDS)
+        after, leader = beat(self._state), self._leader()
+        return [leader] if after != before and leader in names else []
+
+    def _leader(self) -> str:
+        """Which controller wrote the last heartbeat; empty where nobody did."""
+        found = beat(self._state)
+        return self._had[found[1]] if found and found[1] < len(self._had) else ""

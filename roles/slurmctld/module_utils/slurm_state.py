@@ -12,9 +12,15 @@ from ansible.module_utils.slurm_conf import parse_conf
 
 _PARAMETER = "StateSaveLocation"
 _JOBS = "job_state"
-"""What slurmctld has in its state as soon as it ran once."""
+"""What slurmctld has in its state some minutes after it was started for the first time."""
+_CLUSTER = "clustername"
+"""What it has there from its start on."""
 LEDGER = "deploy_ledger"
 """The directory of root's in which controllers share deploy's ledger of drains; slurm cannot read it."""
+MARK = "deploy_shared"
+"""The file by whose number controllers know that their directory is one."""
+LAST_DEPLOYED = "deploy_configuration"
+"""Which configurations may lead with this state (``slurm_last_deployed``)."""
 _LEFT = "deploy_moved"
 """In a directory from which the state was copied: where to."""
 
@@ -66,7 +72,10 @@ class ControllerState:
 
     def move(self, module: AnsibleModule) -> None:
         """Copies it while no slurmctld runs. What was there from a time before is overwritten."""
-        own = [str(self.before), "-mindepth", "1", "-maxdepth", "1", "!", "-name", LEDGER]
+        own = [str(self.before), "-mindepth", "1", "-maxdepth", "1"]
+        # What says of a directory which one it is stays with it.
+        for name in (LEDGER, MARK, LAST_DEPLOYED):
+            own += ["!", "-name", name]
         copy = ["cp", "-a", "--target-directory", str(self.after), "{}", "+"]
         copy = ["runuser", "-u", "slurm", "--", "find", *own, "-exec", *copy]
         # Find comes back to where it was, which may be a home that slurm may not enter.
@@ -86,6 +95,11 @@ class ControllerState:
             with as_slurm():
                 (self.after / _LEFT).write_text(f"{self.before}\n")
                 (self.before / _LEFT).unlink()
+
+
+def has_state(directory: Path) -> bool:
+    """Whether a slurmctld ran by what is there, or it is a copy of that."""
+    return _has(directory, _CLUSTER) or _has(directory, _JOBS)
 
 
 def _has(directory: Path, name: str) -> bool:

@@ -66,6 +66,19 @@ def test_a_preview_without_a_change_is_the_run_but_where_the_last_one_failed(
     assert "plan:" not in "".join(shown)
 
 
+@pytest.mark.parametrize("typed", [True, False])
+def test_yes_goes_for_what_the_role_finds_and_the_preview_did_not(
+    monkeypatch: pytest.MonkeyPatch, *, typed: bool
+) -> None:
+    story = Story()
+    story.keep(result("node1", Status.CHANGED), stats(node1=HostStats(ok=1, changed=1)), ended(rc=0))
+    monkeypatch.setattr(consent, "previewed", lambda *_: Previewed(preview_of(story.events), story))
+    options = Options(may_lose_jobs=typed)
+    run: Any = SimpleNamespace(options=options, cancellation=SimpleNamespace(is_asked=False))
+    given = permission(run, _work("node1"), PlainDisplay(lambda _: None), lambda: False)
+    assert any("slurmctld_may_lose_jobs" in text for text in given.options.extra) is typed
+
+
 def test_a_run_that_ends_in_its_preview_has_changed_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     story, shown, hosts = Story(), list[str](), ("node1", "node2")
     story.keep(

@@ -32,6 +32,7 @@ class Cluster:
         self.hosts: dict[str, Any] = {}
         self.jobs: list[str] = []
         self.steps: list[str] = []
+        self.stands: dict[str, str] = {}
         self.held = [*_HELD]
         self.silent: set[str] = set()
         self.locked: list[str] = []
@@ -56,6 +57,9 @@ class Cluster:
     def _look(self, phases: list[str]) -> dict[str, Any]:
         assert phases
         return {"records": {}, "pending": {}, "left": [], "hosts": self.hosts}
+
+    def _stand(self) -> dict[str, dict[str, str]]:
+        return {name: {"stands": how} for name, how in self.stands.items()}
 
     def _know(self, hosts: dict[str, Any]) -> None:
         self.hosts = hosts
@@ -83,6 +87,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     hosts.hosts = {"old": {"connection": {"ansible_host": "10.9.9.9"}, "groups": ["slurm-node"]}}
     monkeypatch.setattr(members, "ask", hosts.ask)
     monkeypatch.setattr(records, "ask", hosts.ask)
+    monkeypatch.setattr(departure, "ask", hosts.ask)
     monkeypatch.setattr(alone, "cluster_lock", hosts.lock)
     return hosts
 
@@ -138,6 +143,56 @@ def test_while_somebody_is_at_work_on_the_cluster_nobody_leaves(
 def test_a_host_of_the_inventory_that_is_no_node_stays(cluster: Cluster, inventory: Path, name: str) -> None:
     assert refused(lambda: removed(inventory, name)) == ("node-still-in-inventory", ExitCode.BAD_INPUT)
     assert cluster.held == _HELD
+
+
+_TWO = (
+    INVENTORY.replace("[slurm-master]\n", "[slurm-master]\nctl2 ansible_host=10.0.0.8\n")
+    + "\n[slurm-database]\nlogin1\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "hint"),
+    [
+        (INVENTORY, "ctl1", "deploy cluster {}, and this again"),
+        (_TWO, "login1", "deploy cluster {}, and this again"),
+        # A run would be refused while it runs.
+        (_TWO, "ctl1", "this again, and after it: deploy cluster {}"),
+    ],
+)
+@pytest.mark.usefixtures("cluster")
+def test_what_comes_first_for_who_leaves(tmp_path: Path, text: str, name: str, hint: str) -> None:
+    shared = {"group_vars/slurm-master.yml": "slurmctld_state_save_location: /shared/state\n"}
+    inventory = write_site(tmp_path, text, shared)
+    with pytest.raises(DeployError) as problem:
+        removed(inventory, name)
+    assert problem.value.findings[0].hint == f"delete it there, then: {hint.format(inventory)}"
+
+
+@pytest.mark.parametrize(
+    ("stands", "is_refused"),
+    [
+        ({"ctl1": "silent", "old": "leads"}, True),
+        ({"ctl1": "leads", "old": "stands by"}, False),
+        # It takes over.
+        ({"ctl1": "silent", "old": "leads", "ctl3": "stands by"}, False),
+        ({"ctl1": "silent", "old": "silent"}, False),
+        ({"ctl1": "leads"}, False),
+    ],
+)
+@pytest.mark.parametrize("is_gone", [True, False])
+def test_the_only_one_that_leads_does_not_leave(
+    cluster: Cluster, inventory: Path, stands: dict[str, str], *, is_refused: bool, is_gone: bool
+) -> None:
+    cluster.hosts["old"]["groups"] = ["slurm-master"]
+    cluster.stands = stands
+    if is_refused and not is_gone:
+        assert refused(lambda: removed(inventory)) == ("controller-leads", ExitCode.FAILED)
+        assert "old" in cluster.hosts
+        assert cluster.held == _HELD
+    else:
+        removed(inventory, is_gone=is_gone)
+        assert "old" not in cluster.hosts
 
 
 _REST = "[slurm-rest]\nctl1\n"

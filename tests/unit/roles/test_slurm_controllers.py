@@ -2,10 +2,13 @@
 
 import contextlib
 import struct
-from collections.abc import Iterator
+import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NoReturn
 
+import jinja2
 import pytest
 
 from tests.unit.roles.loading import load_module
@@ -28,6 +31,7 @@ def nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
 
     for module in (state, standing, shared):
         monkeypatch.setattr(module, "as_slurm", as_ourselves)
+    monkeypatch.setattr(shared, "has_state", state.has_state)
     monkeypatch.setattr(standing.socket, "gethostname", lambda: "ctl1.example.org")
 
 
@@ -42,9 +46,7 @@ class Module:
         assert command[0] != "runuser" or cwd == "/", "a home that slurm may not enter"
         self.commands.append(command)
         if command[0] == "runuser" and not self.code:
-            source, target = Path(command[command.index("find") + 1]), Path(command[-3])
-            for file in source.resolve().iterdir():
-                (target / file.name).write_bytes(file.read_bytes())
+            subprocess.run(command[command.index("find") :], check=True)
         return self.code, "", "no space left"
 
     def fail_json(self, **said: Any) -> NoReturn:  # noqa: ANN401
@@ -56,8 +58,8 @@ def conf(directory: Path, *names: str) -> str:
     return "\n".join([*lines, f"StateSaveLocation={directory}\n"])
 
 
-def beat(directory: Path, place: int) -> None:
-    (directory / "heartbeat").write_bytes(struct.pack(">QQ", 1795632973, place))
+def beat(directory: Path, place: int, when: int = 1795632973) -> None:
+    (directory / "heartbeat").write_bytes(struct.pack(">QQ", when, place))
 
 
 @pytest.fixture
@@ -90,6 +92,15 @@ def test_the_state_moves_once(old: Path, new: Path) -> None:
     assert not again.moves
     assert again.takes(CHANGE)
     assert not again.takes({"parameter": "ClusterName"})
+
+
+def test_what_names_a_directory_does_not_go_along(old: Path, new: Path) -> None:
+    for place in (old, new):
+        shared.mark(place)
+    (old / "deploy_configuration").write_text("of the old place\n")
+    moving(old, new).move(Module())
+    assert shared.is_whole(new)
+    assert not (new / "deploy_configuration").exists()
 
 
 def test_a_state_that_is_there_is_not_overwritten_but_by_its_successor(old: Path, new: Path) -> None:
@@ -173,6 +184,166 @@ def test_who_is_gone_from_the_controllers(tmp_path: Path) -> None:
     assert (it.others, it.gone) == (["ctl2", "ctl3"], ["ctl2"])
 
 
+@pytest.mark.parametrize(
+    ("place", "meanwhile", "names"),
+    [
+        (1, True, ["ctl2"]),
+        (1, False, []),
+        # It is asked about others.
+        (2, True, []),
+        (0, True, []),
+        (None, True, []),
+    ],
+)
+def test_who_leads_and_cannot_be_reached(
+    tmp_path: Path,
+    place: int | None,
+    meanwhile: bool,  # noqa: FBT001
+    names: list[str],
+) -> None:
+    text = conf(tmp_path, "ctl1", "ctl2", "ctl3") + "SlurmctldTimeout=40\n"
+    it = standing.Standing(text, text, runs=False, follows=None)
+    if place is not None:
+        beat(tmp_path, place)
+    waited: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        waited.append(seconds)
+        if meanwhile:
+            beat(tmp_path, 1, when=1795632983)
+
+    assert it.who_beats(["ctl2"], sleep) == names
+    assert waited == ([13] if place == 1 else [])
+
+
+class Others:
+    """Controllers that answer this one, and such that it cannot reach and that lead."""
+
+    def __init__(self, *up: str, beat: tuple[str, ...] = ()) -> None:
+        self.up, self.beat = up, beat
+        self.module = SimpleNamespace(fail_json=Module().fail_json, params={"database_was_on": ""})
+        self.who_runs: Callable[..., Any] = lambda *given: config.Slurmctld.who_runs(self, *given)
+        self.refuse_others: Callable[..., Any] = lambda *given: config.Slurmctld.refuse_others(self, *given)
+
+    def who_is_up(self) -> list[str]:
+        return [*self.up]
+
+    def refuse(self, it: Any, before: str, after: str, *, moves: bool = False) -> None:  # noqa: ANN401
+        it.who_beats = lambda names: [name for name in self.beat if name in names]
+        config.refuse(self.module, self, it, [before, after], moves=moves)
+
+
+@pytest.mark.parametrize("runs", [True, False])
+@pytest.mark.parametrize("others", [Others("ctl2"), Others(beat=("ctl2",))], ids=["answers", "beats"])
+def test_whether_it_runs_or_not_what_would_harm_is_refused(
+    tmp_path: Path,
+    others: Others,
+    runs: bool,  # noqa: FBT001
+) -> None:
+    two, one = conf(tmp_path, "ctl1", "ctl2"), conf(tmp_path, "ctl1")
+    it = standing.Standing(two, one, runs=runs, follows=None)
+    with pytest.raises(SystemExit, match="slurmctld runs on ctl2, and it would take over"):
+        others.refuse(it, two, one)
+    it = standing.Standing(two, two, runs=runs, follows=None)
+    with pytest.raises(SystemExit, match="slurmctld runs on ctl2, and the state is to be in another"):
+        others.refuse(it, two, two, moves=True)
+    here, there = (f"{one}AccountingStorageHost={name}\n" for name in ("ctl1", "login1"))
+    it = standing.Standing(here, there, runs=runs, follows=None)
+    with pytest.raises(SystemExit, match="the accounting database is on ctl1"):
+        others.refuse(it, here, there)
+
+
+def test_what_the_cluster_has_for_long_is_not_asked_again(tmp_path: Path) -> None:
+    here, there = (f"{conf(tmp_path, 'ctl1', 'ctl2')}AccountingStorageHost={at}\n" for at in ("a", "b"))
+    it = standing.Standing(here, there, runs=False, follows=None, is_given=True)
+    assert it.catches_up
+    Others("ctl2").refuse(it, here, there)
+    # One that runs goes by the other configuration until now.
+    assert not standing.Standing(here, there, runs=True, follows=None, is_given=True).catches_up
+
+
+def test_what_a_client_had_says_nothing_of_a_controller(tmp_path: Path) -> None:
+    """A login node that becomes the controller; what is lost by that is asked elsewhere."""
+    before, after = conf(tmp_path, "ctl0"), conf(tmp_path, "ctl1")
+    it = standing.Standing(before, after, runs=False, follows=None)
+    Others("ctl0").refuse(it, f"{before}AccountingStorageHost=ctl0\n", f"{after}AccountingStorageHost=ctl1\n")
+
+
+def test_one_that_stands_by_takes_what_the_cluster_was_given(tmp_path: Path) -> None:
+    text = conf(tmp_path, "ctl0", "ctl1")
+    it = standing.Standing(text, text, runs=False, follows=False, is_given=True)
+    assert (it.stands_by, it.waits) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("others", "own", "is_alone"),
+    [
+        (Others(), "b", True),
+        (Others(), "a", True),
+        (Others(), "other", False),
+        (Others(), "", False),
+        (Others("ctl0"), "b", False),
+        (Others(beat=("ctl0",)), "b", False),
+    ],
+)
+def test_one_that_stood_by_leads_where_nobody_does(
+    tmp_path: Path,
+    others: Others,
+    own: str,
+    is_alone: bool,  # noqa: FBT001
+) -> None:
+    text = conf(tmp_path, "ctl0", "ctl1")
+    it = standing.Standing(text, text, runs=False, follows=False)
+    assert it.waits
+    it.who_beats = lambda names: [name for name in others.beat if name in names]
+    last = SimpleNamespace(own=lambda: own, allowed=lambda: ["b", "a"])
+    assert config.Slurmctld.is_left_alone(others, it, last) is is_alone
+    it.lead()
+    assert (it.leads, it.stands_by, it.waits) == (True, False, False)
+
+
+def test_one_that_runs_and_stands_by_takes_over_by_itself(tmp_path: Path) -> None:
+    beat(tmp_path, 0)
+    text = conf(tmp_path, "ctl0", "ctl1")
+    it = standing.Standing(text, text, runs=True, follows=False)
+    last = SimpleNamespace(own=lambda: "a", allowed=lambda: ["a"])
+    assert not config.Slurmctld.is_left_alone(Others(), it, last)
+
+
+@pytest.mark.parametrize(("jobs", "is_refused"), [([], False), (["7"], True), (None, True)])
+def test_who_leads_is_asked_for_jobs_also_by_one_that_does_not_run(
+    jobs: list[str] | None,
+    is_refused: bool,  # noqa: FBT001
+) -> None:
+    module = SimpleNamespace(params={"may_lose_jobs": False}, fail_json=Module().fail_json)
+    daemon = SimpleNamespace(module=module, lost_jobs=lambda _: jobs)
+    lost = [{"parameter": "NodeName", "before": "node7", "after": ""}]
+    with pytest.raises(SystemExit, match="node7") if is_refused else contextlib.nullcontext():
+        config.Slurmctld.refuse_to_lose(daemon, lost)
+
+
+@pytest.mark.parametrize(
+    ("runs", "is_one_of_several", "code", "oldest"),
+    [
+        (True, False, 0, (22, 5, 8)),
+        (False, True, 0, (22, 5, 8)),
+        (False, False, 0, (24, 11, 5)),
+        # What an error says is no version.
+        (True, True, 1, (24, 11, 5)),
+    ],
+)
+def test_who_leads_knows_the_versions_of_nodes(
+    runs: bool,  # noqa: FBT001
+    is_one_of_several: bool,  # noqa: FBT001
+    code: int,
+    oldest: tuple[int, ...],
+) -> None:
+    daemon = SimpleNamespace(
+        is_one_of_several=lambda: is_one_of_several, _run=lambda _: (code, "24.11.5\n22.05.8\n")
+    )
+    assert config.Slurmctld.oldest_version(daemon, (24, 11, 5), runs=runs) == oldest
+
+
 def test_the_throwaway_daemon_is_the_only_controller(tmp_path: Path) -> None:
     text = conf(tmp_path, "ctl1", "ctl2")
     kept = [line for line in config.isolated(text, "/tmp/x", "ctl2").splitlines() if "Host" in line]
@@ -205,3 +376,97 @@ def test_a_directory_knows_itself_from_its_copy(tmp_path: Path, new: Path) -> No
     # The first controller takes it for its own.
     shared.mark(copy)
     assert shared.is_whole(copy)
+
+
+_GUARD = Path("roles/slurmctld/templates/etc/systemd/system/slurmctld.service.d/deploy-state.conf.j2")
+
+
+def guard(tmp_path: Path, directory: Path, number: int) -> str:
+    """The file by which systemd asks, as the role writes it."""
+    file = tmp_path / "deploy-state.conf"
+    given = {
+        "__slurmctld_guard": "/usr/local/lib/slurmctld/may_start.py",
+        "slurmctld_state_save_location": directory,
+        "__slurmctld_mark": number,
+    }
+    file.write_text(jinja2.Template(_GUARD.read_text()).render(given))
+    return str(file)
+
+
+def test_a_directory_below_storage_that_is_not_mounted_is_not_taken(tmp_path: Path, new: Path) -> None:
+    """Whether it is empty, as at boot, or was taken once, before the storage was there."""
+    known = shared.known_number(guard(tmp_path, new, 77), new)
+    assert known == 77
+    assert shared.is_another(tmp_path / "nowhere", known)
+    assert shared.is_another(new, known)
+    (new / "deploy_ledger").mkdir()
+    assert shared.is_another(new, known)
+    shared.mark(new)
+    (new / "job_state").write_text("of another time")
+    assert shared.is_another(new, known)
+    assert not shared.is_another(new, shared.number(new))
+
+
+@pytest.mark.parametrize("file", ["clustername", "job_state"])
+def test_a_state_that_was_copied_by_hand_is_taken(new: Path, file: str) -> None:
+    (new / file).write_text("ours")
+    assert not shared.is_another(new, 77)
+    # With the mark of the old place.
+    (new / "deploy_shared").write_text("77\n")
+    assert not shared.is_another(new, 77)
+
+
+def test_one_that_somebody_says_is_right_is_taken(new: Path) -> None:
+    """By the command that the refusal names."""
+    shared.mark(new)
+    (new / "deploy_shared").write_text("")
+    assert not shared.is_another(new, 77)
+
+
+@pytest.mark.parametrize("which", ["no guard", "another directory"])
+def test_a_host_that_had_none_makes_it(tmp_path: Path, new: Path, which: str) -> None:
+    file = "" if which == "no guard" else guard(tmp_path, tmp_path / "before", 77)
+    assert shared.known_number(file, new) == 0
+    assert not shared.is_another(new, 0)
+
+
+class Said(Exception):  # noqa: N818 - the end of a module, good or bad
+    """What the module answers."""
+
+
+def looked(
+    monkeypatch: pytest.MonkeyPatch, directory: Path, guard: str = "", *, makes: bool, check: bool = False
+) -> dict[str, Any]:
+    """The whole module's answer."""
+
+    def ends(**said: Any) -> NoReturn:  # noqa: ANN401
+        raise Said(said)
+
+    params = {"directory": str(directory), "makes": makes, "guard": guard}
+    module = SimpleNamespace(params=params, check_mode=check, fail_json=ends, exit_json=ends)
+    monkeypatch.setattr(shared, "AnsibleModule", lambda **_: module)
+    with pytest.raises(Said) as found:
+        shared.main()
+    return dict(found.value.args[0])
+
+
+def test_a_preview_refuses_nothing(tmp_path: Path, new: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The storage may be mounted before, and a copy be taken by the first one."""
+    file = guard(tmp_path, new, 77)
+    (new / "deploy_shared").write_text("77\n")
+    for directory in (new, tmp_path / "not-mounted"):
+        for makes in (True, False):
+            assert "msg" not in looked(monkeypatch, directory, file, makes=makes, check=True)
+    assert (new / "deploy_shared").read_text() == "77\n"
+
+
+def test_another_directory_stays_as_it_is(tmp_path: Path, new: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = looked(monkeypatch, new, guard(tmp_path, new, 77), makes=True)["msg"]
+    assert "mount that one there" in said
+    assert f"truncate -s 0 {new}/deploy_shared" in said
+    assert [*new.iterdir()] == []
+    assert "is another directory than on the first" in looked(monkeypatch, new, makes=False)["msg"]
+    (new / "deploy_shared").touch()
+    made = looked(monkeypatch, new, guard(tmp_path, new, 77), makes=True)
+    assert made == {"changed": True, "mark": (new / "deploy_shared").stat().st_ino}
+    assert looked(monkeypatch, new, makes=False) == {**made, "changed": False}

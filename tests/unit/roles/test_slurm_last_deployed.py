@@ -171,7 +171,7 @@ def test_one_that_waits_for_the_leading_one_keeps_its_name(
 
 def test_a_state_that_lost_it_is_told_again(two: Controllers, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not two.identity("ctl1", A, monkeypatch, follows=None).differs
-    (two.state / last_deployed.NAME).unlink()
+    (two.state / last_deployed.LAST_DEPLOYED).unlink()
     identity = two.identity("ctl1", A, monkeypatch, follows=None)
     assert identity.differs
     identity.allow()

@@ -207,7 +207,7 @@ def test_accounting_does_not_begin_anew_on_hosts_of_which_none_has_it(
         raise RefusedError(msg)
 
     module = SimpleNamespace(params={"database_was_on": was_on}, fail_json=fail)
-    standing = SimpleNamespace(waits=False, runs=True, stands_by=False, gone=[], others=[])
+    standing = SimpleNamespace(waits=False, runs=True, stands_by=False, catches_up=False, gone=[], others=[])
     daemon = SimpleNamespace(refuse_others=lambda *_: None)
     if is_refused:
         with pytest.raises(

@@ -45,7 +45,7 @@ _SLACK_SECONDS = 3
 
 def state_trouble(state: Path, mark: int) -> str:
     """Why the directory is not the one that the controllers share; empty where it is."""
-    hint = "If it shall be this one: deploy cluster INVENTORY"
+    hint = "Mount it. Where it was copied here from other storage: deploy cluster INVENTORY"
     try:
         found = (state / MARK).stat().st_ino
     except FileNotFoundError:
