@@ -35,7 +35,6 @@ def member_variables(site: Site, host: Host, watcher: Mapping[str, str]) -> Vari
     return {
         "mariadb_added_databases": ["{{ slurmdbd_database_name }}"],
         "mariadb_added_users": [user, *([dict(watcher)] if site.metrics else [])],
-        "slurm_accounts_database_name": "{{ slurmdbd_database_name }}",
         **_of_cluster(site, host),
     }
 

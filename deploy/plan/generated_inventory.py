@@ -148,6 +148,7 @@ def shared_variables(site: Site, contract: Mapping[str, Hardware]) -> Mapping[st
     accounts = {
         "slurm_accounts_auth_type": auth_type,
         "slurm_accounts_cluster": _value(site, "slurmctld_cluster_name"),
+        "slurm_accounts_database_name": site.database_host.value("slurmdbd_database_name"),
         **validation_accounting(site),
     }
     partition_nodes = _partition_nodes(site, contract)

@@ -34,7 +34,6 @@ def test_one_host_has_a_server_of_its_own(tmp_path: Path) -> None:
     assert set(member_variables(site, site.hosts["db1"], WATCHER)) == {
         "mariadb_added_databases",
         "mariadb_added_users",
-        "slurm_accounts_database_name",
     }
     assert (database_backup(site), arbiter_variables(site)) == ("", {})
     assert with_guarded(site, site.hosts["db1"], {"a": 1}) == {"a": 1}

@@ -586,6 +586,7 @@ def test_controller_and_database_go_by_what_the_other_one_says(
     phases = wired(read_site(write_site(tmp_path, inventory, files)))
     assert phases["phase_check"]["hosts"]["login1"]["slurmdbd_private_data"] == ["jobs"]
     assert phases["phase_backup"]["vars"]["backup_parts"]["database"] == "books"
+    assert phases["phase_associations"]["vars"]["slurm_accounts_database_name"] == "books"
 
 
 def test_a_phase_that_follows_membership_reads_nothing_that_differs_between_hosts(tmp_path: Path) -> None:
