@@ -73,7 +73,7 @@ SERVICES = Chapter(
             "Which of the three run, and whether they reach each other.",
             (
                 "deploy status INVENTORY",
-                "systemctl status mariadb   (on the database's hosts; garb on the arbitrator)",
+                "systemctl status mariadb   # on the database's hosts; garb on the arbitrator",
                 "deploy cluster INVENTORY   (where all were stopped)",
             ),
             {

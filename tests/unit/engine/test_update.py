@@ -170,7 +170,7 @@ def test_the_first_bad_host_ends_it(machines: Machines, tmp_path: Path) -> None:
 def test_a_node_that_others_need_goes_alone(
     machines: Machines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: str, last: str
 ) -> None:
-    monkeypatch.setattr(module, "half_database", lambda *_: [])
+    monkeypatch.setattr(database, "half_database", lambda *_: [])
     monkeypatch.setattr(
         Ledger, "nodes", lambda *_: (*machines.nodes(), Node(last, ("IDLE",), "", "", (), ()))
     )
