@@ -74,7 +74,7 @@ SERVICES = Chapter(
             (
                 "deploy status INVENTORY",
                 "systemctl status mariadb   # on the database's hosts; garb on the arbitrator",
-                "deploy cluster INVENTORY   (where all were stopped)",
+                "deploy cluster INVENTORY   # where all were stopped",
             ),
             {
                 'mysql_global_status_wsrep_cluster_status{instance="db1",job="mysqld"}': "0x60",
