@@ -159,8 +159,8 @@ bench: venv system .venv/pyinfra/bin/pyinfra ## Benchmarks, as ratios side by si
 
 clean-labs: ## Remove what interrupted tests left: labs named test-, bench- or demo, Molecule's machines
 	@command -v podman >/dev/null || exit 0; \
-	for lab in $$(podman ps --all --filter label=deploy.lab --format '{{index .Labels "deploy.lab"}}' | sort -u); do \
-	  case $$lab in test-*|bench-*|demo) $(BIN)/deploy lab down --name $$lab --delete-dir;; esac; \
+	for network in $$(podman network ls --filter label=deploy.lab --format '{{.Name}}'); do \
+	  lab=$${network#deploy-}; case $$lab in test-*|bench-*|demo) $(BIN)/deploy lab down --name $$lab --delete-dir;; esac; \
 	done; \
 	podman ps --all --quiet --filter name=^molecule- | xargs --no-run-if-empty podman rm --force --time 0 >/dev/null; \
 	podman network ls --quiet --filter name=^molecule- | xargs --no-run-if-empty podman network rm >/dev/null

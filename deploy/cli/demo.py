@@ -50,7 +50,8 @@ def demo(
     _show("sacct", "--allocations", f"--name={job}", f"--format={_ROW}")
     typer.echo(f"\n{seconds:.1f} seconds from start to the first finished job")
     typer.echo(f"look around: deploy lab ssh --name {_NAME} login1")
-    typer.echo(f"remove it: deploy lab down --name {_NAME} --delete-dir")
+    down = f"deploy lab down --name {_NAME} --delete-dir"
+    typer.echo(f"remove it: make demo-down, or {down}   (make's deploy is .venv/bin/deploy)")
 
 
 def _show(*command: str) -> None:

@@ -176,7 +176,7 @@ class _Work:
         drill.archive, secrets = chosen.restorable(self.archive)
         with drill.step("cluster deployed, with the secrets of the backup"):
             drill.share_state()
-            drill.give_secrets(secrets)
+            drill.give_secrets(secrets, self.options.vault_password_file)
             self._deploys(inventory, self.options)
         with drill.step("routes to elsewhere taken away"):
             self.apart = drill.cut_off(self.site)

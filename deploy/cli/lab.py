@@ -116,7 +116,7 @@ def down(
     removal = take_down(name, delete_directory=delete_dir)
     typer.echo(f"Lab {name} is gone.")
     if removal.is_of_a_site and delete_dir:
-        typer.echo("Nothing was deleted in its directory: by its inventory that is a site's.")
+        typer.echo("Nothing was deleted in its directory: it has no inventory of a lab.")
     if removal.kept:
         typer.echo(f"Left in {removal.directory}: {', '.join(removal.kept)}")
 

@@ -15,7 +15,11 @@ from deploy.lab.inventory_edit import add_nodes, is_of_a_lab, missing_hosts, mov
 from deploy.lab.ownership import hand_over, make_directory
 
 _FILES = ("secrets.yml", "hardware.yml", "validation.yml")
-_OF_A_SITE = ("inventory.ini", "inventory.yml", *_FILES, "group_vars", "host_vars", ".deploy")
+_VARIABLES = tuple(
+    f"group_vars/{name}" for name in site_files.group_vars(release="", gpus=0, cgroup_v1=False)
+)
+_OF_A_SITE = ("inventory.ini", "inventory.yml", *_FILES, *_VARIABLES, ".deploy")
+"""An inventory, and what a lab would write itself: no other file says that a directory is a site's."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +40,25 @@ class LabDirectory:
 
     def of_a_site(self) -> list[str]:
         """What is here of a site that no lab made, as its inventory says."""
-        if self.inventory.is_file() and is_of_a_lab(_read(self.inventory)):
-            return []
+        return [] if is_of_a_lab(self._inventory_text) else self._present
+
+    @property
+    def is_a_labs(self) -> bool:
+        """Whether a lab that was made here wrote all this: without its inventory, as its other files say."""
+        if self._inventory_text.strip() or "inventory.yml" in self._present:
+            return not self.of_a_site()
+        return {*self._present} <= {"inventory.ini"} or any(
+            site_files.MARK in _read(self.path / name)
+            for name in ("validation.yml", *_VARIABLES)
+            if (self.path / name).is_file()
+        )
+
+    @property
+    def _inventory_text(self) -> str:
+        return _read(self.inventory) if self.inventory.is_file() else ""
+
+    @property
+    def _present(self) -> list[str]:
         return [name for name in _OF_A_SITE if os.path.lexists(self.path / name)]
 
     def write(
@@ -95,17 +116,13 @@ class LabDirectory:
 
     def delete(self) -> list[str]:
         """Remove what the lab and runs against it wrote, nothing of a site; returns the names that remain."""
-        if self.of_a_site():
+        if not self.is_a_labs:
             return self.names()
         shutil.rmtree(self.path / ".deploy", ignore_errors=True)
-        variables = self.path / "group_vars"
-        for name in site_files.group_vars(release="", gpus=0, cgroup_v1=False):
-            (variables / name).unlink(missing_ok=True)
-        _remove_empty(variables)
-        for name in _FILES:
+        # The inventory last, and before it the variables: they say that the rest is a lab's.
+        for name in (*_FILES, *_VARIABLES, "inventory.ini"):
             (self.path / name).unlink(missing_ok=True)
-        # Last: it says that the rest is a lab's.
-        self.inventory.unlink(missing_ok=True)
+        _remove_empty(self.path / "group_vars")
         _remove_empty(self.path)
         return self.names()
 

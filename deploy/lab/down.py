@@ -35,7 +35,7 @@ def take_down(name: str, *, delete_directory: bool) -> Removal:
             podman("volume", "rm", *volumes)
         directory = LabDirectory(lab.directory)
         directory.forget_keys()
-        is_of_a_site = not lab.is_rehearsal and bool(directory.of_a_site())
+        is_of_a_site = not lab.is_rehearsal and not directory.is_a_labs
         if delete_directory and lab.is_rehearsal:
             shutil.rmtree(lab.directory, ignore_errors=True)  # made for the rehearsal alone
             kept = []

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from deploy.durable import replace_file
@@ -18,7 +19,8 @@ from deploy.lab.podman import podman, succeeds
 from deploy.lab.rehearsed_site import Rehearsed, rehearsed, rehearsed_secrets
 from deploy.lab.state import Lab, container_name
 from deploy.run.archive import made_by
-from deploy.site.inventory import DATABASE, MASTER, SECRETS_FILE, Site
+from deploy.site.inventory import DATABASE, MASTER, Site
+from deploy.site.secrets import change_secrets, secrets_file
 from deploy.site.user_commands import default_file, read_user_commands
 
 _SECONDS_TO_ANSWER = 180
@@ -81,10 +83,12 @@ class Drill:
         if len(self.site.controllers) > 1:
             self._on(self.site.controller.name, "chmod", "0777", parts_of(self.site)["state"])
 
-    def give_secrets(self, text: str | None) -> None:
+    def give_secrets(self, text: str | None, vault_password_file: Path | None) -> None:
         """The secrets of the backup, for the owner of the lab's directory alone, which goes with it."""
         if text is not None:
-            replace_file(self.site.directory / SECRETS_FILE, rehearsed_secrets(text))
+            path = secrets_file(self.site)
+            replace_file(path, text)
+            change_secrets(path, vault_password_file, rehearsed_secrets)
 
     def cut_off(self, site: Site) -> dict[str, Any]:
         """See ``apart``; ``site`` is the one of which none may be reached."""

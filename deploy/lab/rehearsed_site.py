@@ -28,8 +28,12 @@ _MEMORY_MB = 1024
 _LEFT_BEHIND = frozenset(
     {
         # They name machines outside.
+        "alertmanager_global",
+        "alertmanager_receivers",
         "bootstrap_archive",
         "bootstrap_mirror",
+        "grafana_prometheus_settings",
+        "grafana_settings",
         "hosts_file_address",
         "log_client_ca",
         "network_mounts_filesystems",
@@ -37,6 +41,8 @@ _LEFT_BEHIND = frozenset(
         "nfs_server_clients",
         "nfs_server_exports",
         "node_health_mounts",
+        "package_cache_upstream_proxy",
+        "prometheus_scrape_configs",
         "proxy_http",
         "proxy_https",
         "proxy_no_proxy",
@@ -44,9 +50,11 @@ _LEFT_BEHIND = frozenset(
         "slurm_portal_oidc",
         "slurm_portal_prometheus_url",
         "slurm_registry_no_proxy",
+        "slurm_registry_upstream_proxy",
+        "slurm_registry_upstreams",
         "slurmdbd_database_host",
         "time_sync_servers",
-        # Their other half is a secret, or a file of the site's hosts.
+        # Their other half is left behind, a secret, or a file of the site's hosts.
         "alertmanager_default_receiver",
         "alertmanager_routes",
         "log_server_certificate",
@@ -182,11 +190,12 @@ def is_left_behind(name: str) -> bool:
 
 
 def rehearsed_secrets(text: str) -> str:
-    """A secrets.yml without what is of variables that are left behind; one that is a vault stays whole."""
-    names = {name for name in re.findall(r"^(\w+):", text, re.MULTILINE) if is_left_behind(name)}
-    for name in names:
-        text = re.sub(rf"^{name}:.*\n?(?:[ \t].*\n?|\n)*", "", text, flags=re.MULTILINE)
-    return text
+    """The YAML of a secrets.yml without what is of variables that are left behind."""
+    content = yaml.compose(text, Loader=yaml.SafeLoader)  # nodes: a value of the vault is as it was
+    if not isinstance(content, yaml.MappingNode):
+        return ""
+    content.value = [(name, value) for name, value in content.value if not is_left_behind(name.value)]
+    return str(yaml.serialize(content, Dumper=yaml.SafeDumper))
 
 
 def vaulted(what: Rehearsed) -> list[str]:

@@ -47,6 +47,9 @@ ansible_ssh_private_key_file={identity}
 ansible_ssh_common_args={ssh_arguments}
 """
 
+MARK = "# Lab: "
+"""How a comment begins on what no site needs; each lab has some in its variables."""
+
 IDENTITY = "{{ inventory_dir }}/.lab/id_ed25519"
 """The key that opens the machines of a lab, and no others."""
 

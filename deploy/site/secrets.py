@@ -4,7 +4,7 @@ import os
 import secrets
 import subprocess
 import sys
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +98,19 @@ def read_secrets(path: Path, vault_password_file: Path | None) -> dict[str, Any]
             where=shown(problem.place(path)),
             hint="one 'name: value' per line",
         ) from None
+
+
+def change_secrets(path: Path, vault_password_file: Path | None, change: Callable[[str], str]) -> None:
+    """Changes the text of a secrets file, which stays encrypted if it was.
+
+    Raises DeployError as ``read_secrets`` does.
+    """
+    read_secrets(path, vault_password_file)
+    if is_vaulted(path):
+        text = change(_vault("view", path, vault_password_file))
+        replace_file(path, _vault("encrypt", path, vault_password_file, text))
+    else:
+        replace_file(path, change(path.read_text(encoding="utf-8")))
 
 
 def is_vaulted(path: Path) -> bool:

@@ -130,8 +130,55 @@ def test_a_labs_inventory_with_machines_of_a_site_is_a_sites(tmp_path: Path, at:
     directory.inventory.write_text(f"# ansible_host={at}\n{text}")
     assert directory.of_a_site() == []
     directory.inventory.write_text(text.replace("ansible_host=10.213.7.2", f"ansible_host={at}"))
-    assert directory.of_a_site() == ["inventory.ini", "validation.yml", "group_vars"]
+    assert {"inventory.ini", "validation.yml", "group_vars/all.yml"} <= {*directory.of_a_site()}
     assert directory.delete() == [".lab", "group_vars", "inventory.ini", "validation.yml"]
+
+
+@pytest.mark.parametrize("own", ["group_vars/slurm-database.yml", "host_vars/node1.yml", "notes.txt"])
+def test_what_a_deletion_leaves_is_no_site(own: str, tmp_path: Path) -> None:
+    directory = made(tmp_path / "lab")
+    (directory.path / own).parent.mkdir(exist_ok=True)
+    (directory.path / own).write_text("mine: true\n")
+    directory.forget_keys()
+    assert directory.delete() == [own.partition("/")[0]]
+    assert directory.of_a_site() == []
+
+
+@pytest.mark.parametrize("gone", [("inventory.ini",), ("inventory.ini", "validation.yml")])
+@pytest.mark.parametrize("own_kernel", [False, True])
+def test_a_lab_without_its_inventory_is_deleted(
+    gone: tuple[str, ...], tmp_path: Path, *, own_kernel: bool
+) -> None:
+    directory = LabDirectory(tmp_path / "lab")
+    directory.write(ADDRESSES, release="trixie", gpus=0, cgroup_v1=False, own_kernel=own_kernel)
+    (directory.path / "secrets.yml").touch()
+    for name in gone:
+        (directory.path / name).unlink()
+    assert "secrets.yml" in directory.of_a_site(), "no new lab begins in it"
+    assert directory.delete() == []
+
+
+def test_a_lab_with_an_empty_inventory_is_deleted(tmp_path: Path) -> None:
+    """Which a full disk left."""
+    (tmp_path / "lab").mkdir()
+    directory = LabDirectory(tmp_path / "lab")
+    directory.inventory.touch()
+    assert directory.delete() == []
+    directory = made(tmp_path / "lab")
+    directory.forget_keys()
+    directory.inventory.write_text("\n")
+    assert directory.delete() == []
+
+
+@pytest.mark.parametrize("name", ["inventory.ini", "inventory.yml", "secrets.yml", "group_vars/all.yml"])
+def test_what_nothing_says_to_be_a_labs_is_not_deleted(name: str, tmp_path: Path) -> None:
+    (tmp_path / "group_vars").mkdir()
+    (tmp_path / name).write_text("x: 1\n")
+    directory = LabDirectory(tmp_path)
+    before = directory.names()
+    assert directory.of_a_site() == [name]
+    assert directory.delete() == before
+    assert (tmp_path / name).exists()
 
 
 def test_a_deletion_that_was_cut_off_can_be_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

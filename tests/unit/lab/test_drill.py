@@ -16,6 +16,7 @@ from deploy.lab.drill import Drill, associations, half_life, in_shape
 from deploy.lab.state import Lab, LabHost
 from deploy.run.archive import Archive
 from deploy.site.inventory import Host, Site
+from deploy.site.secrets import _vault, read_secrets
 
 MANIFEST: dict[str, Any] = {
     "made_at": 0,
@@ -100,10 +101,58 @@ def drill(site: Site) -> Drill:
 ONE = site_of(host("ctl1", "slurm-master"), host("n1", "slurm-node"))
 
 
-def test_a_lab_gets_no_secret_of_what_it_has_not(tmp_path: Path) -> None:
+SECRETS = """\
+# made
+munge_key: a
+slurm_rest_certificate_key: |
+  BEGIN
+
+  END
+"sssd_bind_password": b
+alertmanager_receivers:
+- name: people
+  slack_configs:
+  - api_url: https://chat.site.example/x
+prometheus_scrape_configs: [
+{job_name: outside},
+]
+site_word: !vault |
+  $ANSIBLE_VAULT;1.1;AES256
+  3132
+slurm_rest_key: "c
+d"
+"""
+GIVEN = """\
+munge_key: a
+site_word: !vault |
+  $ANSIBLE_VAULT;1.1;AES256
+  3132
+slurm_rest_key: "c d"
+"""
+
+
+@pytest.mark.parametrize("is_vaulted", [False, True], ids=["in the clear", "vaulted"])
+def test_a_lab_gets_no_secret_of_what_it_has_not(tmp_path: Path, *, is_vaulted: bool) -> None:
+    password = tmp_path / "vault-password"
+    password.write_text("correct horse")
+    path = tmp_path / "secrets.yml"
+    text = _vault("encrypt", path, password, SECRETS) if is_vaulted else SECRETS
+    drill(Site(tmp_path / "inventory.yml", ONE.hosts, ONE.groups)).give_secrets(text, password)
+    assert path.read_text().startswith("$ANSIBLE_VAULT;") == is_vaulted
+    assert (_vault("view", path, password) if is_vaulted else path.read_text()) == GIVEN
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_backup_in_a_vault_is_refused_without_its_password(tmp_path: Path) -> None:
     site = Site(tmp_path / "inventory.yml", ONE.hosts, ONE.groups)
-    drill(site).give_secrets("munge_key: a\nsssd_bind_password: b\n")
-    assert (tmp_path / "secrets.yml").read_text() == "munge_key: a\n"
+    with pytest.raises(DeployError, match="vault-password-needed"):
+        drill(site).give_secrets("$ANSIBLE_VAULT;1.1;AES256\n3132\n", None)
+
+
+@pytest.mark.parametrize("text", ["", "# none\n", "sssd_bind_password: b\n"])
+def test_a_backup_may_have_no_secret_for_a_lab(text: str, tmp_path: Path) -> None:
+    drill(Site(tmp_path / "inventory.yml", ONE.hosts, ONE.groups)).give_secrets(text, None)
+    assert read_secrets(tmp_path / "secrets.yml", None) == {}
 
 
 def test_all_controllers_and_the_database_are_in_the_lab_and_share_the_state() -> None:
@@ -195,9 +244,9 @@ def test_the_state_of_several_controllers_is_where_their_first_deployment_can_ma
 
 def test_secrets_are_their_owners_alone(tmp_path: Path) -> None:
     made = drill(Site(tmp_path / "inventory.yml", {}, {}))
-    made.give_secrets(None)
+    made.give_secrets(None, None)
     assert [*tmp_path.iterdir()] == []
-    made.give_secrets("munge_key: x\n")
+    made.give_secrets("munge_key: x\n", None)
     assert (tmp_path / "secrets.yml").stat().st_mode & 0o777 == 0o600
 
 

@@ -126,13 +126,15 @@ def test_the_same_wish_again_is_fine() -> None:
     up._check(Wish("two", gpus=2, release="trixie", directory=Path("/sites/two")), lab_of())
 
 
-@pytest.mark.parametrize("name", ["inventory.ini", "secrets.yml", "hardware.yml", "group_vars", ".deploy"])
+@pytest.mark.parametrize(
+    "name", ["inventory.ini", "secrets.yml", "hardware.yml", "group_vars/all.yml", ".deploy"]
+)
 def test_a_new_lab_does_not_write_into_a_site(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     up._check(Wish("one"), None)
-    (tmp_path / "one").mkdir()
+    (tmp_path / "one/group_vars").mkdir(parents=True)
     up._check(Wish("one"), None)
     (tmp_path / "one" / name).touch()
     with pytest.raises(DeployError, match=rf"{name}.*\[lab-directory-taken\]"):
