@@ -134,11 +134,14 @@ def _refuse_leading(run: Run, name: str) -> None:
             continue
         stands = {other: said["stands"] for other, said in answer.items()}
         if stands.get(name) == LEADS and STANDS_BY not in stands.values():
+            cluster = f"deploy cluster {shown_path(run.site.inventory)}"
             raise error(
                 "controller-leads",
                 "nothing was changed: its slurmctld leads, and no other one stands by, so nobody would lead",
                 where=name,
-                hint=f"systemctl start slurmctld   (on {controller}); when that one leads, the same again",
+                hint=f"systemctl start slurmctld   (on {run.controllers[0]}); when that one leads, the same "
+                f"again. Where it does not start: put {name}'s line back, {cluster}; then delete it again, "
+                "and the same again",
                 exit_code=ExitCode.FAILED,
             )
         return

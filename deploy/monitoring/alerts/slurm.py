@@ -84,22 +84,24 @@ SLURM = Chapter(
             "SlurmDaemonNotRunning",
             "critical",
             "{{ $labels.name }} does not run on {{ $labels.instance }}",
-            # After a failover the first slurmctld is stopped; others say so, and started it would lead again.
+            # After a failover the first slurmctld is stopped; started it would lead again. Who answers is
+            # known without slurmdbd, too.
             'node_systemd_unit_state{name=~"slurm(dbd|d)[.]service",state="active"} == 0'
             ' or node_systemd_unit_state{name="slurmctld.service",state="active"} == 0'
-            ' unless on () slurm_controller_leads{role="backup"} == 1',
+            " unless on () max(slurm_controller_up) == 1",
             5,
             (
                 "slurmctld, slurmdbd or slurmd is installed on the host and does not run. Of slurmctld it is "
-                "said where no other controller leads."
+                "said where no other controller answers."
             ),
             "Its last lines. `deploy cluster --limit HOST` starts what it manages.",
             ("ssh HOST systemctl status slurmd", "ssh HOST sudo journalctl --unit slurmd --lines 50"),
-            {_active("ctl1", "slurmctld"): "0x60", _leads("ctl2", "backup"): "0x60"},
+            {_active("ctl1", "slurmctld"): "0x60", _up("ctl2", "backup"): "0x60"},
             {
                 _active("ctl1", "slurmctld"): "0x60",
                 _active("node1", "slurmd"): "1x60",
-                _leads("ctl2", "backup"): "1x60",
+                _up("ctl1", "primary"): "0x60",
+                _up("ctl2", "backup"): "1x60",
             },
             {"instance": "ctl1", "name": "slurmctld.service"},
         ),

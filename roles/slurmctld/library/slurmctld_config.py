@@ -612,7 +612,7 @@ def bring(module: AnsibleModule, daemon: Slurmctld) -> None:
     texts = [files.get("slurm.conf", "") for files in (running_with, daemon.files)]
     state = ControllerState.of(*texts, daemon.directories)
     last = LastDeployed(state.after, daemon.record)
-    standing = standing_of(daemon, texts, last, runs=running)
+    standing = standing_of(daemon, [*texts, current.get("slurm.conf", "")], state, last, runs=running)
     action, reasons = action_of(module, daemon, current, applied, version) if running else _START
     if action == "reconfigure" and (not standing.leads or state.moves):
         action = "restart"
@@ -673,11 +673,24 @@ def bring(module: AnsibleModule, daemon: Slurmctld) -> None:
     module.exit_json(**result)
 
 
-def standing_of(daemon: Slurmctld, texts: list[str], last: LastDeployed, *, runs: bool) -> Standing:
-    """What it is among the controllers, with their files of before and after."""
-    given = daemon.module.params
-    is_given = last.allowed() == [id_of(given["files"])]
-    standing = Standing(*texts, runs=runs, follows=given["follows"], is_given=is_given)
+def standing_of(
+    daemon: Slurmctld,
+    texts: list[str],
+    state: ControllerState,
+    last: LastDeployed,
+    *,
+    runs: bool,
+) -> Standing:
+    """What it is among the controllers, by the slurm.conf of before, of after, and the one in place."""
+    given, allowed = daemon.module.params, last.allowed()
+    standing = Standing(
+        *texts,
+        runs=runs,
+        follows=given["follows"],
+        # A directory that the state has left says what was given before that.
+        is_given=allowed == [id_of(given["files"])] and not state.was_left,
+        is_leaders=not allowed or last.own() in allowed,
+    )
     if standing.waits and daemon.is_left_alone(standing, last):
         standing.lead()
     return standing
@@ -714,12 +727,12 @@ def refuse(
         )
     if standing.stands_by or not (standing.runs or standing.knows_itself):
         return
-    unknown = "it would take over from what this configuration does not know"
-    daemon.refuse_others(standing.gone, standing, unknown)
     if moves:
         daemon.refuse_others(standing.others, standing, "the state is to be in another directory")
     if standing.catches_up:
         return
+    unknown = "it would take over from what this configuration does not know"
+    daemon.refuse_others(standing.gone, standing, unknown)
     before, after = map(database_hosts, texts)
     # Of several hosts each has all rows: one that stays gives them to those that join.
     if before and after and not {*before} & {*after, module.params["database_was_on"]}:

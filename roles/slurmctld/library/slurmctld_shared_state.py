@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.slurm_state import MARK, as_slurm, has_state
+from ansible.module_utils.slurm_state import MARK, as_slurm
 
 DOCUMENTATION = r"""
 module: slurmctld_shared_state
@@ -17,8 +17,8 @@ description:
   - The first controller makes the directory, for the user slurm, and a file in it with the file's own
     number. On another one the file has to be there, with that number. It is looked at as that user, because
     root may be nobody there.
-  - The first controller makes none where it had one already, as its guard says, and finds neither that one
-    nor a copy of the state. The storage is not mounted then.
+  - Neither that one nor a copy of it is on a host that had one, as its guard says, where the storage is not
+    mounted. Then none is made, and none taken.
   - In check mode nothing is refused. An earlier phase may be about to mount the storage, and the first
     controller to take a copy for its own.
 options:
@@ -33,7 +33,7 @@ options:
   guard:
     description: >-
       The file by which systemd guards the start of slurmctld here, with the directory and the number by which
-      this host knew it last.
+      this host knew it last; none where the first controller says in this run which one is right.
     type: path
     default: ""
 author: [the maintainers of this project]
@@ -59,12 +59,14 @@ def main() -> None:
     try:
         differs = not has_mark(directory) or not is_whole(directory)
         known = known_number(module.params["guard"], directory)
-        if makes and not module.check_mode and is_another(directory, known):
+        if not module.check_mode and is_another(directory, known):
             refuse_another(module, directory)
         if differs and makes and not module.check_mode:
             mark(directory)
         found = number(directory)
     except (OSError, KeyError) as problem:
+        if module.check_mode:
+            module.exit_json(changed=makes, mark=0)
         module.fail_json(
             msg=f"the user slurm cannot use {directory}, the state of the controllers: {problem}"
         )
@@ -104,9 +106,8 @@ def is_another(directory: Path, known: int) -> bool:
     """Whether it is neither the one that this host knew by that number, nor a copy of it."""
     if not known:
         return False
-    if has_mark(directory):
-        return is_whole(directory) and number(directory) != known
-    return not has_state(directory)
+    # A state without the mark is that of a time before the storage was mounted over it.
+    return not has_mark(directory) or (is_whole(directory) and number(directory) != known)
 
 
 def mark(directory: Path) -> None:
@@ -132,9 +133,9 @@ def refuse(module: AnsibleModule, directory: Path) -> None:
 def refuse_another(module: AnsibleModule, directory: Path) -> None:
     """Fails the module."""
     module.fail_json(
-        msg=f"{directory} is another directory than the one that this host had with the other controllers, "
-        "and slurmctld would lead without the queue: mount that one there, then the same again. If this one "
-        f"shall be the state from now on: runuser -u slurm -- truncate -s 0 {directory / MARK}"
+        msg=f"{directory} is another directory than when deploy was here, and slurmctld would lead without "
+        "the queue of that one: mount it there, then the same again. If this one shall be the state from now "
+        f"on: rm {module.params['guard']}, then the same again"
     )
 
 

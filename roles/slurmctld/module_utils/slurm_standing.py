@@ -38,23 +38,34 @@ def beat(directory: str) -> tuple[int, int] | None:
 class Standing:
     """A controller by the slurm.conf that it runs with, and by the one that it is to take.
 
+    By the one that is ``in_place`` a heartbeat is read, which says a place and no name; ``is_leaders`` where
+    the one that leads has that list, too.
     ``follows`` is None for the first one, and for another whether the first one took the same in this run.
     ``is_given``: the cluster was given the same before, and no other since.
     """
 
     def __init__(
-        self, before: str, after: str, *, runs: bool, follows: bool | None, is_given: bool = False
+        self,
+        before: str,
+        after: str,
+        in_place: str,
+        *,
+        runs: bool,
+        follows: bool | None,
+        is_given: bool = False,
+        is_leaders: bool = True,
     ) -> None:
         self.name = this_host()
         self.runs = runs
-        self._had, has = controllers_of(before), controllers_of(after)
-        self.others = [name for name in self._had if name != self.name]
+        had, has = controllers_of(before), controllers_of(after)
+        self.others = [name for name in had if name != self.name]
         """Those that it knows by now."""
-        self.knows_itself = self.name in self._had
+        self.knows_itself = self.name in had
         """Whether it is a controller by that, and not what a client of the cluster has."""
         self.gone = [name for name in self.others if name not in has]
         """Those of them that are controllers no more."""
-        conf = parse_conf(before)
+        conf = parse_conf(in_place)
+        self._places, self._is_leaders = controllers_of(in_place), is_leaders
         self._state = conf.get("statesavelocation", "")
         self._timeout = int(conf.get("slurmctldtimeout", _TIMEOUT))
         is_alone = not self.others
@@ -80,7 +91,7 @@ class Standing:
     def who_beats(self, names: Sequence[str], sleep: Callable[[float], None] = time.sleep) -> list[str]:
         """Which of these leads, though it may answer nobody here; it is waited for its next heartbeat."""
         before = beat(self._state)
-        if self._leader() not in names:
+        if not self._is_leaders or self._leader() not in names:
             return []
         # As often as slurmctld itself writes it.
         sleep(min(self._timeout // 4, 30) + _SLACK_SECONDS)
@@ -90,4 +101,4 @@ class Standing:
     def _leader(self) -> str:
         """Which controller wrote the last heartbeat; empty where nobody did."""
         found = beat(self._state)
-        return self._had[found[1]] if found and found[1] < len(self._had) else ""
+        return self._places[found[1]] if found and found[1] < len(self._places) else ""

@@ -13,8 +13,6 @@ from ansible.module_utils.slurm_conf import parse_conf
 _PARAMETER = "StateSaveLocation"
 _JOBS = "job_state"
 """What slurmctld has in its state some minutes after it was started for the first time."""
-_CLUSTER = "clustername"
-"""What it has there from its start on."""
 LEDGER = "deploy_ledger"
 """The directory of root's in which controllers share deploy's ledger of drains; slurm cannot read it."""
 MARK = "deploy_shared"
@@ -63,7 +61,12 @@ class ControllerState:
     @property
     def is_free(self) -> bool:
         """Whether nothing of another cluster, or of another time, is lost by a copy."""
-        return not _has(self.after, _JOBS) or _has(self.after, _LEFT)
+        return not _has(self.after, _JOBS) or self.was_left
+
+    @property
+    def was_left(self) -> bool:
+        """Whether where it shall be it was at a time before."""
+        return _has(self.after, _LEFT)
 
     def takes(self, change: Mapping[str, Any]) -> bool:
         """Whether a guarded change is this move, by which nothing is lost."""
@@ -95,11 +98,6 @@ class ControllerState:
             with as_slurm():
                 (self.after / _LEFT).write_text(f"{self.before}\n")
                 (self.before / _LEFT).unlink()
-
-
-def has_state(directory: Path) -> bool:
-    """Whether a slurmctld ran by what is there, or it is a copy of that."""
-    return _has(directory, _CLUSTER) or _has(directory, _JOBS)
 
 
 def _has(directory: Path, name: str) -> bool:

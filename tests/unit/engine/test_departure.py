@@ -187,7 +187,13 @@ def test_the_only_one_that_leads_does_not_leave(
     cluster.hosts["old"]["groups"] = ["slurm-master"]
     cluster.stands = stands
     if is_refused and not is_gone:
-        assert refused(lambda: removed(inventory)) == ("controller-leads", ExitCode.FAILED)
+        with pytest.raises(DeployError) as problem:
+            removed(inventory)
+        (found,) = problem.value.findings
+        assert (found.reference, problem.value.exit_code) == ("controller-leads", ExitCode.FAILED)
+        assert "(on ctl1); when that one leads" in found.hint
+        # Where the first one was away, a run has to give it what the cluster has, with the one that leads.
+        assert f"put old's line back, deploy cluster {inventory}; then delete it" in found.hint
         assert "old" in cluster.hosts
         assert cluster.held == _HELD
     else:

@@ -363,6 +363,17 @@ def test_what_deploy_has_in_the_state_stays_as_it_is(
     assert (state / "deploy_configuration").read_text() == "now"
 
 
+def test_a_restored_state_can_be_taken_for_the_controllers(
+    host: Any,  # noqa: ANN401
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """By an empty mark, where the one of then is lost with its storage."""
+    monkeypatch.setattr(host.sys, "stdin", _Input(packed(job_state=job_state(9), deploy_shared=b"4")))
+    host.put_state(str(tmp_path / "new"), 12, {}, "now")
+    assert (tmp_path / "new" / "deploy_shared").read_text() == ""
+
+
 def test_what_is_deploys_in_the_state_is_not_given_away(
     restore: Any,  # noqa: ANN401
     state: Path,

@@ -31,7 +31,7 @@ def nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
 
     for module in (state, standing, shared):
         monkeypatch.setattr(module, "as_slurm", as_ourselves)
-    monkeypatch.setattr(shared, "has_state", state.has_state)
+    monkeypatch.setattr(config, "Standing", standing.Standing)
     monkeypatch.setattr(standing.socket, "gethostname", lambda: "ctl1.example.org")
 
 
@@ -56,6 +56,11 @@ class Module:
 def conf(directory: Path, *names: str) -> str:
     lines = [f"SlurmctldHost={name}(10.0.0.{place})" for place, name in enumerate(names, 1)]
     return "\n".join([*lines, f"StateSaveLocation={directory}\n"])
+
+
+def stood(before: str, after: str, in_place: str = "", **given: Any) -> Any:  # noqa: ANN401
+    """Of one that has the files in place that it runs with, unless it is said otherwise."""
+    return standing.Standing(before, after, in_place or before, **given)
 
 
 def beat(directory: Path, place: int, when: int = 1795632973) -> None:
@@ -148,9 +153,9 @@ def test_what_is_not_taken_is_given_back(old: Path, new: Path) -> None:
 
 def test_one_controller_leads_where_it_runs() -> None:
     text = conf(Path("/nowhere"), "ctl1")
-    it = standing.Standing(text, text, runs=True, follows=None)
+    it = stood(text, text, runs=True, follows=None)
     assert (it.leads, it.stands_by, it.waits, it.others) == (True, False, False, [])
-    assert not standing.Standing(text, text, runs=False, follows=None).leads
+    assert not stood(text, text, runs=False, follows=None).leads
 
 
 @pytest.mark.parametrize(
@@ -174,13 +179,13 @@ def test_one_of_several_follows_the_first_unless_it_leads(
     if place is not None:
         beat(tmp_path, place)
     text = conf(tmp_path, "ctl1", "ctl2")
-    it = standing.Standing(text, text, runs=True, follows=follows)
+    it = stood(text, text, runs=True, follows=follows)
     assert (it.stands_by, it.waits) == (stands_by, waits)
 
 
 def test_who_is_gone_from_the_controllers(tmp_path: Path) -> None:
     before, after = conf(tmp_path, "ctl1", "ctl2", "ctl3"), conf(tmp_path, "ctl1", "ctl3")
-    it = standing.Standing(before, after, runs=True, follows=None)
+    it = stood(before, after, runs=True, follows=None)
     assert (it.others, it.gone) == (["ctl2", "ctl3"], ["ctl2"])
 
 
@@ -202,7 +207,7 @@ def test_who_leads_and_cannot_be_reached(
     names: list[str],
 ) -> None:
     text = conf(tmp_path, "ctl1", "ctl2", "ctl3") + "SlurmctldTimeout=40\n"
-    it = standing.Standing(text, text, runs=False, follows=None)
+    it = stood(text, text, runs=False, follows=None)
     if place is not None:
         beat(tmp_path, place)
     waited: list[float] = []
@@ -214,6 +219,25 @@ def test_who_leads_and_cannot_be_reached(
 
     assert it.who_beats(["ctl2"], sleep) == names
     assert waited == ([13] if place == 1 else [])
+
+
+def test_a_place_counts_by_the_list_of_the_one_that_leads(tmp_path: Path) -> None:
+    """The place of a heartbeat is one in that list, which is another one where a controller left."""
+    three, two = conf(tmp_path, "ctl2", "ctl3", "ctl1"), conf(tmp_path, "ctl3", "ctl1")
+    beat(tmp_path, 0)
+
+    def sleep(_: float) -> None:
+        beat(tmp_path, 0, when=1795632983)
+
+    assert stood(three, two, runs=False, follows=None).who_beats(["ctl2"], sleep) == ["ctl2"]
+    # It was away meanwhile: ctl3 leads by the other list.
+    beat(tmp_path, 0)
+    assert stood(three, two, runs=False, follows=None, is_leaders=False).who_beats(["ctl2"], sleep) == []
+    # Its run was cut off: ctl1 has the other list in place, and leads by that.
+    was, cut_off = conf(tmp_path, "ctl2", "ctl1"), conf(tmp_path, "ctl1", "ctl3")
+    it = stood(was, cut_off, cut_off, runs=True, follows=None)
+    assert (it.gone, it.leads) == (["ctl2"], True)
+    assert it.who_beats(it.gone, sleep) == []
 
 
 class Others:
@@ -241,37 +265,43 @@ def test_whether_it_runs_or_not_what_would_harm_is_refused(
     runs: bool,  # noqa: FBT001
 ) -> None:
     two, one = conf(tmp_path, "ctl1", "ctl2"), conf(tmp_path, "ctl1")
-    it = standing.Standing(two, one, runs=runs, follows=None)
+    it = stood(two, one, runs=runs, follows=None)
     with pytest.raises(SystemExit, match="slurmctld runs on ctl2, and it would take over"):
         others.refuse(it, two, one)
-    it = standing.Standing(two, two, runs=runs, follows=None)
+    it = stood(two, two, runs=runs, follows=None)
     with pytest.raises(SystemExit, match="slurmctld runs on ctl2, and the state is to be in another"):
         others.refuse(it, two, two, moves=True)
     here, there = (f"{one}AccountingStorageHost={name}\n" for name in ("ctl1", "login1"))
-    it = standing.Standing(here, there, runs=runs, follows=None)
+    it = stood(here, there, runs=runs, follows=None)
     with pytest.raises(SystemExit, match="the accounting database is on ctl1"):
         others.refuse(it, here, there)
 
 
 def test_what_the_cluster_has_for_long_is_not_asked_again(tmp_path: Path) -> None:
     here, there = (f"{conf(tmp_path, 'ctl1', 'ctl2')}AccountingStorageHost={at}\n" for at in ("a", "b"))
-    it = standing.Standing(here, there, runs=False, follows=None, is_given=True)
+    it = stood(here, there, runs=False, follows=None, is_given=True)
     assert it.catches_up
     Others("ctl2").refuse(it, here, there)
+    # Nor of one that left, which does not harm any more.
+    alone = conf(tmp_path, "ctl1")
+    it = stood(here, alone, runs=False, follows=None, is_given=True)
+    Others("ctl2").refuse(it, here, alone)
+    with pytest.raises(SystemExit, match="the state is to be in another directory"):
+        Others("ctl2").refuse(it, here, alone, moves=True)
     # One that runs goes by the other configuration until now.
-    assert not standing.Standing(here, there, runs=True, follows=None, is_given=True).catches_up
+    assert not stood(here, there, runs=True, follows=None, is_given=True).catches_up
 
 
 def test_what_a_client_had_says_nothing_of_a_controller(tmp_path: Path) -> None:
     """A login node that becomes the controller; what is lost by that is asked elsewhere."""
     before, after = conf(tmp_path, "ctl0"), conf(tmp_path, "ctl1")
-    it = standing.Standing(before, after, runs=False, follows=None)
+    it = stood(before, after, runs=False, follows=None)
     Others("ctl0").refuse(it, f"{before}AccountingStorageHost=ctl0\n", f"{after}AccountingStorageHost=ctl1\n")
 
 
 def test_one_that_stands_by_takes_what_the_cluster_was_given(tmp_path: Path) -> None:
     text = conf(tmp_path, "ctl0", "ctl1")
-    it = standing.Standing(text, text, runs=False, follows=False, is_given=True)
+    it = stood(text, text, runs=False, follows=False, is_given=True)
     assert (it.stands_by, it.waits) == (True, False)
 
 
@@ -293,7 +323,7 @@ def test_one_that_stood_by_leads_where_nobody_does(
     is_alone: bool,  # noqa: FBT001
 ) -> None:
     text = conf(tmp_path, "ctl0", "ctl1")
-    it = standing.Standing(text, text, runs=False, follows=False)
+    it = stood(text, text, runs=False, follows=False)
     assert it.waits
     it.who_beats = lambda names: [name for name in others.beat if name in names]
     last = SimpleNamespace(own=lambda: own, allowed=lambda: ["b", "a"])
@@ -305,7 +335,7 @@ def test_one_that_stood_by_leads_where_nobody_does(
 def test_one_that_runs_and_stands_by_takes_over_by_itself(tmp_path: Path) -> None:
     beat(tmp_path, 0)
     text = conf(tmp_path, "ctl0", "ctl1")
-    it = standing.Standing(text, text, runs=True, follows=False)
+    it = stood(text, text, runs=True, follows=False)
     last = SimpleNamespace(own=lambda: "a", allowed=lambda: ["a"])
     assert not config.Slurmctld.is_left_alone(Others(), it, last)
 
@@ -407,19 +437,16 @@ def test_a_directory_below_storage_that_is_not_mounted_is_not_taken(tmp_path: Pa
     assert not shared.is_another(new, shared.number(new))
 
 
-@pytest.mark.parametrize("file", ["clustername", "job_state"])
-def test_a_state_that_was_copied_by_hand_is_taken(new: Path, file: str) -> None:
-    (new / file).write_text("ours")
-    assert not shared.is_another(new, 77)
-    # With the mark of the old place.
+def test_a_state_that_was_copied_by_hand_is_taken_by_the_mark_of_the_old_place(new: Path) -> None:
+    for file in ("clustername", "job_state"):
+        (new / file).write_text("of one controller, before the storage was mounted here")
+    assert shared.is_another(new, 77)
     (new / "deploy_shared").write_text("77\n")
     assert not shared.is_another(new, 77)
 
 
-def test_one_that_somebody_says_is_right_is_taken(new: Path) -> None:
-    """By the command that the refusal names."""
-    shared.mark(new)
-    (new / "deploy_shared").write_text("")
+def test_a_state_that_was_restored_is_taken(new: Path) -> None:
+    (new / "deploy_shared").touch()
     assert not shared.is_another(new, 77)
 
 
@@ -461,12 +488,63 @@ def test_a_preview_refuses_nothing(tmp_path: Path, new: Path, monkeypatch: pytes
 
 
 def test_another_directory_stays_as_it_is(tmp_path: Path, new: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    said = looked(monkeypatch, new, guard(tmp_path, new, 77), makes=True)["msg"]
-    assert "mount that one there" in said
-    assert f"truncate -s 0 {new}/deploy_shared" in said
-    assert [*new.iterdir()] == []
+    file = guard(tmp_path, new, 77)
+    for makes in (True, False):
+        said = looked(monkeypatch, new, file, makes=makes)["msg"]
+        assert "mount it there" in said
+        assert f"rm {file}" in said
+        assert [*new.iterdir()] == []
     assert "is another directory than on the first" in looked(monkeypatch, new, makes=False)["msg"]
-    (new / "deploy_shared").touch()
-    made = looked(monkeypatch, new, guard(tmp_path, new, 77), makes=True)
+    # By the command that the refusal names, also where there is nothing yet.
+    Path(file).unlink()
+    made = looked(monkeypatch, new, file, makes=True)
     assert made == {"changed": True, "mark": (new / "deploy_shared").stat().st_ino}
     assert looked(monkeypatch, new, makes=False) == {**made, "changed": False}
+
+
+def test_where_the_first_one_is_not_there_others_go_by_what_they_knew(
+    tmp_path: Path, new: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of another time, with a mark of its own; with the first one there, its choice counts."""
+    shared.mark(new)
+    assert "mount it there" in looked(monkeypatch, new, guard(tmp_path, new, 77), makes=False)["msg"]
+    assert "msg" not in looked(monkeypatch, new, makes=False)
+
+
+@pytest.mark.parametrize("makes", [True, False])
+def test_a_preview_of_a_host_without_slurm_refuses_nothing(
+    new: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    makes: bool,  # noqa: FBT001
+) -> None:
+    def nobody() -> NoReturn:
+        raise KeyError
+
+    monkeypatch.setattr(shared, "as_slurm", nobody)
+    assert looked(monkeypatch, new, makes=makes, check=True) == {"changed": makes, "mark": 0}
+    assert "the user slurm cannot use" in looked(monkeypatch, new, makes=makes)["msg"]
+
+
+def test_what_was_given_before_the_state_came_back_is_not_what_the_cluster_has(old: Path, new: Path) -> None:
+    files = {"slurm.conf": conf(new, "ctl1", "ctl2")}
+    texts = [conf(old, "ctl1", "ctl2"), files["slurm.conf"], conf(old, "ctl1", "ctl2")]
+    daemon = SimpleNamespace(module=SimpleNamespace(params={"files": files, "follows": None}))
+    last = SimpleNamespace(own=lambda: "", allowed=lambda: [config.id_of(files)])
+    assert config.standing_of(daemon, texts, moving(old, new), last, runs=False).catches_up
+    (new / "deploy_moved").write_text(f"{old}\n")
+    assert not config.standing_of(daemon, texts, moving(old, new), last, runs=False).catches_up
+
+
+@pytest.mark.parametrize(
+    ("own", "allowed", "names"),
+    [("a", ["a"], ["ctl2"]), ("", [], ["ctl2"]), ("a", ["b"], []), ("", ["b"], [])],
+)
+def test_a_heartbeat_says_something_by_the_configuration_that_may_lead(
+    new: Path, own: str, allowed: list[str], names: list[str]
+) -> None:
+    text = conf(new, "ctl1", "ctl2")
+    beat(new, 1)
+    daemon = SimpleNamespace(module=SimpleNamespace(params={"files": {"slurm.conf": text}, "follows": None}))
+    last = SimpleNamespace(own=lambda: own, allowed=lambda: allowed)
+    it = config.standing_of(daemon, [text] * 3, moving(new, new), last, runs=False)
+    assert it.who_beats(["ctl2"], lambda _: beat(new, 1, when=1795632983)) == names

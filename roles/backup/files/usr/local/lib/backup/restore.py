@@ -131,6 +131,8 @@ def put_state(
     for path in fresh.iterdir():
         path.rename(root / path.name)
     fresh.rmdir()
+    # Empty it says that this is the state now; an earlier one stays, with its number.
+    (root / _MARKS[0]).touch(mode=0o600)
     own(directory)
     for name, text in records.items():
         # Several controllers have one ledger of drains, which is elsewhere.
