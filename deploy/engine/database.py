@@ -65,7 +65,8 @@ def with_beginner(
 def begins(site: Site, options: Options) -> dict[str, dict[str, Any]]:
     """By host what it is told for one run: that it begins, or that another one does, whom it has to wait for.
 
-    Nothing where one host has the database, or where it is served. An arbitrator that is off is told nothing.
+    Nothing where one host has the database, or where it is served. An arbitrator that is off, or does not
+    run, is told nothing: it has no group to end.
 
     Raises DeployError ``database-lead-unknown``, ``member-has-databases`` and ``members-left-out``.
     """
@@ -81,6 +82,8 @@ def begins(site: Site, options: Options) -> dict[str, dict[str, Any]]:
     begins_here = {name: {"mariadb_cluster_begins": True}}
     said = _reaching(site, options, name, arbiter.name)
     silent = said[arbiter.name]
+    if silent is False and said[name] is not True:
+        return begins_here
     if not isinstance(silent, Unanswered) or silent.is_by_choice:
         return {**begins_here, arbiter.name: {"mariadb_arbiter_awaits": True}}
     if said[name] is True:
