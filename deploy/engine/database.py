@@ -19,7 +19,7 @@ Converged = Mapping[str, Collection[str]]
 """By host the phases that need not run."""
 
 _POLL_SECONDS = 3.0
-_MOST_LOOKS = 20
+_MOST_LOOKS, _MOST_WHILE_IT_JOINS = 20, 100
 
 
 def looks(site: Site, options: Options) -> dict[str, Any]:
@@ -143,10 +143,12 @@ def voters(site: Site) -> list[str]:
 
 def whole_again(site: Site, options: Options) -> list[Finding]:
     """What is missing still of such a database, some time after one of its hosts was restarted."""
-    for _ in range(_MOST_LOOKS):
+    for looks in range(_MOST_WHILE_IT_JOINS):
         found = half_database(site, options)
-        if not found:
-            return []
+        # The other one counts three votes: it has joined, and gets what it lacks, which may be a whole copy.
+        joins = [each.reference for each in found] == ["member-not-synced"]
+        if not found or (looks >= _MOST_LOOKS and not joins):
+            return found
         time.sleep(_POLL_SECONDS)
     return found
 
