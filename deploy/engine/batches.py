@@ -161,7 +161,7 @@ def in_batches(
     while left:
         try:
             batch = _next(ledger, left, most)
-            batch = _of_one_vote(ledger, batch) if work.waits else batch
+            batch = of_one_vote(ledger, batch) if work.waits else batch
             came = _go_through(ledger, batch, work, say)
         except DeployError as problem:
             if not done and problem.findings[0].reference == "no-node-to-spare":
@@ -196,13 +196,13 @@ def _next(ledger: Ledger, left: tuple[str, ...], most: Share) -> tuple[str, ...]
     )
 
 
-def _of_one_vote(ledger: Ledger, batch: tuple[str, ...]) -> tuple[str, ...]:
+def of_one_vote(ledger: Ledger, batch: tuple[str, ...]) -> tuple[str, ...]:
     """Of the hosts with a vote on the database the first alone: the others go on without it."""
     votes = [node for node in batch if node in voters(ledger.site)]
     return tuple(node for node in batch if node not in votes[1:])
 
 
-def _spared(ledger: Ledger, batch: tuple[str, ...]) -> list[str]:
+def going_without(ledger: Ledger, batch: tuple[str, ...]) -> list[str]:
     """Those without which the database goes on meanwhile, and that must have their vote again afterwards.
 
     Raises DeployError where it could not go on. One that is away already, or is no member yet, costs nothing.
@@ -214,7 +214,7 @@ def _spared(ledger: Ledger, batch: tuple[str, ...]) -> list[str]:
     return [] if found else votes
 
 
-def _without_vote(ledger: Ledger, nodes: Collection[str]) -> Bad:
+def without_vote(ledger: Ledger, nodes: Collection[str]) -> Bad:
     """Those of these that have a vote on the database, where that is not whole again."""
     found = whole_again(ledger.site, ledger.options) if nodes else []
     return dict.fromkeys(nodes, "; ".join(f"{it.where}: {it.message}" for it in found)) if found else {}
@@ -238,7 +238,7 @@ def _go_through(ledger: Ledger, batch: tuple[str, ...], work: Work, say: Callabl
     try:
         if work.waits:
             ledger.emptied(batch, work.why, work.way, say)
-            spared = _spared(ledger, batch)
+            spared = going_without(ledger, batch)
         else:
             ledger.drain(batch, work.why)
     except DeployError as problem:
@@ -257,7 +257,7 @@ def _go_through(ledger: Ledger, batch: tuple[str, ...], work: Work, say: Callabl
     try:
         bad |= work.act(batch)
         bad |= work.check(tuple(node for node in batch if node not in bad))
-        bad |= _without_vote(ledger, [node for node in spared if node not in bad])
+        bad |= without_vote(ledger, [node for node in spared if node not in bad])
     except DeployError as problem:
         bad = {**dict.fromkeys(batch, problem.findings[0].message), **bad}
         came = _Came(bad, problem.findings)

@@ -19,7 +19,7 @@ Converged = Mapping[str, Collection[str]]
 """By host the phases that need not run."""
 
 _POLL_SECONDS = 3.0
-_MOST_LOOKS = 20
+_MOST_LOOKS, _MOST_WHILE_IT_JOINS = 20, 100
 
 
 def looks(site: Site, options: Options) -> dict[str, Any]:
@@ -65,7 +65,8 @@ def with_beginner(
 def begins(site: Site, options: Options) -> dict[str, dict[str, Any]]:
     """By host what it is told for one run: that it begins, or that another one does, whom it has to wait for.
 
-    Nothing where one host has the database, or where it is served. An arbitrator that is off is told nothing.
+    Nothing where one host has the database, or where it is served. An arbitrator that is off, or does not
+    run, is told nothing: it has no group to end.
 
     Raises DeployError ``database-lead-unknown``, ``member-has-databases`` and ``members-left-out``.
     """
@@ -81,6 +82,8 @@ def begins(site: Site, options: Options) -> dict[str, dict[str, Any]]:
     begins_here = {name: {"mariadb_cluster_begins": True}}
     said = _reaching(site, options, name, arbiter.name)
     silent = said[arbiter.name]
+    if silent is False and said[name] is not True:
+        return begins_here
     if not isinstance(silent, Unanswered) or silent.is_by_choice:
         return {**begins_here, arbiter.name: {"mariadb_arbiter_awaits": True}}
     if said[name] is True:
@@ -140,10 +143,12 @@ def voters(site: Site) -> list[str]:
 
 def whole_again(site: Site, options: Options) -> list[Finding]:
     """What is missing still of such a database, some time after one of its hosts was restarted."""
-    for _ in range(_MOST_LOOKS):
+    for looks in range(_MOST_WHILE_IT_JOINS):
         found = half_database(site, options)
-        if not found:
-            return []
+        # The other one counts three votes: it has joined, and gets what it lacks, which may be a whole copy.
+        joins = [each.reference for each in found] == ["member-not-synced"]
+        if not found or (looks >= _MOST_LOOKS and not joins):
+            return found
         time.sleep(_POLL_SECONDS)
     return found
 

@@ -9,9 +9,20 @@ from pathlib import Path
 from deploy.engine import alerts
 from deploy.engine.alerts import Alerts
 from deploy.engine.alone import alone, nodes_on
-from deploy.engine.batches import UNTIL, Bad, Share, StoppedError, Work, in_batches
+from deploy.engine.batches import (
+    UNTIL,
+    Bad,
+    Share,
+    StoppedError,
+    Work,
+    going_without,
+    in_batches,
+    of_one_vote,
+    without_vote,
+)
 from deploy.engine.cluster import deploy_cluster
 from deploy.engine.consent import Agrees
+from deploy.engine.database import voters
 from deploy.engine.display import Display
 from deploy.engine.dossier import Case, write_dossier
 from deploy.engine.drains import Ledger, Node, Way, reason
@@ -335,16 +346,24 @@ class _Turn:
             ill = [name for name in batch if faults[name] and name not in late]
             steps = {name: self._step(name, faults[name]) for name in ill}
             todo = {name: remedy for name, remedy in steps.items() if remedy}
-            if gentle := {name: remedy for name, remedy in todo.items() if remedy.spares_jobs}:
-                todo = gentle
-            elif self.asked.budget:
-                late |= self._busy(todo, faults)
-                todo = {name: remedy for name, remedy in todo.items() if name not in late}
-            elif todo:
-                self.ledger.emptied([*todo], WHY, self.asked.way, self.say)
             if not todo:
                 return {name: _words(faults[name]) for name in ill} | late
+            spared: list[str] = []
+            if gentle := {name: remedy for name, remedy in todo.items() if remedy.spares_jobs}:
+                todo = gentle
+            else:
+                todo = self._of_one_vote(todo)
+                if self.asked.budget:
+                    late |= self._busy(todo, faults)
+                else:
+                    self.ledger.emptied([*todo], WHY, self.asked.way, self.say)
+                spared, needed = self._spared(tuple(name for name in _rebooted(todo) if name not in late))
+                late |= needed
+                todo = {name: remedy for name, remedy in todo.items() if name not in late}
+            if not todo:
+                continue
             self._try(todo)
+            late |= without_vote(self.ledger, [name for name in spared if not self.tried[name][todo[name]]])
             for name, remedy in todo.items():
                 if not self.tried[name][remedy]:
                     ends = (it for it in faults[name] if it.alert and remedy in remedies([it]))
@@ -353,6 +372,21 @@ class _Turn:
 
     def _step(self, name: str, faults: Iterable[Fault]) -> Remedy | None:
         return next_remedy(faults, self.tried.get(name, {}))
+
+    def _of_one_vote(self, todo: Mapping[str, Remedy]) -> dict[str, Remedy]:
+        """Of hosts with a vote on the database that are to reboot the first alone; another one is next."""
+        reboots = _rebooted(todo)
+        left_out = {*reboots} - {*of_one_vote(self.ledger, reboots)}
+        return {name: remedy for name, remedy in todo.items() if name not in left_out}
+
+    def _spared(self, names: tuple[str, ...]) -> tuple[list[str], Bad]:
+        """Those without which the database goes on for a moment, and those without which it would not."""
+        try:
+            return going_without(self.ledger, names), {}
+        except DeployError as problem:
+            why = "; ".join(f"{it.where}: {it.message}" for it in problem.findings)
+            votes = [name for name in names if name in voters(self.ledger.site)]
+            return [], dict.fromkeys(votes, f"not rebooted, the database would not go on without it: {why}")
 
     def _busy(self, todo: Mapping[str, Remedy], faults: Mapping[str, tuple[Fault, ...]]) -> dict[str, str]:
         """Nodes with jobs, which wait for another turn."""
@@ -372,7 +406,7 @@ class _Turn:
             said = {"node": name, "remedy": f"{remedy.name} {remedy.subject}".strip()}
             self.ledger.ask("remedies", [name], said)
             self.tried.setdefault(name, {})[remedy] = "was begun"
-        together = [name for name, remedy in todo.items() if remedy.name == REBOOT]
+        together = _rebooted(todo)
         if together:
             self.say(f"{fold(together)}: reboot")
         came = self.nodes.reboot(together) if together else {}
@@ -410,6 +444,10 @@ class _Turn:
         seen = [fault.words for fault in self.seen.get(name, ())]
         path = write_dossier(self.nodes.site, self.options, Case(name, why, seen, tried))
         self.say(f"{name}: dossier: {shown_path(path)}")
+
+
+def _rebooted(todo: Mapping[str, Remedy]) -> tuple[str, ...]:
+    return tuple(name for name, remedy in todo.items() if remedy.name == REBOOT)
 
 
 def _words(faults: Iterable[Fault]) -> str:

@@ -44,9 +44,9 @@ _DAY = 86400
 _MARK = "deploy:"
 # MAX_JOB_ID of slurm.h, which no site's MaxJobId exceeds.
 _HIGHEST_JOB_ID = 0x03FFFFFF
-# What hosts need before database and state are put there, with the mounts below which a state may be: no
-# daemon of Slurm's runs yet.
-_BEFORE = "base,slurm_packages,munge,slurm_auth,mariadb_arbiter,mariadb,storage"
+# What hosts need before database and state are put there, with the mounts below which a state may be, and
+# the firewalls of those that are left, which let a new address in by that: no daemon of Slurm's runs yet.
+_BEFORE = "base,firewall,slurm_packages,munge,slurm_auth,mariadb_arbiter,mariadb,storage"
 
 
 @dataclass(frozen=True)

@@ -613,8 +613,15 @@ def _agrees(recorded: object, found: object) -> bool:
     """Whether something is as it was recorded; of what it was not recorded nothing is known."""
     if isinstance(recorded, dict) and isinstance(found, dict):
         # What did not answer is not known to be as it was, even when it did not answer then, either.
-        return recorded != _NO_ANSWER and all(found.get(part) == value for part, value in recorded.items())
+        return recorded != _NO_ANSWER and all(
+            found.get(part) == _lasting(part, value) for part, value in recorded.items()
+        )
     return recorded == found
+
+
+def _lasting(part: str, value: object) -> object:
+    """What was recorded, without what records of earlier versions say of one start alone."""
+    return _OF_THIS_START.sub("", value) if part == "command" and isinstance(value, str) else value
 
 
 def _as_left(name: str, reported: object, found: object) -> object:

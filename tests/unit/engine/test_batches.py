@@ -320,6 +320,12 @@ def test_one_that_is_no_member_afterwards_stays_drained(
     assert cluster.acted == [("node1",)]
 
 
+def test_one_that_is_copied_from_another_is_waited_for(cluster: Cluster, voting: list[list[Finding]]) -> None:
+    copied = [Finding("node1", "member-not-synced", "it does not run", "wait")]
+    voting += [[], *([copied] * 50)]
+    assert cluster.go("3") == []
+
+
 @pytest.mark.parametrize(
     ("found", "node"),
     [

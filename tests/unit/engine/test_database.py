@@ -41,21 +41,28 @@ def _look(**changes: object) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("looks", "told"),
+    ("looks", "runs", "told"),
     [
         (
             {"login1": _look(was_last=True), "node1": _look()},
+            True,
             {"login1": {"mariadb_cluster_begins": True}, "ctl1": {"mariadb_arbiter_awaits": True}},
         ),
-        ({"login1": _look(serves=True), "node1": _look()}, {}),
-        ({"login1": Unanswered("left out", is_by_choice=True)}, {}),
+        # Nobody ends a group that there is not, as before the arbitrator's first run.
+        (
+            {"login1": _look(was_last=True), "node1": _look()},
+            False,
+            {"login1": {"mariadb_cluster_begins": True}},
+        ),
+        ({"login1": _look(serves=True), "node1": _look()}, True, {}),
+        ({"login1": Unanswered("left out", is_by_choice=True)}, True, {}),
     ],
 )
 def test_who_is_told_what(
-    site: Site, monkeypatch: pytest.MonkeyPatch, looks: dict[str, Any], told: dict[str, Any]
+    site: Site, monkeypatch: pytest.MonkeyPatch, looks: dict[str, Any], runs: object, told: dict[str, Any]
 ) -> None:
     monkeypatch.setattr(database, "looks", lambda *_: looks)
-    monkeypatch.setattr(database, "ask", lambda questions, *_, **__: dict.fromkeys(questions, False))
+    monkeypatch.setattr(database, "ask", lambda questions, *_, **__: dict.fromkeys(questions, runs))
     assert database.begins(site, Options()) == told
 
 
@@ -82,6 +89,7 @@ SILENT = Unanswered("no route")
         (SILENT, True, set()),
         (SILENT, False, {"login1"}),
         (SILENT, SILENT, {"login1"}),
+        (False, True, {"login1", "ctl1"}),
         (Unanswered("password", is_by_choice=True), True, {"login1", "ctl1"}),
         (True, True, {"login1", "ctl1"}),
     ],

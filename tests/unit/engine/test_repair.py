@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from ClusterShell.NodeSet import NodeSet
 
-from deploy.engine import alerts, dossier, drains, fit, proving
+from deploy.engine import alerts, batches, dossier, drains, fit, proving
 from deploy.engine import repair as module
 from deploy.engine.alerts import Alerts
 from deploy.engine.batches import Share, StoppedError
@@ -18,7 +18,7 @@ from deploy.engine.options import Options
 from deploy.engine.remedies import Remedy, next_remedy, remedies
 from deploy.engine.repair import Asked, Repaired
 from deploy.engine.run import Run
-from deploy.errors import ExitCode, error
+from deploy.errors import ExitCode, Finding, error
 from deploy.run import drains as on_controller
 from deploy.run.ssh import Unanswered
 from tests.unit.run.slurm import Slurm
@@ -164,9 +164,14 @@ def machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machines:
 
 
 def repaired(
-    tmp_path: Path, nodes: str | None = None, budget: Share | None = None, *, hours: float = 0
+    tmp_path: Path,
+    nodes: str | None = None,
+    budget: Share | None = None,
+    *,
+    hours: float = 0,
+    votes: str = "",
 ) -> Repaired:
-    inventory = write_site(tmp_path, SITE)
+    inventory = write_site(tmp_path, SITE + votes)
     asked = Asked(Way(), lambda: False, budget, hours)
     display: Any = None
     return module.repair(inventory, nodes, asked, Options(), display=display, say=print)
@@ -214,6 +219,55 @@ def test_each_node_goes_as_far_up_its_ladder_as_it_must(machines: Machines, tmp_
         "node2: reboot",
         "node1: converge",
     ]
+
+
+VOTES = "[slurm-database]\nnode1\nnode2\nnode3\n"
+MISSING = Finding("node3", "members-missing", "2 of 3 have a vote", "start it")
+
+
+def test_of_those_with_a_vote_on_the_database_one_reboots_at_a_time(
+    machines: Machines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def look(*_: object) -> list[Finding]:
+        machines.log.append("it is asked")
+        return []
+
+    monkeypatch.setattr(batches, "half_database", look)
+    monkeypatch.setattr(batches, "whole_again", look)
+    machines.faults = {"node1": [LOST_GPU], "node2": [LOST_GPU]}
+    machines.mended_by = dict.fromkeys(("node1", "node2"), "reboot")
+    assert len(repaired(tmp_path, "node[1-2]", votes=VOTES).repaired) == 2
+    assert machines.log == [
+        "it is asked",
+        "node1: reboot",
+        "it is asked",
+        "it is asked",
+        "node2: reboot",
+        "it is asked",
+    ]
+
+
+def test_one_that_has_no_vote_again_stays_drained_and_the_next_one_is_left_alone(
+    machines: Machines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[Finding] = []
+
+    def after(*_: object) -> list[Finding]:
+        found.append(MISSING)
+        return found
+
+    monkeypatch.setattr(batches, "half_database", lambda *_: found)
+    monkeypatch.setattr(batches, "whole_again", after)
+    machines.faults = {"node1": [LOST_GPU], "node2": [LOST_GPU]}
+    machines.mended_by = dict.fromkeys(("node1", "node2"), "reboot")
+    with pytest.raises(StoppedError) as problem:
+        repaired(tmp_path, "node[1-2]", votes=VOTES)
+    said = "node3: 2 of 3 have a vote"
+    assert problem.value.course.bad == {
+        "node1": said,
+        "node2": f"not rebooted, the database would not go on without it: {said}",
+    }
+    assert machines.log == ["node1: reboot"]
 
 
 def test_a_node_that_cannot_be_mended_stays_drained_with_its_dossier(

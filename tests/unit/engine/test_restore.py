@@ -157,7 +157,7 @@ def files(inventory: Path) -> dict[Path, bytes]:
 def test_a_bare_controller_gets_each_part_before_what_reads_it(cluster: Cluster, inventory: Path) -> None:
     cluster.restore(inventory)
     assert cluster.done == [
-        "deploy ctl1 base,slurm_packages,munge,slurm_auth,mariadb_arbiter,mariadb,storage",
+        "deploy ctl1 base,firewall,slurm_packages,munge,slurm_auth,mariadb_arbiter,mariadb,storage",
         "put_database",
         "put_state",
         "deploy",
@@ -177,7 +177,7 @@ def test_a_state_that_comes_into_sight_with_its_mount_is_asked_about_and_put_asi
 ) -> None:
     deploys, before = (
         cluster.deploys,
-        "deploy ctl1 base,slurm_packages,munge,slurm_auth,mariadb_arbiter,mariadb,storage",
+        "deploy ctl1 base,firewall,slurm_packages,munge,slurm_auth,mariadb_arbiter,mariadb,storage",
     )
 
     def mounts(options: Options) -> None:
@@ -229,7 +229,7 @@ def test_a_part_alone(cluster: Cluster, inventory: Path) -> None:
     (inventory.parent / "secrets.yml").chmod(0o600)
     cluster.restore(inventory, "database")
     assert cluster.done == [
-        "deploy ctl1 base,slurm_packages,munge,slurm_auth,mariadb_arbiter,mariadb,storage",
+        "deploy ctl1 base,firewall,slurm_packages,munge,slurm_auth,mariadb_arbiter,mariadb,storage",
         "put_database",
         "deploy",
     ]
@@ -315,7 +315,7 @@ def test_new_hosts_get_their_packages_and_storage_first(cluster: Cluster, apart:
     cluster.of_host = {"ctl2": {**LIVING, "daemons": [], "state": False, "server": False}}
     cluster.restore(apart)
     assert cluster.done == [
-        "deploy ctl1,ctl2,db1 base,slurm_packages,munge,slurm_auth,mariadb_arbiter,mariadb,storage",
+        "deploy ctl1,ctl2,db1 base,firewall,slurm_packages,munge,slurm_auth,mariadb_arbiter,mariadb,storage",
         *("stop", "stop ctl2", "stop db1", "put_database db1", "put_state", "deploy"),
     ]
 
@@ -363,7 +363,7 @@ def test_where_no_member_serves_one_begins_before(cluster: Cluster, members: Pat
     cluster.deploys = begins  # type: ignore[method-assign]
     cluster.restore(members, agrees=True)
     assert cluster.done == [
-        "deploy ctl1,db1,db2 base,slurm_packages,munge,slurm_auth,mariadb_arbiter,mariadb,storage",
+        "deploy ctl1,db1,db2 base,firewall,slurm_packages,munge,slurm_auth,mariadb_arbiter,mariadb,storage",
         *(*STOPPED, "leave db2", "put_database db1", "join db2", "put_state", "deploy"),
     ]
 

@@ -387,6 +387,21 @@ def test_what_a_service_is_told_of_this_start_alone_is_no_other_way_to_run(
         process.kill()
 
 
+@pytest.mark.parametrize(("program", "differs"), [("/usr/sbin/mariadbd", False), ("/usr/sbin/other", True)])
+def test_what_was_recorded_of_one_start_alone_is_no_drift(
+    monkeypatch: pytest.MonkeyPatch, program: str, *, differs: bool
+) -> None:
+    """As earlier versions did."""
+    words = f"{program} --wsrep_start_position=f6a8e2c3-ead7-11f1-b1d3-7ae8badd5cc6:1898"
+    service = {"runs": True, "at boot": "enabled", "command": words}
+    monkeypatch.setitem(host_records.LOOKS, "services", lambda names: dict.fromkeys(names, service))
+    told = {"fingerprint": "f", "managed": {"services": {"mariadb": {}}}, "probes": []}
+    host_records.record({"base": told}, ["base"], ["base"], "1.0")
+    now = {**service, "command": "/usr/sbin/mariadbd"}
+    monkeypatch.setitem(host_records.LOOKS, "services", lambda names: dict.fromkeys(names, now))
+    assert bool(drift()) is differs
+
+
 def test_a_file_where_a_file_server_is_gone_is_not_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
