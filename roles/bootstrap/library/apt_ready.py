@@ -19,7 +19,8 @@ description:
   - Waits for other package managers, completes an interrupted dpkg run, refreshes missing or old package
     lists and installs python3-apt, which Ansible's own package module needs.
   - A refresh of the lists alone does not count as a change. One that does not get all of them, because a
-    server is away, is no failure; C(deploy_pending) says so, and the next run fetches them again.
+    server is away, is no failure. They are fetched again after an hour, and at once where a package is missing.
+    A warning says what was missed where a signature is the reason, or a package is still missing.
 options:
   packages:
     description:
@@ -85,10 +86,6 @@ actions:
 deploy_impact:
   description: C(kind), restart or none, C(service) and C(reasons), the files put aside.
   type: dict
-  returned: always
-deploy_pending:
-  description: Which lists of packages could not be fetched, and why.
-  type: list
   returned: always
 deploy_manages:
   description: What is recorded of the host, by kind.
@@ -176,14 +173,19 @@ def main() -> None:
     if moved:
         changed = True
         host.actions.append(f"packages come from {module.params['archive'] or 'the sources of the host'}")
-    is_old = moved or lists_are_old(host.places, time.time(), module.params["cache_valid_hours"])
-    missed = host.refresh() if is_old and not looks_only else []
     # In check mode the roles that want the packages say so themselves.
     packages = [] if module.check_mode else module.params["packages"]
     missing = wanted([_PACKAGE, *packages], present)
+    is_old = moved or lists_are_old(host.places, time.time(), module.params["cache_valid_hours"])
+    may_be_missed = missing and host.places.missed.exists()
+    missed = host.refresh() if (is_old or may_be_missed) and not looks_only else []
     if missing and not (module.check_mode and broken) and host.install(missing):
         changed = True
         present = installed(host.statuses())
+    lacks = wanted(missing, present)
+    for why in missed:
+        if lacks or "signature" in why:
+            module.warn(f"lists of packages are not all there: {why}")
     if module.params["restore_versions"] and host.restore(module.params["restore_versions"]):
         changed = True
     # Opening apt's cache takes a third of a second, asking dpkg a few thousandths: with this fact a role
@@ -192,7 +194,6 @@ def main() -> None:
         changed=changed,
         actions=host.actions,
         deploy_impact=impact,
-        deploy_pending=[f"lists of packages are not all there: {why}" for why in missed],
         ansible_facts={"deb_packages": present},
         # Of the wishes only what there is: the archive may not have the others.
         deploy_manages={
