@@ -73,7 +73,7 @@ class HostSummary:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it took part and every phase came to its end; tasks may have left something to a later run."""
+        """Whether it took part and every phase came to its end, some of it perhaps left to a later run."""
         return bool(self.ok or self.verified) and not (self.is_bad or self.unknown or self.not_run)
 
     @property

@@ -19,8 +19,8 @@ description:
   - Waits for other package managers, completes an interrupted dpkg run, refreshes missing or old package
     lists and installs python3-apt, which Ansible's own package module needs.
   - A refresh of the lists alone does not count as a change. One that does not get all of them, because a
-    server is away, is no failure. They are fetched again after an hour, and at once where a package is missing.
-    A warning says what was missed where a signature is the reason, or a package is still missing.
+    server is away, is no failure. They are fetched again after an hour, and at once where a package is
+    missing. A warning says what was missed where a signature is the reason, or a package is still missing.
 options:
   packages:
     description:
@@ -130,6 +130,13 @@ def set_right(module: AnsibleModule, host: AptHost) -> dict[str, Any]:
     return {"kind": "restart" if services else "none", "service": ", ".join(services), "reasons": paths}
 
 
+def warn(module: AnsibleModule, missed: list[str], *, is_lacking: bool) -> None:
+    """Of missed lists what somebody has to know; a server may be away for good, and nobody lack it."""
+    for why in missed:
+        if is_lacking or "signature" in why:
+            module.warn(f"lists of packages are not all there: {why}")
+
+
 def main() -> None:
     """Wait, repair, refresh, install: each only where it is needed."""
     arguments: dict[str, Any] = {
@@ -182,10 +189,7 @@ def main() -> None:
     if missing and not (module.check_mode and broken) and host.install(missing):
         changed = True
         present = installed(host.statuses())
-    lacks = wanted(missing, present)
-    for why in missed:
-        if lacks or "signature" in why:
-            module.warn(f"lists of packages are not all there: {why}")
+    warn(module, missed, is_lacking=bool(wanted(missing, present)))
     if module.params["restore_versions"] and host.restore(module.params["restore_versions"]):
         changed = True
     # Opening apt's cache takes a third of a second, asking dpkg a few thousandths: with this fact a role

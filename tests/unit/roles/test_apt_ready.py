@@ -146,7 +146,7 @@ def test_lists_that_were_missed_are_fetched_anew_where_a_package_is_missing(
         install=lambda _: [],
     )
     host.places.missed.touch()
-    lists = {"packages": ["tree"], **dict.fromkeys(("restore_versions", "put_aside", "restart"), [])}
+    lists = {"packages": ["tree"], "restore_versions": [], "put_aside": [], "restart": []}
     ansible = SimpleNamespace(
         params={
             "archive": "",
