@@ -82,10 +82,9 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Made:
                 url="http://x",
                 say=lambda _: None,
             )
-        except DeployError as problem:
+        except DeployError:
             if not mirror.is_away:
                 raise
-            assert problem.findings[0].reference == "bundle-packages-failed"
         return {
             str(path.relative_to(tmp_path)): path.read_text()
             for path in tmp_path.rglob("*")
