@@ -11,13 +11,13 @@ _PRIVATE = 0o600
 def replace_file(path: Path, text: str, mode: int = _PRIVATE) -> None:
     """Gives a file its content whole: on disk first, beside the old one, whose place it then takes.
 
-    A link stays one: the file is where it leads.
+    A link stays one: the file is where it leads. What was read with ``surrogateescape`` has its bytes again.
     """
     path = path.resolve()
     beside = _new_name(path)
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, mode)
     try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        with os.fdopen(descriptor, "w", encoding="utf-8", errors="surrogateescape") as file:
             file.write(text)
             file.flush()
             os.fsync(descriptor)

@@ -17,7 +17,7 @@ from urllib.parse import unquote
 from deploy.bundle.apt import Apt
 from deploy.bundle.files import sha256
 from deploy.durable import replace_file, take_place
-from deploy.errors import ExitCode, error
+from deploy.errors import DeployError, ExitCode, error
 from deploy.place import place_on_disk
 
 _PUBLIC = 0o644
@@ -86,7 +86,7 @@ class Signer:
 
 @dataclass(frozen=True)
 class Fetched:
-    """Packages in a directory: their list, the names of their files, and wishes that the sources lack."""
+    """Packages in a directory: their list, the names of their files, and wishes that came to nothing."""
 
     packages: str
     files: frozenset[str]
@@ -105,10 +105,7 @@ def fetch_packages(
     with place_on_disk("bundle") as place:
         apt = Apt(Path(place), sources, architecture)
         apt.refresh()
-        known = [apt.known(sorted(wish)) for wish in wanted]
-        needed: dict[str, str] = {}
-        for names in known:
-            needed |= apt.needed(names)
+        known, needed = _resolved(apt, wanted)
         there = {name for name, digest in needed.items() if _is(directory / name, digest)}
         for name in there:
             _lend(directory / name, apt.archives / name)
@@ -123,10 +120,30 @@ def fetch_packages(
     return Fetched(
         "\n\n".join(in_this_directory(stanza, files) for stanza in stanzas) + "\n",
         frozenset(files.values()),
-        tuple(
-            sorted({name for wish, names in zip(wanted, known, strict=True) for name in wish - set(names)})
-        ),
+        tuple(sorted({name for wish in wanted for name in wish}.difference(*known))),
     )
+
+
+def _resolved(apt: Apt, wishes: Iterable[frozenset[str]]) -> tuple[list[list[str]], dict[str, str]]:
+    """What can be installed together of each wish, and all that this needs.
+
+    A release may have packages that fit nothing else it has, as kernel modules of an older driver. Raises
+    DeployError where it has nothing for any wish.
+    """
+    known: list[list[str]] = []
+    needed: dict[str, str] = {}
+    refused: list[DeployError] = []
+    for wish in wishes:
+        names = apt.known(sorted(wish))
+        try:
+            needed |= apt.needed(names)
+        except DeployError as problem:
+            refused.append(problem)
+        else:
+            known.append(names)
+    if refused and not known:
+        raise refused[0]
+    return known, needed
 
 
 def sign(directory: Path, fetched: Fetched, *, suite: str, architecture: str, signer: Signer) -> None:

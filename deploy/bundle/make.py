@@ -2,6 +2,7 @@
 
 import fcntl
 import json
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from deploy.lab.apt_settings import read_sources
 from deploy.place import place_on_disk
 
 _PUBLIC = 0o644
+_COMPONENTS = "add contrib non-free non-free-firmware to this machine's sources, then apt-get update"
 FILES, PACKAGES, VARIABLES = "files", "packages", "variables.json"
 _PLACES = {"bookworm": "debian-12", "trixie": "debian-13"}
 """The directories where hosts of a release look."""
@@ -51,17 +53,18 @@ def make_bundle(
 ) -> Bundle:
     """Fills the directory, which hosts will see at ``url``. Raises DeployError."""
     need_tools()
-    directory.mkdir(parents=True, exist_ok=True)
-    with _alone(directory):
+    with _os_errors_explained(directory), _alone(directory):
         return _made(directory, contents, releases=releases, architecture=architecture, url=url, say=say)
 
 
 @contextmanager
 def _alone(directory: Path) -> Iterator[None]:
     """Keeps another one out: hosts would get the lists of the one, and the key of the other."""
-    with (directory / ".lock").open("w") as file:
+    directory.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise error(
                 "bundle-busy",
@@ -71,6 +74,23 @@ def _alone(directory: Path) -> Iterator[None]:
                 exit_code=ExitCode.FAILED,
             ) from None
         yield
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _os_errors_explained(directory: Path) -> Iterator[None]:
+    """As of a directory that is another user's, or a disk that is full."""
+    try:
+        yield
+    except OSError as problem:
+        raise error(
+            "bundle-not-written",
+            f"the bundle cannot be written: {problem.filename or directory}: {problem.strerror or problem}",
+            where=str(directory),
+            hint=f"ls -ld {directory}; df {directory}; or name another directory",
+            exit_code=ExitCode.FAILED,
+        ) from None
 
 
 def _made(
@@ -90,9 +110,9 @@ def _made(
     for release in releases:
         say(f"packages of {release} ...")
         place = directory / PACKAGES / _PLACES[release]
-        fetched[release] = fetch_packages(place, _sources(release), contents.packages, architecture)
-        if lacking := fetched[release].lacking:
-            left_out.append(f"packages that {release} does not have: {' '.join(lacking)}")
+        sources = _sources(release)
+        fetched[release] = fetch_packages(place, sources, contents.packages, architecture)
+        left_out += _lacking(release, fetched[release].lacking, sources)
     # An earlier bundle is as it was, with its key, until all of this one is there.
     places = {release: directory / PACKAGES / _PLACES[release] for release in fetched}
     key = _signed(fetched, places, architecture)
@@ -108,6 +128,15 @@ def _made(
         size=sum(path.stat().st_size for path in everything),
         left_out=tuple(left_out),
     )
+
+
+def _lacking(release: Release, names: Sequence[str], sources: Sequence[str]) -> Iterator[str]:
+    """What is said of packages that did not come."""
+    if names:
+        yield f"packages that {release} does not have, or that do not fit its others: {' '.join(names)}"
+    is_main_alone = not any("non-free" in line.split() for line in sources)
+    if is_main_alone and any("nvidia" in name for name in names):
+        yield f"NVIDIA's packages: {_COMPONENTS}"
 
 
 def _signed(fetched: Mapping[Release, Fetched], places: Mapping[Release, Path], architecture: str) -> str:

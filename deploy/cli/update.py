@@ -25,6 +25,7 @@ from deploy.engine.cluster import deploy_cluster
 from deploy.engine.options import Options
 from deploy.engine.update import Pending, pending
 from deploy.engine.update import update as update_hosts
+from deploy.errors import DeployError, ExitCode
 from deploy.show.update import as_json, pending_lines, updated_lines
 
 _BY_HAND = "when nobody needs it, by hand"
@@ -52,7 +53,8 @@ def update(
     itself runs asks for it, checked, and back in service before the next batch begins. No partition is ever
     short of more than the share. Then come the other hosts, one by one, controllers last; what was replaced
     under a running service is restarted, and a reboot that they need is named, not made. It ends at the first
-    host that is not well; the same command goes on there.
+    host that is not well; the same command goes on there. A host that cannot say what waits is left out and
+    named at the end, unless it is a server that others need: then nothing begins.
 
     Slurm, munge, MariaDB, Pyxis and NVIDIA's packages stay as they are (bootstrap_attended_packages): they
     have an order of their own. At the end the hosts are converged, and record the new versions.
@@ -75,21 +77,24 @@ def update(
         waiting = pending(inventory, options, say)
         text = json.dumps(as_json(waiting), indent=1) if as_data else "\n".join(pending_lines(waiting))
         typer.echo(text)
-        return
+        raise typer.Exit(ExitCode.UNREACHABLE if any(it.trouble for it in waiting) else ExitCode.OK)
 
     def agrees(waiting: tuple[Pending, ...]) -> bool:
         typer.echo("\n".join(pending_lines(waiting)))
         return yes or _asks()
 
     came = update_hosts(inventory, options, agrees, most=most, say=say)
-    if not came.hosts:
+    exit_code = ExitCode.OK
+    if came.hosts:
+        typer.echo("\n".join(updated_lines(came, _BY_HAND)))
+        of_these = replace(options, limit=",".join(came.hosts))
+        display = choose_display(None, of_these)
+        exit_code = deploy_cluster(inventory, of_these, display, ask_to_go_on, say).exit_code
+    else:
         typer.echo("nothing was installed")
-        return
-    typer.echo("\n".join(updated_lines(came, _BY_HAND)))
-    of_these = replace(options, limit=",".join(came.hosts))
-    raise typer.Exit(
-        deploy_cluster(inventory, of_these, choose_display(None, of_these), ask_to_go_on, say).exit_code
-    )
+    if came.left_out:
+        raise DeployError(*came.left_out, exit_code=exit_code or ExitCode.UNREACHABLE)
+    raise typer.Exit(exit_code)
 
 
 def _asks() -> bool:

@@ -53,7 +53,7 @@ def deploy_in_batches(
             came = deploy_cluster(inventory, _only(options, batch), displays(), agrees, say)
             if came.exit_code is ExitCode.OK:
                 return {}
-            bad = [name for name in batch if name in came.hosts and not came.hosts[name].is_good]
+            bad = [name for name in batch if name in came.hosts and not came.hosts[name].is_whole]
             return dict.fromkeys(bad or batch, "it did not converge: see deploy report")
 
         work = Work(

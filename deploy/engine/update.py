@@ -52,26 +52,35 @@ class Pending:
     unfinished: bool = False
     is_halted: bool = False
     """Whether an update that ended left the node drained."""
+    trouble: str = ""
+    """Why it cannot say what waits."""
 
     @property
     def is_due(self) -> bool:
-        """Whether there is anything to do."""
+        """Whether there is anything to do, as far as is known."""
         return bool(self.packages or self.units or self.reboot or self.unfinished or self.is_halted)
 
 
 @dataclass(frozen=True)
 class Updated:
-    """What became of an update: the hosts in turn, and those that still have to be rebooted, with why."""
+    """What became of an update: the hosts in turn, and those that still have to be rebooted, with why.
+
+    ``left_out`` are findings of those that could not say what waits.
+    """
 
     hosts: tuple[str, ...]
     reboot: Mapping[str, tuple[str, ...]]
+    left_out: tuple[Finding, ...] = ()
 
 
 Agrees = Callable[[tuple[Pending, ...]], bool]
 
 
 def pending(inventory: Path, options: Options, say: Callable[[str], None]) -> tuple[Pending, ...]:
-    """What waits on every host, by lists of packages that were just fetched. Installs nothing."""
+    """What waits on every host, by lists of packages that were just fetched. Installs nothing.
+
+    Raises DeployError ``host-not-updated`` where a host that others need cannot say it.
+    """
     with opened(inventory, options, needs_ansible=False) as run:
         return _Hosts(run, say).pending()
 
@@ -83,7 +92,7 @@ def update(
 
     Compute nodes are drained in batches and rebooted where they must be. Other hosts, and nodes that are
     servers or have deploy on them, are updated one by one, controllers last; what of them must be rebooted is
-    told, for whoever knows when.
+    told, for whoever knows when. A host that cannot say what waits is left out, unless others need it.
 
     Raises DeployError before anything changes, and ``batch-stopped`` or ``update-stopped`` at the first hosts
     that are not well afterwards.
@@ -96,11 +105,12 @@ def update(
         with _alone(run, say):
             slurm = {node.name: node for node in hosts.ledger.nodes()}
             halted = {n for n, node in slurm.items() if any(it.why.startswith(_WHY) for it in node.drains)}
-            found = (replace(it, is_halted=it.host in halted) for it in hosts.pending())
-            waiting = tuple(it for it in found if it.is_due)
-            if not waiting or not agrees(waiting):
-                return Updated((), {})
-            due = [it.host for it in waiting]
+            found = [replace(it, is_halted=it.host in halted) for it in hosts.pending()]
+            left_out = hosts.findings(found)
+            waiting = tuple(it for it in found if it.is_due or it.trouble)
+            due = [it.host for it in waiting if not it.trouble]
+            if not due or not agrees(waiting):
+                return Updated((), {}, left_out)
             own = Nodes(hosts.ledger, say).of_their_own
             last = _last(run.site)
             nodes = [name for name in own if name in due and name in slurm and name not in last]
@@ -108,7 +118,7 @@ def update(
             for name in _others(run.site, due, nodes):
                 hosts.one(name)
             left = {it.host: it.reboot for it in hosts.look(due) if it.reboot}
-    return Updated(tuple(due), left)
+    return Updated(tuple(due), left, left_out)
 
 
 @contextmanager
@@ -142,21 +152,29 @@ class _Hosts:
         return Ledger(self.run.site, self.run.options)
 
     def pending(self) -> tuple[Pending, ...]:
-        """Raises DeployError ``host-not-updated`` where a host cannot say what waits."""
+        """Raises DeployError ``host-not-updated`` where a host that others need cannot say what waits."""
         replace(self.run, say=self.say).those_on([*self.run.away], "update")
         names = [name for name in self.run.hosts if name in self.run.site.hosts]
         self.say(f"fetching the lists of packages on {fold(names)}")
-        if trouble := self._done("refresh", names):
-            raise self._refused(trouble)
-        return self.look(names)
+        trouble = self._done("refresh", names)
+        found = self._seen(name for name in names if name not in trouble)
+        found += [_unknown(name, why) for name, why in trouble.items()]
+        needed = _last(self.run.site)
+        self._refuse(it for it in found if it.host in needed)
+        return tuple(found)
 
     def look(self, names: Iterable[str]) -> tuple[Pending, ...]:
         """What waits on hosts, by the lists of packages that they have."""
+        found = self._seen(names)
+        self._refuse(found)
+        return tuple(found)
+
+    def _seen(self, names: Iterable[str]) -> list[Pending]:
         answers = self._ask({name: ("look", {}) for name in names})
-        trouble = {name: said.why for name, said in answers.items() if isinstance(said, Unanswered)}
-        if trouble:
-            raise self._refused(trouble)
-        return tuple(_pending(name, answer) for name, answer in answers.items())
+        return [
+            _unknown(name, said.why) if isinstance(said, Unanswered) else _pending(name, said)
+            for name, said in answers.items()
+        ]
 
     def nodes_in_batches(self, names: Collection[str], most: Share) -> None:
         """Compute nodes: drained, waited for, updated, rebooted where needed, checked, released."""
@@ -271,15 +289,22 @@ class _Hosts:
         options = self.run.options
         return ask(questions, self.run.site.hosts, options.login, options.forks, "updates")
 
-    def _refused(self, trouble: Mapping[str, str]) -> DeployError:
+    def _refuse(self, found: Iterable[Pending]) -> None:
+        if refused := self.findings(found):
+            raise DeployError(*refused, exit_code=ExitCode.UNREACHABLE)
+
+    def findings(self, found: Iterable[Pending]) -> tuple[Finding, ...]:
+        """Of hosts that cannot say what waits."""
         hint = f"deploy check {shown_path(self.run.site.inventory)}; apt-get update   (there)"
-        return DeployError(
-            *(
-                Finding(name, "host-not-updated", f"it cannot say what waits: {why}", hint)
-                for name, why in trouble.items()
-            ),
-            exit_code=ExitCode.UNREACHABLE,
+        return tuple(
+            Finding(it.host, "host-not-updated", f"it cannot say what waits: {it.trouble}", hint)
+            for it in found
+            if it.trouble
         )
+
+
+def _unknown(name: str, trouble: str) -> Pending:
+    return Pending(name, (), (), (), (), trouble=trouble)
 
 
 def _pending(name: str, answer: Mapping[str, Any]) -> Pending:

@@ -72,10 +72,14 @@ class HostSummary:
         return bool(self.failed or self.unreachable)
 
     @property
+    def is_whole(self) -> bool:
+        """Whether it took part and every phase came to its end, some of it perhaps left to a later run."""
+        return bool(self.ok or self.verified) and not (self.is_bad or self.unknown or self.not_run)
+
+    @property
     def is_good(self) -> bool:
-        """Whether it took part and every phase came to its end, as far as is known."""
-        is_whole = not (self.is_bad or self.unknown or self.not_run or self.pending)
-        return bool(self.ok or self.verified) and is_whole
+        """Whether it took part and every phase came to its end, as far as is known, with nothing left."""
+        return self.is_whole and not self.pending
 
 
 @dataclass(frozen=True)

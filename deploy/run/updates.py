@@ -28,9 +28,11 @@ _WAITS_FOR_APT = 600
 # Inst openssl [3.0.17-1~deb12u2] (3.0.18-1~deb12u1 Debian-Security:12/oldstable-security [amd64])
 _TO_INSTALL = re.compile(r"Inst (?P<name>\S+) (?:\[(?P<old>[^\]]+)\] )?\((?P<new>\S+) (?P<source>[^\[)]*)")
 # A mirror that is away is no more than a warning to apt, which goes on with old lists, unless it is told
-# otherwise (from 2.1.16 on). It takes its time to read lists, so what waits is asked behind their arrival.
+# otherwise (from 2.1.16 on). One that is updated at this moment is whole a little later. It takes its time to
+# read lists, so what waits is asked behind their arrival.
 _REFRESH = (
-    '"$@" update --error-on=any && "$@" --simulate --with-new-pkgs upgrade > waiting && '
+    '{ "$@" update --error-on=any || { sleep 10; "$@" update --error-on=any; }; } && '
+    '"$@" --simulate --with-new-pkgs upgrade > waiting && '
     f'"$@" -o Dir::Etc::Preferences={PREFERENCES} --simulate --with-new-pkgs upgrade > of_all'
 )
 # What an interrupted dpkg left comes first; apt-get would refuse it.
@@ -112,7 +114,7 @@ def _trouble(action: str) -> str:
     file = _said(action)
     lines = file.read_text(encoding="utf-8", errors="replace").splitlines() if file.exists() else []
     told = [line for line in lines if re.match(r"E: |Err:|dpkg: error", line)] or lines[-1:]
-    return "; ".join(told[:3])
+    return "; ".join([*dict.fromkeys(told)][:3])
 
 
 def finish(action: str) -> None:

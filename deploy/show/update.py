@@ -14,9 +14,12 @@ def pending_lines(waiting: Sequence[Pending]) -> Iterator[str]:
     """What waits, hosts with the same together."""
     alike: dict[tuple[Any, ...], list[str]] = {}
     for it in waiting:
-        key = (it.packages, it.held, it.units, it.reboot, it.unfinished, it.is_halted)
+        key = (it.packages, it.held, it.units, it.reboot, it.unfinished, it.is_halted, it.trouble)
         alike.setdefault(key, []).append(it.host)
-    for (packages, held, units, reboot, unfinished, is_halted), hosts in alike.items():
+    for (packages, held, units, reboot, unfinished, is_halted, trouble), hosts in alike.items():
+        if trouble:
+            yield f"{fold(hosts)}: left out, it cannot say what waits: {trouble}"
+            continue
         security = sum(package.security for package in packages)
         said = f"{len(packages)} update{'s' * (len(packages) != 1)}" if packages else "up to date"
         yield f"{fold(hosts)}: {said}{f', {security} for security' if security else ''}"

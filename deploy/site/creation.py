@@ -45,7 +45,7 @@ def _is_file(path: Path) -> bool:
 @contextmanager
 def _ignoring(path: Path, text: str) -> Iterator[None]:
     """Adds lines to a file that is there, before there is anything that they are for."""
-    before = path.read_text(encoding="utf-8") if text else ""
+    before = path.read_text(encoding="utf-8", errors="surrogateescape") if text else ""
     missing = [line for line in text.splitlines() if line not in before.splitlines()]
     mode = path.stat().st_mode & 0o777 if missing else 0
     if missing:

@@ -8,7 +8,7 @@ from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 
 from deploy.site import own_files
 
-_SUFFIXES = frozenset({"", ".yml", ".yaml", ".json", ".ini"})
+SUFFIXES = frozenset({"", ".yml", ".yaml", ".json", ".ini"})
 
 
 def shown(place: str) -> str:
@@ -52,7 +52,7 @@ def inventory_files(inventory: Path) -> tuple[Path, ...]:
     """The files that make up an inventory, which may be a directory of them."""
     sources = sorted(inventory.iterdir()) if inventory.is_dir() else [inventory]
     sources = [path for path in sources if path == inventory or path.name not in own_files.NAMES]
-    return tuple(path for path in sources if path.is_file() and path.suffix in _SUFFIXES)
+    return tuple(path for path in sources if path.is_file() and path.suffix in SUFFIXES)
 
 
 def lines(path: Path) -> tuple[str, ...]:

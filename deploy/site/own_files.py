@@ -11,7 +11,8 @@ BACKUPS = "backups"
 DRILLS = "drills"
 FILES = "files"
 """Programs, certificates and the like that variables look up."""
-NAMES = (SECRETS, HARDWARE, THRESHOLDS, USER_COMMANDS, SCHEMA, BACKUPS, DRILLS, FILES)
+DIRECTORIES = (BACKUPS, DRILLS, FILES)
+NAMES = (SECRETS, HARDWARE, THRESHOLDS, USER_COMMANDS, SCHEMA, *DIRECTORIES)
 _SUFFIXES = (".age", ".crt", ".key", ".lua", ".pem", ".pub")
 PATTERNS = (*(f"^{re.escape(name)}$" for name in NAMES), *(f"{re.escape(suffix)}$" for suffix in _SUFFIXES))
 """By which Ansible passes them over; it would read a private key as a host."""

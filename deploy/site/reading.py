@@ -14,7 +14,7 @@ from deploy.errors import DeployError, Finding, Severity
 from deploy.place import private_place
 from deploy.site import own_files
 from deploy.site.listing_process import Context, ListingProcess, listing_environment
-from deploy.site.origin import inventory_files, lines, shown
+from deploy.site.origin import SUFFIXES, inventory_files, lines, shown
 from deploy.site.plain_listing import plain_listing
 
 _YAML_SUFFIXES = frozenset({".yml", ".yaml", ".json"})
@@ -26,6 +26,10 @@ _TYPE = re.compile(r"\"?<class '[\w.]*?(?:_AnsibleTagged)?(\w+)'>\"?")
 _FILE = re.compile(r"^Could not process '(?P<place>.*?)': failed to combine variables.*")
 _QUOTED = re.compile(r"(got: |definition '|undefined group ')(?P<text>.+?)'?(:|\.?$)")
 _SOURCE = re.compile(r"Completely failed to parse inventory source (?P<path>/.*)")
+_HOST = re.compile(
+    r"^\s*\S+\s.*\bansible_host\s*=|^\s+ansible_host:|^\[slurm-(master|login|node)(:\w+)?\]\s*$"
+)
+"""A line that inventories alone have."""
 _NO_BRACKET = "not enough values to unpack"
 _RANGE_ERRORS = ("host range", "range() arg", "invalid literal for int()")
 _BAD_RANGE = re.compile(r"^[^\[#;\s]\S*\[(?!(\d+|[A-Za-z]):(\d+|[A-Za-z])(:[1-9]\d*)?\])")
@@ -111,6 +115,8 @@ def read_with_ansible(
     answer, stderr, notices = _asked(arguments, context, under_way)
     if "error" in answer:
         raise DeployError(_refused(inventory, answer["error"], answer["where"], stderr))
+    if passed_over := tuple(_passed_over(inventory)):
+        raise DeployError(*passed_over)
     return Reading(
         answer["hosts"],
         answer["groups"],
@@ -246,6 +252,22 @@ def _fault_of_encoding(path: Path) -> str:
 
 def _plain_type(match: re.Match[str]) -> str:
     return f"a {match[1].lower()}"
+
+
+def _passed_over(inventory: Path) -> Iterator[Finding]:
+    """Inventories in a directory of them that have the place of what is none: their hosts would vanish."""
+    for name in own_files.DIRECTORIES if inventory.is_dir() else ():
+        place = inventory / name
+        below = sorted(place.rglob("*")) if name == own_files.FILES else ()
+        for path in (place, *(path for path in below if path.suffix in SUFFIXES)):
+            target = inventory / ("more-hosts" if path == place else path.name)
+            if path.is_file() and (path == place or any(map(_HOST.search, lines(path)))):
+                yield Finding(
+                    shown(str(path)),
+                    "inventory-passed-over",
+                    f"{name}/ of an inventory is no part of it, so nothing in this file would count",
+                    f"move it, as by: mv {shown(str(path))} {shown(str(target))}",
+                )
 
 
 def _doubts(inventory: Path, stderr: str) -> Iterator[Finding]:

@@ -226,8 +226,12 @@ class Source:
         self._module.fail_json(msg=message)
 
     def write(self, key: bytes) -> None:
-        """Puts the source in place, and reads its lists; without them it would count as known ever after."""
+        """Puts the source in place, and reads its lists; without them it would count as known ever after.
+
+        Where they do not come, all is as it was.
+        """
         _KEYS.mkdir(parents=True, exist_ok=True)
+        before = {path: path.read_bytes() for path in self.files if path.exists()}
         if self.is_fetched:
             replace_file(self.key_file, key, 0o644)
         replace_file(self.file, self.text.encode(), 0o644)
@@ -245,7 +249,11 @@ class Source:
             ]
         )
         if code != 0:
-            self.file.unlink()
+            for path in self.files:
+                if path in before:
+                    replace_file(path, before[path], 0o644)
+                else:
+                    path.unlink()
             self._fail(f"apt-get update: {err.strip()[-500:]}")
 
 

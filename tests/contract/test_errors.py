@@ -13,6 +13,7 @@ _NOT_A_SITE = {
     "commands-invalid",  # a file beside the site
     "commands-not-found",
     "inventory-not-found",  # there is no site
+    "inventory-passed-over",  # an inventory that is a directory
     "invalid-extra-variables",
     "limit-matches-nothing",
     "site-exists",

@@ -40,6 +40,7 @@ def test_lists_that_a_server_does_not_give_are_fetched_by_a_later_run(on: On, co
         on(machine, "test", "-e", missed)
         # Nobody would take lists for old by the files that say where packages come from.
         on(machine, "rm", source)
+        on(machine, "touch", "--date", "2 hours ago", missed)
     answer = converge()
     assert answer.returncode == 0, answer.stdout + answer.stderr
     for machine in MACHINES:

@@ -87,6 +87,7 @@ def test_spack_runs_as_its_user_with_the_settings_of_the_tree(on: On, machine: s
 def test_one_members_umask_does_not_lock_out_the_others_of_the_group(on: On, machine: str) -> None:
     for user in ("bob", "builder"):
         typed(on, machine, user, "umask 022 && spack reindex")
+        assert typed(on, machine, user, "stat -c %a ~/.spack") == "700\n"
     assert on(machine, "cat", "/srv/software/spack/installed/.spack-db/lock").stdout == "bob\nbuilder\n"
 
 

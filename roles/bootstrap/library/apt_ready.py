@@ -19,7 +19,8 @@ description:
   - Waits for other package managers, completes an interrupted dpkg run, refreshes missing or old package
     lists and installs python3-apt, which Ansible's own package module needs.
   - A refresh of the lists alone does not count as a change. One that does not get all of them, because a
-    server is away, is no failure; C(deploy_pending) says so, and the next run fetches them again.
+    server is away, is no failure. They are fetched again after an hour, and at once where a package is
+    missing. A warning says what was missed where a signature is the reason, or a package is still missing.
 options:
   packages:
     description:
@@ -86,10 +87,6 @@ deploy_impact:
   description: C(kind), restart or none, C(service) and C(reasons), the files put aside.
   type: dict
   returned: always
-deploy_pending:
-  description: Which lists of packages could not be fetched, and why.
-  type: list
-  returned: always
 deploy_manages:
   description: What is recorded of the host, by kind.
   type: dict
@@ -131,6 +128,13 @@ def set_right(module: AnsibleModule, host: AptHost) -> dict[str, Any]:
             module.run_command(["systemctl", "try-restart", *at_once])
             host.actions += [f"{name} is not up yet" for name in at_once if not runs(module, name)]
     return {"kind": "restart" if services else "none", "service": ", ".join(services), "reasons": paths}
+
+
+def warn(module: AnsibleModule, missed: list[str], *, is_lacking: bool) -> None:
+    """Of missed lists what somebody has to know; a server may be away for good, and nobody lack it."""
+    for why in missed:
+        if is_lacking or "signature" in why:
+            module.warn(f"lists of packages are not all there: {why}")
 
 
 def main() -> None:
@@ -176,14 +180,16 @@ def main() -> None:
     if moved:
         changed = True
         host.actions.append(f"packages come from {module.params['archive'] or 'the sources of the host'}")
-    is_old = moved or lists_are_old(host.places, time.time(), module.params["cache_valid_hours"])
-    missed = host.refresh() if is_old and not looks_only else []
     # In check mode the roles that want the packages say so themselves.
     packages = [] if module.check_mode else module.params["packages"]
     missing = wanted([_PACKAGE, *packages], present)
+    is_old = moved or lists_are_old(host.places, time.time(), module.params["cache_valid_hours"])
+    may_be_missed = missing and host.places.missed.exists()
+    missed = host.refresh() if (is_old or may_be_missed) and not looks_only else []
     if missing and not (module.check_mode and broken) and host.install(missing):
         changed = True
         present = installed(host.statuses())
+    warn(module, missed, is_lacking=bool(wanted(missing, present)))
     if module.params["restore_versions"] and host.restore(module.params["restore_versions"]):
         changed = True
     # Opening apt's cache takes a third of a second, asking dpkg a few thousandths: with this fact a role
@@ -192,7 +198,6 @@ def main() -> None:
         changed=changed,
         actions=host.actions,
         deploy_impact=impact,
-        deploy_pending=[f"lists of packages are not all there: {why}" for why in missed],
         ansible_facts={"deb_packages": present},
         # Of the wishes only what there is: the archive may not have the others.
         deploy_manages={

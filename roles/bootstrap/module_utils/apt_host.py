@@ -16,6 +16,8 @@ _KEEP_CONFIGURATION = ("--force-confdef", "--force-confold")
 _UNFINISHED = frozenset("HUFWt")
 """Second letters of dpkg's abbreviated status: half-installed, unpacked, half-configured, and triggers."""
 _POLL_SECONDS = 2.0
+_MISSED_SECONDS = 3600
+"""How long lists of which some were missed count: their source may be gone for good."""
 _MISSED = re.compile(r"^W: (Failed to fetch .*)$", re.MULTILINE)
 
 
@@ -39,7 +41,7 @@ class Places:
 
     @property
     def missed(self) -> Path:
-        """There while not all lists could be fetched: their times do not say it, nor do those of others."""
+        """There since not all lists could be fetched: their times do not say it, nor do those of others."""
         return self.root / "var/lib/deploy/package-lists-missed"
 
     @property
@@ -69,7 +71,9 @@ def unfinished(statuses: str) -> list[str]:
 
 def lists_are_old(places: Places, now: float, hours: int) -> bool:
     """Whether there are no package lists, or old ones, or ones from before the sources were changed."""
-    if not any(places.lists.glob("*_Packages*")) or places.missed.exists():
+    if not any(places.lists.glob("*_Packages*")):
+        return True
+    if places.missed.exists() and places.missed.stat().st_mtime < now - _MISSED_SECONDS:
         return True
     stamps = (places.root / name for name in places.stamps)
     refreshed = max(path.stat().st_mtime for path in stamps if path.exists())

@@ -35,6 +35,7 @@ class World:
     slurm: Slurm = field(default_factory=Slurm)
     changing: list[str] = field(default_factory=list)
     failing: set[str] = field(default_factory=set)
+    good: HostSummary = GOOD
     ran: list[str | None] = field(default_factory=list)
     unwell: dict[str, str] = field(default_factory=dict)
     is_new: bool = False
@@ -53,7 +54,7 @@ class World:
             if name.startswith("node"):
                 is_served = name in self.slurm.reasons and name in self.changing
                 assert not is_served or self.slurm.reasons[name].startswith("deploy: change by deploy")
-        hosts = {name: BAD if name in self.failing else GOOD for name in names}
+        hosts = {name: BAD if name in self.failing else self.good for name in names}
         is_bad = any(host.is_bad for host in hosts.values())
         return SimpleNamespace(exit_code=ExitCode.FAILED if is_bad else ExitCode.OK, hosts=hosts)
 
@@ -130,6 +131,14 @@ def test_a_bad_batch_is_the_last_and_the_same_goes_on(world: World, what: str) -
     world.failing, world.unwell, world.changing = set(), {}, ["node3"]
     assert world.go() is ExitCode.OK
     assert states(world) == {}
+
+
+def test_what_is_left_to_a_later_run_makes_no_node_bad(world: World) -> None:
+    world.changing, world.failing = ["node1", "node2"], {"node2"}
+    world.good = HostSummary(ok=1, pending=("it goes on as it is",))
+    with pytest.raises(StoppedError) as stopped:
+        world.go("2")
+    assert [*stopped.value.course.bad] == ["node2"]
 
 
 def test_without_a_preview_nothing_begins(world: World) -> None:

@@ -15,6 +15,7 @@ from deploy.engine.drains import Drain, Ledger, Node
 from deploy.engine.options import Options
 from deploy.errors import DeployError, ExitCode, Finding
 from deploy.run.ssh import Unanswered
+from deploy.show.update import pending_lines
 from tests.unit.site.sites import write_site
 
 SITE = (
@@ -31,6 +32,7 @@ class Machines:
         self.waiting: dict[str, list[dict[str, Any]]] = {}
         self.units: dict[str, list[str]] = {}
         self.trouble: dict[str, str] = {}
+        self.unfetched: dict[str, str] = {}
         self.silent: set[str] = set()
         self.drains: dict[str, str] = {}
         self.done: list[str] = []
@@ -52,9 +54,9 @@ class Machines:
             "trouble": self.trouble.get(name, "") if action == "install" else "",
         }
 
-    def _state(self, _: str, action: str) -> dict[str, Any]:
+    def _state(self, name: str, action: str) -> dict[str, Any]:
         assert action == "refresh"
-        return {"runs": False, "trouble": ""}
+        return {"runs": False, "trouble": self.unfetched.get(name, "")}
 
     def _finish(self, _: str, action: str) -> None:
         assert action in {"refresh", "install"}
@@ -135,15 +137,30 @@ def test_a_node_that_an_update_left_drained_is_taken_up_again(machines: Machines
     assert machines.done == ["batch node2"]
 
 
-def test_a_host_that_cannot_say_what_waits_ends_it_before_it_began(
+@pytest.mark.parametrize("why", ["it does not answer", "its lists do not come"])
+def test_a_host_that_cannot_say_what_waits_is_left_out(machines: Machines, tmp_path: Path, why: str) -> None:
+    machines.waiting = {name: [OPENSSL] for name in ("ctl1", "node1", "node2")}
+    if why == "it does not answer":
+        machines.silent = {"node1"}
+    else:
+        machines.unfetched = {"node1": "E: EXPKEYSIG 1"}
+    came = updated(tmp_path)
+    assert machines.done == ["batch node2", "install ctl1"]
+    (finding,) = came.left_out
+    assert (finding.where, finding.reference) == ("node1", "host-not-updated")
+    shown = [*pending_lines(module.pending(tmp_path / "inventory.ini", Options(), print))]
+    assert any(line.startswith("node1: left out, it cannot say what waits: ") for line in shown)
+
+
+def test_a_server_that_cannot_say_what_waits_ends_it_before_it_began(
     machines: Machines, tmp_path: Path
 ) -> None:
-    machines.waiting, machines.silent = {"ctl1": [OPENSSL]}, {"login1"}
+    machines.waiting, machines.silent = {"login1": [OPENSSL]}, {"ctl1"}
     with pytest.raises(DeployError) as problem:
         updated(tmp_path)
     assert problem.value.exit_code is ExitCode.UNREACHABLE
     (finding,) = problem.value.findings
-    assert (finding.where, finding.reference) == ("login1", "host-not-updated")
+    assert (finding.where, finding.reference) == ("ctl1", "host-not-updated")
     assert machines.done == []
 
 

@@ -112,3 +112,60 @@ def test_what_has_its_turn_is_restarted_by_its_role_for_the_directory_of_its_uni
     assert {"mariadb": Path(variables["__mariadb_unit_file"]).parent} == module.IN_TURN
     asked = load_module("playbooks/library/service_current.py").drop_in_directories
     assert asked([variables["__mariadb_unit_file"]]) == [str(module.IN_TURN["mariadb"])]
+
+
+EXPIRED = "Failed to fetch http://v/InRelease  The following signatures were invalid: EXPKEYSIG 1"
+
+
+@pytest.mark.parametrize(
+    ("missed", "present", "refreshes", "warns"),
+    [
+        ("Failed to fetch http://v/InRelease  Could not connect", ["python3-apt", "tree"], 0, False),
+        ("Failed to fetch http://v/InRelease  Could not connect", ["python3-apt"], 1, True),
+        (EXPIRED, ["python3-apt"], 1, True),
+    ],
+)
+def test_lists_that_were_missed_are_fetched_anew_where_a_package_is_missing(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    missed: str,
+    present: list[str],
+    refreshes: int,
+    *,
+    warns: bool,
+) -> None:
+    said: dict[str, Any] = {}
+    warnings: list[str] = []
+    host = SimpleNamespace(
+        actions=[],
+        places=SimpleNamespace(root=tmp_path, missed=tmp_path / "missed"),
+        wait_for_locks=lambda: None,
+        statuses=lambda: "".join(f"ii  {name}\n" for name in present),
+        broken=lambda _: [],
+        refresh=lambda: host.actions.append("refresh") or [missed],
+        install=lambda _: [],
+    )
+    host.places.missed.touch()
+    lists = {"packages": ["tree"], "restore_versions": [], "put_aside": [], "restart": []}
+    ansible = SimpleNamespace(
+        params={
+            "archive": "",
+            "archive_key": "",
+            "cache_valid_hours": 24,
+            "check_mode_prepares": False,
+            **lists,
+        },
+        check_mode=False,
+        get_bin_path=lambda _: "/usr/bin/apt-get",
+        warn=warnings.append,
+        exit_json=lambda **given: said.update(given),
+    )
+    monkeypatch.setattr(module, "AnsibleModule", lambda **_: ansible)
+    monkeypatch.setattr(module, "AptHost", lambda _: host)
+    monkeypatch.setattr(module, "lists_are_old", lambda *_: False)
+    monkeypatch.setattr(module, "forget_left_behind", lambda: False)
+    module.main()
+    assert said["actions"] == ["refresh"] * refreshes
+    assert bool(warnings) is warns
+    # A host that waits for somebody else's server would never be done.
+    assert "deploy_pending" not in said

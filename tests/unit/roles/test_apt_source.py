@@ -102,8 +102,9 @@ def test_a_directory_counts_beside_a_bundle_too(said: str, expected: str) -> Non
     assert own.files == [own.file]
 
 
+@pytest.mark.parametrize("before", [{}, {"own.sources": b"URIs: http://y", "keys/own.asc": b"of y"}])
 def test_a_source_whose_lists_do_not_come_is_not_left(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: dict[str, bytes]
 ) -> None:
     """The next run would take it for known, and never ask it for its lists."""
     monkeypatch.setattr(source, "_KEYS", tmp_path / "keys")
@@ -111,11 +112,15 @@ def test_a_source_whose_lists_do_not_come_is_not_left(
     params: dict[str, object] = {
         "name": "own",
         "uri": "http://x",
-        "keyring": "/k",
-        **dict.fromkeys(("directory", "key_url", "key_fingerprint")),
+        "key_url": "http://x/key",
+        "key_fingerprint": "0" * 40,
+        **dict.fromkeys(("directory", "keyring")),
         "suite": "/",
         "components": [],
     }
+    (tmp_path / "keys").mkdir()
+    for name, content in before.items():
+        (tmp_path / name).write_bytes(content)
     asked: list[list[str]] = []
 
     def run(command: list[str]) -> tuple[int, str, str]:
@@ -128,7 +133,9 @@ def test_a_source_whose_lists_do_not_come_is_not_left(
 
     own = source.Source(SimpleNamespace(params=params, run_command=run, fail_json=fail))
     with pytest.raises(RuntimeError, match="Failed to fetch"):
-        own.write(b"")
+        own.write(b"of x")
+    found = {str(path.relative_to(tmp_path)): path.read_bytes() for path in tmp_path.rglob("*.*")}
+    assert found == before
     # Without it apt would say that all went well.
     assert "--error-on=any" in asked[0]
     assert not own.is_current()

@@ -192,6 +192,38 @@ def test_lists_of_packages_that_a_boot_took_are_no_trouble(monkeypatch: pytest.M
     assert updates.state("refresh") == {"runs": False, "trouble": ""}
 
 
+def in_no_time(
+    command: tuple[str, ...], place: Path, environment: dict[str, str]
+) -> subprocess.CompletedProcess[str]:
+    """Runs a command that sleeps, with the programs in ``place`` before others."""
+    (place / "sleep").symlink_to("/bin/true")
+    environment = {**os.environ, **environment, "PATH": f"{place}:{os.environ['PATH']}"}
+    return subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(("failures", "code"), [(1, 0), (2, 100)])
+def test_lists_that_do_not_come_for_a_moment_are_asked_for_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failures: int, code: int
+) -> None:
+    asked: list[tuple[str, ...]] = []
+
+    def run(*command: str) -> tuple[str, bool]:
+        asked.append(command)
+        return "", True
+
+    monkeypatch.setattr(updates, "_run", run)
+    updates.start("refresh", "^$")
+    (unit,) = (command for command in asked if command[0] == "systemd-run")
+    apt = tmp_path / "apt-get"
+    apt.write_text(
+        "#!/bin/sh\ncase $* in *update*) echo x >> asked\n"
+        f"[ $(wc -l < asked) -gt {failures} ] || exit 100;; esac\n"
+    )
+    apt.chmod(0o755)
+    assert in_no_time(unit[unit.index("--") + 1 :], tmp_path, {}).returncode == code
+    assert (tmp_path / "of_all").exists() is (code == 0)
+
+
 @needs_apt
 def test_lists_that_a_mirror_does_not_give_are_trouble(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -206,15 +238,7 @@ def test_lists_that_a_mirror_does_not_give_are_trouble(
     monkeypatch.setattr(updates, "_run", run)
     updates.start("refresh", "^$")
     (unit,) = (command for command in asked if command[0] == "systemd-run")
-    environment = {**os.environ, **silent_mirror(tmp_path / "apt")}
-    ended = subprocess.run(
-        unit[unit.index("--") + 1 :],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    ended = in_no_time(unit[unit.index("--") + 1 :], tmp_path, silent_mirror(tmp_path / "apt"))
     (tmp_path / "place/said-refresh").write_text(ended.stdout + ended.stderr)
     failed = f"ActiveState=failed\nSubState=failed\nResult=exit-code\nExecMainStatus={ended.returncode}\n"
     monkeypatch.setattr(updates, "_run", lambda *_: (failed, True))

@@ -94,6 +94,10 @@ def test_a_repository_that_is_new_becomes_a_site(tmp_path: Path) -> None:
     make_in_old(tmp_path)
     create_site(tmp_path, {**FILES, ".gitignore": "*.swp\nsecrets.yml\n.deploy\n"})
     assert (tmp_path / ".gitignore").read_text() == "*.swp\nsecrets.yml\n.deploy\n"
+    (tmp_path / "two").mkdir()
+    (tmp_path / "two/.gitignore").write_bytes(b"caf\xe9\n")
+    create_site(tmp_path / "two", FILES)
+    assert (tmp_path / "two/.gitignore").read_bytes() == b"caf\xe9\nsecrets.yml\n"
     (tmp_path / "one").mkdir()
     (tmp_path / "one/.gitignore").symlink_to(tmp_path / ".gitignore")
     assert refused(tmp_path / "one") == "site-exists"

@@ -187,6 +187,27 @@ def test_what_is_no_inventory_in_a_directory_of_them_is_named(tmp_path: Path, na
     assert "files/" in finding.hint
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("files", "spare1\n"),
+        ("drills", "spare1\n"),
+        ("files/a/more.ini", "[slurm-login]\nspare1\n"),
+        ("files/more", "spare1 ansible_host=10.0.0.9\n"),
+        ("files/more.yml", "all:\n  hosts:\n    spare1:\n      ansible_host: 10.0.0.9\n"),
+    ],
+)
+def test_an_inventory_in_the_place_of_what_is_none_is_refused(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / "site").mkdir()
+    inventory = write_site(tmp_path / "site").parent
+    (inventory / name).parent.mkdir(parents=True, exist_ok=True)
+    (inventory / name).write_text(text)
+    with pytest.raises(DeployError) as raised:
+        read_site(inventory)
+    (finding,) = raised.value.findings
+    assert (finding.where, finding.reference) == (str(inventory / name), "inventory-passed-over")
+
+
 def test_a_plugin_by_its_full_name_makes_groups(tmp_path: Path) -> None:
     (tmp_path / "site").mkdir()
     inventory = write_site(tmp_path / "site").parent
