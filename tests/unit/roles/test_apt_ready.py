@@ -136,13 +136,19 @@ def test_lists_that_were_missed_are_fetched_anew_where_a_package_is_missing(
 ) -> None:
     said: dict[str, Any] = {}
     warnings: list[str] = []
+    actions: list[str] = []
+
+    def refresh() -> list[str]:
+        actions.append("refresh")
+        return [missed]
+
     host = SimpleNamespace(
-        actions=[],
+        actions=actions,
         places=SimpleNamespace(root=tmp_path, missed=tmp_path / "missed"),
         wait_for_locks=lambda: None,
         statuses=lambda: "".join(f"ii  {name}\n" for name in present),
         broken=lambda _: [],
-        refresh=lambda: host.actions.append("refresh") or [missed],
+        refresh=refresh,
         install=lambda _: [],
     )
     host.places.missed.touch()
