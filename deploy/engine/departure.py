@@ -139,9 +139,9 @@ def _refuse_leading(run: Run, name: str) -> None:
                 "controller-leads",
                 "nothing was changed: its slurmctld leads, and no other one stands by, so nobody would lead",
                 where=name,
-                hint=f"systemctl start slurmctld   (on {run.controllers[0]}); when that one leads, the same "
-                f"again. Where it does not start: put {name}'s line back, {cluster}; then delete it again, "
-                "and the same again",
+                hint=f"systemctl start slurmctld   (on {run.site.controller.name}); when that one leads, the "
+                f"same again. Where it does not start: put {name}'s line back, {cluster}; then delete it "
+                "again, and the same again",
                 exit_code=ExitCode.FAILED,
             )
         return

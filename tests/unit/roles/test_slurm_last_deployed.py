@@ -57,7 +57,7 @@ class Controllers:
     ) -> Any:  # noqa: ANN401
         monkeypatch.setattr(standing.socket, "gethostname", lambda: name)
         conf = "".join(f"SlurmctldHost={each}\n" for each in self.names) + f"StateSaveLocation={self.state}\n"
-        stands = standing.Standing(conf, conf, runs=runs, follows=follows)
+        stands = standing.Standing(conf, conf, conf, runs=runs, follows=follows)
         several = len(self.names) > 1
         return last_deployed.Identity(self.last(name), files, is_one_of_several=several, standing=stands)
 
