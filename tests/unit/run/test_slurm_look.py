@@ -75,7 +75,7 @@ def test_jobs_of_users_are_told_one_by_one(says: dict[str, tuple[str, bool]]) ->
 
 
 def test_a_queue_that_is_not_told_is_not_empty(says: dict[str, tuple[str, bool]]) -> None:
-    says["squeue"] = ("12_3 alice RUNN", False)
+    says["squeue"] = ("12_3 alice PEND", False)
     assert slurm_look.jobs("")["trouble"]
     says["squeue"] = ("", False)
     assert slurm_look.jobs("")["trouble"]
