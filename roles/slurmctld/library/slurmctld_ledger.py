@@ -166,7 +166,8 @@ class Ledger:
         if not _make(shared):
             return False
         place, said = opened(shared), {"directory": str(shared), "id": secrets.token_hex(8)}
-        with locked(self._local):
+        # By now slurm.conf may name another one first, where the ledger is then.
+        with held(self._local):
             self._point({**said, "moves": True})
             _copy(self._local, place)
             replace_file(place / ID, said["id"].encode(), 0o600)

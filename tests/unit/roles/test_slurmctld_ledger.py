@@ -273,6 +273,20 @@ def test_where_root_may_not_write_it_stays(ctl1: Host, state: Path, monkeypatch:
     assert [ctl1.drains, [*state.iterdir()]] == [DRAINS, []]
 
 
+def test_one_that_was_alone_hands_its_ledger_over_where_another_is_the_first_now(
+    ctl1: Host, ctl2: Host, state: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    conf = tmp_path / "slurm.conf"
+    conf.write_text("SlurmctldHost=ctl1\nSlurmctldHost=ctl2\n")
+    monkeypatch.setattr(deploys, "CONFIGURATION", conf)
+    monkeypatch.setattr(deploys.socket, "gethostname", lambda: "ctl2")
+    ctl2.has()
+    assert ctl2.share(state)
+    assert ctl2.drains == DRAINS
+    assert ctl1.share(state, makes=True)
+    assert ctl1.drains == DRAINS
+
+
 def test_a_second_controller_without_it_says_who_has_it(
     ctl2: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
