@@ -38,6 +38,17 @@ def prepare(made: Cluster, database: str) -> None:
     edit(made, "group_vars/slurm-master.yml", ("slurmctld_state_save_location: /srv/slurm/state\n", ""))
 
 
+def put_apart(made: Cluster) -> None:
+    """Of three controllers of a new lab two stay; login1 and the third have the database, ctl1 a vote."""
+    edit(
+        made,
+        "inventory.ini",
+        ("[slurm-master]\nctl1\nctl2\nctl3\n", "[slurm-master]\nctl1\nctl2\n"),
+        ("[slurm-database]\nlogin1\n", "[slurm-database]\nlogin1\nctl3\nctl1\n"),
+        ("\n\n[all:vars]", "\nslurm-database\n\n[all:vars]"),
+    )
+
+
 def edit(cluster: Cluster, file: str, *changes: tuple[str, str]) -> None:
     """Replaces text of the site that is there once."""
     path = cluster.directory / file

@@ -9,7 +9,7 @@ import pytest
 
 from tests.cluster.jobs import UNTIL_TOLD, submit, wait_for_job
 from tests.cluster.lab_cluster import DEPLOY, Cluster, booted, run, wait_until
-from tests.cluster.members_lab import edit, off, on
+from tests.cluster.members_lab import edit, off, on, put_apart
 from tests.cluster.test_upgrade import NEW, OLD, begun, said_so_far, upgrade, want_the_new
 
 pytestmark = [pytest.mark.one_release, pytest.mark.more, pytest.mark.long]
@@ -25,13 +25,7 @@ def apart(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Cluster, s
     """ctl1 and ctl2 are controllers; login1 and ctl3 have the database, ctl1 a vote. A job runs."""
     options = ("--controllers", "3", "--nodes", "1", "--gpus", "0")
     with booted("upgrade-members", tmp_path_factory, *options, release="trixie") as made:
-        edit(
-            made,
-            "inventory.ini",
-            ("[slurm-master]\nctl1\nctl2\nctl3\n", "[slurm-master]\nctl1\nctl2\n"),
-            ("[slurm-database]\nlogin1\n", "[slurm-database]\nlogin1\nctl3\nctl1\n"),
-            ("\n\n[all:vars]", "\nslurm-database\n\n[all:vars]"),
-        )
+        put_apart(made)
         own = "group_vars/slurm-master.yml"
         edit(made, own, ("slurmctld_slurmd_timeout: 30\n", f"slurmctld_slurmd_timeout: 900\n{_PARTITION}"))
         made.deploy()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from deploy.lab.state import LAB, SHARED_STATE, container_name, shared_volume
 from tests.cluster.lab_cluster import Cluster, run
-from tests.cluster.members_lab import edit, is_synced
+from tests.cluster.members_lab import is_synced, put_apart
 
 CONTROLLERS = ("ctl1", "ctl2")
 DATABASE, SECOND_DATABASE = "login1", "ctl3"
@@ -36,13 +36,7 @@ def deployed_lab(name: str, place: Path) -> Iterator[Cluster]:
     try:
         _make_volume(volume, name, place / "state.ext4")
         made.up("--controllers", "3", "--nodes", str(len(NODES)), "--gpus", "0")
-        edit(
-            made,
-            "inventory.ini",
-            ("[slurm-master]\nctl1\nctl2\nctl3\n", "[slurm-master]\nctl1\nctl2\n"),
-            ("[slurm-database]\nlogin1\n", "[slurm-database]\nlogin1\nctl3\nctl1\n"),
-            ("\n\n[all:vars]", "\nslurm-database\n\n[all:vars]"),
-        )
+        put_apart(made)
         with (made.directory / "group_vars" / "slurm-master.yml").open("a", encoding="utf-8") as file:
             file.write(PARTITION)
         made.deploy()
