@@ -177,7 +177,7 @@ def test_a_first_one_without_the_state_leaves_the_lead_where_it_is(
     controlled.on("ctl1", "sh", "-ec", hidden)
     _start_in_vain(controlled, "is not mounted yet")
     for words in ((), ("--limit", "node1")):
-        assert "mount that one there" in controlled.deploy(*words, expect=1).stdout
+        assert "would lead without the queue of that one" in controlled.deploy(*words, expect=1).stdout
     assert controlled.on("ctl1", "ls", _STATE) == ""
     assert _leader(controlled) == "ctl2"
     _are_there(controlled, jobs)
