@@ -54,7 +54,32 @@ def make_bundle(
     """Fills the directory, which hosts will see at ``url``. Raises DeployError."""
     need_tools()
     with _os_errors_explained(directory), _alone(directory):
-        return _made(directory, contents, releases=releases, architecture=architecture, url=url, say=say)
+        for number, download in enumerate(contents.downloads, start=1):
+            say(f"file {number} of {len(contents.downloads)}: {download.url}")
+            fetch(download, directory / FILES)
+        left_out = list(contents.left_out)
+        fetched = {}
+        for release in releases:
+            say(f"packages of {release} ...")
+            place = directory / PACKAGES / _PLACES[release]
+            sources = _sources(release)
+            fetched[release] = fetch_packages(place, sources, contents.packages, architecture)
+            left_out += _lacking(release, fetched[release].lacking, sources)
+        # An earlier bundle is as it was, with its key, until all of this one is there.
+        places = {release: directory / PACKAGES / _PLACES[release] for release in fetched}
+        key = _signed(fetched, places, architecture)
+        for place in places.values():
+            publish(place)
+        replace_file(directory / VARIABLES, json.dumps(variables(url, key), indent=1) + "\n", _PUBLIC)
+        for release, place in places.items():
+            clean(place, fetched[release])
+        everything = [path for path in directory.rglob("*") if path.is_file()]
+        return Bundle(
+            packages=sum(path.suffix == ".deb" and PACKAGES in path.parts for path in everything),
+            files=len(contents.downloads),
+            size=sum(path.stat().st_size for path in everything),
+            left_out=tuple(left_out),
+        )
 
 
 @contextmanager
@@ -91,43 +116,6 @@ def _os_errors_explained(directory: Path) -> Iterator[None]:
             hint=f"ls -ld {directory}; df {directory}; or name another directory",
             exit_code=ExitCode.FAILED,
         ) from None
-
-
-def _made(
-    directory: Path,
-    contents: Contents,
-    *,
-    releases: Sequence[Release],
-    architecture: str,
-    url: str,
-    say: Callable[[str], None],
-) -> Bundle:
-    for number, download in enumerate(contents.downloads, start=1):
-        say(f"file {number} of {len(contents.downloads)}: {download.url}")
-        fetch(download, directory / FILES)
-    left_out = list(contents.left_out)
-    fetched = {}
-    for release in releases:
-        say(f"packages of {release} ...")
-        place = directory / PACKAGES / _PLACES[release]
-        sources = _sources(release)
-        fetched[release] = fetch_packages(place, sources, contents.packages, architecture)
-        left_out += _lacking(release, fetched[release].lacking, sources)
-    # An earlier bundle is as it was, with its key, until all of this one is there.
-    places = {release: directory / PACKAGES / _PLACES[release] for release in fetched}
-    key = _signed(fetched, places, architecture)
-    for place in places.values():
-        publish(place)
-    replace_file(directory / VARIABLES, json.dumps(variables(url, key), indent=1) + "\n", _PUBLIC)
-    for release, place in places.items():
-        clean(place, fetched[release])
-    everything = [path for path in directory.rglob("*") if path.is_file()]
-    return Bundle(
-        packages=sum(path.suffix == ".deb" and PACKAGES in path.parts for path in everything),
-        files=len(contents.downloads),
-        size=sum(path.stat().st_size for path in everything),
-        left_out=tuple(left_out),
-    )
 
 
 def _lacking(release: Release, names: Sequence[str], sources: Sequence[str]) -> Iterator[str]:
