@@ -44,8 +44,14 @@ class Context:
 
     @cached_property
     def slurm_hosts(self) -> tuple[str, ...]:
-        """Where Slurm is: controllers, nodes, login nodes."""
+        """Where Slurm is: controllers, slurmdbd's hosts, nodes, login nodes."""
         return tuple(host.name for host in members(self.site, self.contract, "packages"))
+
+    @cached_property
+    def configured_hosts(self) -> tuple[str, ...]:
+        """Those of them that have slurm.conf: slurmdbd alone reads none."""
+        names = {host.name for host in (*self.site.controllers, *self.site.nodes, *self.site.logins)}
+        return tuple(name for name in self.slurm_hosts if name in names)
 
     @cached_property
     def controllers(self) -> tuple[str, ...]:

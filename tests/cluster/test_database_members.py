@@ -65,6 +65,21 @@ def test_a_killed_server_is_a_member_again(kept: Cluster, jobs: list[str]) -> No
     assert "(0 changes" in kept.deploy().stdout
 
 
+def test_a_copy_into_which_nothing_comes_is_begun_anew(kept: Cluster) -> None:
+    with (kept.directory / "group_vars" / "all.yml").open("a", encoding="utf-8") as file:
+        file.write("\nmariadb_cluster_copy_timeout: 30\n")
+    kept.deploy()
+    forget = "systemctl stop mariadb; rm -f /var/lib/mysql/grastate.dat /var/lib/mysql/gvwstate.dat"
+    kept.on("login1", "sh", "-c", f"{forget}; systemctl start --no-block mariadb")
+    sends = ("pgrep", "--full", "mariadb-backup .*--backup")
+    wait_until("a copy is on its way", lambda: bool(kept.on("ctl2", *sends, expect=None)), 120)
+    # MariaDB would wait for what this one receives, and has systemd wait for it.
+    kept.on("login1", "pkill", "--signal", "STOP", "--exact", "socat")
+    is_whole(kept)
+    said = kept.on("login1", "journalctl", "--unit", "deploy-mariadb-copy", "--output", "cat")
+    assert "no byte of the copy of the accounting database came for 30 s" in said
+
+
 def test_both_are_restarted_one_after_the_other_for_what_others_added_to_their_units(
     kept: Cluster, jobs: list[str]
 ) -> None:

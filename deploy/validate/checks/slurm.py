@@ -286,7 +286,7 @@ def configuration(context: Context) -> Iterator[Result]:
         return
     ours = source["configuration"]["hashes"]
     hint = "scontrol reconfigure   (on the controller), else systemctl restart slurmd   (on {host})"
-    for host in context.slurm_hosts:
+    for host in context.configured_hosts:
         if host not in looks:
             continue
         has = looks[host]["configuration"]
@@ -315,7 +315,7 @@ def configuration(context: Context) -> Iterator[Result]:
 def plugins(context: Context) -> Iterator[Result]:
     """What plugstack.conf loads is on every host of Slurm; without it srun fails or ignores options."""
     looks = context.answers.looks
-    seen = [host for host in context.slurm_hosts if host in looks]
+    seen = [host for host in context.configured_hosts if host in looks]
     asked = [host for host in seen if not looks[host]["configuration"]["server"]]
     lists = {host: [p["path"] for p in looks[host]["configuration"]["plugins"]] for host in asked}
     ours = next((lists[name] for name in context.controllers if name in lists), [])

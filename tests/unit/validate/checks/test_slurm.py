@@ -2,7 +2,16 @@ import pytest
 
 from deploy.validate.result import Outcome
 from tests.unit.judge.statuses import answered, slurm_node
-from tests.unit.validate.clusters import NODES, USER, Change, Cluster, by_outcome, expect_fault
+from tests.unit.validate.clusters import (
+    ADDRESSES,
+    GROUPS,
+    NODES,
+    USER,
+    Change,
+    Cluster,
+    by_outcome,
+    expect_fault,
+)
 
 
 def _says(what: str, old: str, new: str) -> Change:
@@ -435,3 +444,13 @@ def test_plugins_of_a_host_without_files_are_not_measured() -> None:
     results = cluster.results("plugins")
     assert by_outcome(results, Outcome.NOT_MEASURED).keys() == {"login1"}
     assert by_outcome(results, Outcome.FAILED) == {}
+
+
+def test_a_host_with_the_accounting_database_alone_needs_no_configuration_of_slurm() -> None:
+    cluster = Cluster(groups={**GROUPS, "slurm-database": ("db1",), "slurm-cluster": (*ADDRESSES, "db1")})
+    _plugins(cluster)
+    none: dict[str, object] = {"directory": None, "hashes": {}, "plugins": [], "server": ""}
+    cluster.looks["db1"] = {**cluster.looks["node1"], "configuration": none}
+    for name in ("configuration", "plugins"):
+        assert {result.where for result in cluster.results(name)} == {*ADDRESSES}, name
+        assert by_outcome(cluster.results(name), Outcome.FAILED) == {}
