@@ -79,6 +79,27 @@ def test_the_state_goes_to_a_directory_that_all_mount(controlled: Cluster, jobs:
     controlled.on("ctl1", "test", "-e", "/var/spool/slurmctld/deploy_moved")
 
 
+def test_a_second_one_that_is_not_there_leaves_the_first_as_it_is(
+    controlled: Cluster, jobs: tuple[str, str]
+) -> None:
+    before = _first(controlled)
+    text = (controlled.directory / "inventory.ini").read_text()
+    address, own = _line(controlled).split("=")[1].strip(), "ctl2 ansible_host="
+    nowhere = address.rpartition(".")[0] + ".250"
+    for place, options in ((nowhere, ()), (address, ("--limit", "ctl1"))):
+        _edit(
+            controlled,
+            "inventory.ini",
+            ("login1 ansible", f"{own}{place}\nlogin1 ansible"),
+            ("ctl1\n\n", "ctl1\nctl2\n\n"),
+        )
+        said = controlled.deploy(*options, expect=4)
+        assert "[new-controller-absent]" in said.stderr
+        assert _first(controlled) == before
+        (controlled.directory / "inventory.ini").write_text(text)
+    _are_there(controlled, jobs)
+
+
 def test_a_second_controller_joins(controlled: Cluster, jobs: tuple[str, str]) -> None:
     _node(controlled, "drain", "node2", "--reason", "fan")
     line = _line(controlled)
@@ -388,6 +409,12 @@ def test_the_second_leaves(controlled: Cluster) -> None:
     controlled.on("ctl1", "test", "-e", "/var/lib/deploy/drains.json")
     _node(controlled, "resume", "node[1-2]")
     assert "node1" in controlled.as_user("srun -w node1 hostname")
+
+
+def _first(cluster: Cluster) -> str:
+    """What slurmctld of the first controller was started with, and when."""
+    started = "systemctl show --property=ExecMainStartTimestamp slurmctld"
+    return cluster.on("ctl1", "sh", "-c", f"{started}; sha256sum /etc/slurm/*.conf /etc/hosts")
 
 
 def _line(cluster: Cluster, name: str = "ctl2") -> str:
