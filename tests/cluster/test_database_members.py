@@ -109,6 +109,10 @@ def test_accounting_goes_on_while_the_first_host_is_off(kept: Cluster, jobs: lis
     on(kept, "ctl2")
     is_whole(kept)
     wait_until("the row is there, too", lambda: job in rows(kept, "ctl2"), 120)
+    # The one that stood in stands by again, and Slurm's own end of it would be waited for in vain.
+    wait_until("it stands by", lambda: not _listens(kept, "login1"), 120)
+    kept.on("login1", "systemctl", "restart", "slurmdbd")
+    assert "timed out" not in kept.on("login1", "journalctl", "--boot", "--unit", "slurmdbd")
 
 
 def test_all_lose_their_power_and_begin_by_themselves(kept: Cluster, jobs: list[str]) -> None:
@@ -214,3 +218,10 @@ def test_the_arbitrator_gets_rows_and_one_with_rows_a_vote_alone(kept: Cluster, 
     for host in ("login1", "ctl1"):
         assert set(jobs) <= rows(kept, host)
     assert "(0 changes" in kept.deploy().stdout
+
+
+def _listens(cluster: Cluster, host: str) -> bool:
+    """Whether slurmdbd takes connections there; one that stands by does not."""
+    return bool(
+        cluster.on(host, "ss", "--no-header", "--listening", "--tcp", "--numeric", "sport = :6819").strip()
+    )
