@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable
 
 from deploy.errors import DeployError, ExitCode, Finding
-from deploy.judge.served import served
+from deploy.judge.served import is_among, served
 from deploy.run.events import Event
 from deploy.site.inventory import Site
 
@@ -18,18 +18,14 @@ def refuse_absent_controller(
     controller needs besides slurmctld.
     """
     found = served(events)
-    clusters = {
-        name: {word for pair in found[name]["cluster"]["controllers"].items() for word in pair}
-        for name in worked_on
-        if name in found and found[name]["cluster"]
-    }
+    members = [name for name in worked_on if name in found and found[name]["cluster"]]
     absent = [
         host.name
         for host in site.controllers
         if (host.name not in found or (limit is not None and host.name not in limit))
         # One that left has what it was part of then.
-        and (others := [known for name, known in clusters.items() if name != host.name])
-        and not any({host.name, host.cluster_address} & known for known in others)
+        and (others := [name for name in members if name != host.name])
+        and not any(is_among(host, found[name]) for name in others)
     ]
     if absent:
         raise DeployError(

@@ -1,13 +1,12 @@
 """A cluster whose controller shall be a machine that has not its state: it would know none of the jobs."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
 
 from deploy.judge.preview import Loss, Preview, jobs_of
-from deploy.judge.served import Served, served
+from deploy.judge.served import is_among, served
 from deploy.run.events import Event
-from deploy.site.inventory import Host, Site
+from deploy.site.inventory import Site
 
 Queue = list[dict[str, str]] | None
 """The jobs of a cluster, as ``slurm_jobs`` has them; None where its controller does not answer."""
@@ -58,13 +57,13 @@ def moved_controller(events: Iterable[Event], site: Site) -> Moved | None:
     if first.name not in found:
         return None
     own = found[first.name]
-    is_controller = _is_among(first, own)
+    is_controller = is_among(first, own)
     for name, said in found.items():
         cluster = said["cluster"]
-        if name == first.name or not cluster or (is_controller and _is_among(first, said)):
+        if name == first.name or not cluster or (is_controller and is_among(first, said)):
             continue
         # Controllers of one cluster share their state.
-        is_ours = any(_is_among(master, said) for master in site.controllers)
+        is_ours = any(is_among(master, said) for master in site.controllers)
         if own["state"] and is_ours:
             continue
         before = ", ".join(cluster["controllers"]) or "another controller"
@@ -80,9 +79,3 @@ def with_move(preview: Preview, moved: Moved, queue: Queue) -> Preview:
         return preview
     jobs = None if queue is None else loss.jobs
     return replace(preview, losses=(loss, *preview.losses), jobs=jobs)
-
-
-def _is_among(host: Host, said: Served) -> bool:
-    """Whether a host is one of the controllers that a configuration names, by its name or its address."""
-    controllers: Mapping[str, Any] = (said["cluster"] or {}).get("controllers", {})
-    return host.name in controllers or host.cluster_address in controllers.values()

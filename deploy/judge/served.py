@@ -5,6 +5,7 @@ from typing import Any
 
 from deploy.judge.preview import asked_slurm
 from deploy.run.events import Event, HostResult
+from deploy.site.inventory import Host
 
 Served = Mapping[str, Any]
 """By kind: the ``cluster`` that its slurm.conf is of, names of ``secrets``, whether it has a ``state``."""
@@ -24,3 +25,9 @@ def is_new_cluster(events: Iterable[Event]) -> bool:
     told = list(events)
     has_some = any(said["cluster"] or said["secrets"] for said in served(told).values())
     return asked_slurm(told).get("configured") is False and not has_some
+
+
+def is_among(host: Host, said: Served) -> bool:
+    """Whether a host is one of the controllers that a configuration names, by its name or its address."""
+    controllers: Mapping[str, Any] = (said["cluster"] or {}).get("controllers", {})
+    return host.name in controllers or host.cluster_address in controllers.values()

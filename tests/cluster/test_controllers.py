@@ -13,6 +13,7 @@ from deploy.lab.state import container_name
 from deploy.run.archive import members
 from tests.cluster.jobs import UNTIL_TOLD, submit, wait_for_job
 from tests.cluster.lab_cluster import DEPLOY, Cluster, Result, booted, run, wait_until
+from tests.cluster.members_lab import edit
 from tests.cluster.test_backup import Key, make_key
 
 pytestmark = [pytest.mark.one_release, pytest.mark.more]
@@ -32,8 +33,8 @@ def controlled(tmp_path_factory: pytest.TempPathFactory, key: Key) -> Iterator[C
     """A cluster with one controller, and a machine that is none yet."""
     options = ("--controllers", "2", "--nodes", "2", "--gpus", "0")
     with booted("controllers", tmp_path_factory, *options, release="trixie") as made:
-        _edit(made, "inventory.ini", (_line(made), ""), ("ctl1\nctl2\n", "ctl1\n"), (_DATABASE, ""))
-        _edit(made, "group_vars/slurm-master.yml", (_LOCATION, ""))
+        edit(made, "inventory.ini", (_line(made), ""), ("ctl1\nctl2\n", "ctl1\n"), (_DATABASE, ""))
+        edit(made, "group_vars/slurm-master.yml", (_LOCATION, ""))
         with (made.directory / "group_vars" / "all.yml").open("a") as file:
             file.write(f"\nbackup_recipients: [{key.recipient}]\n")
         made.deploy()
@@ -49,7 +50,7 @@ def jobs(controlled: Cluster) -> tuple[str, str]:
 
 
 def test_the_database_goes_to_a_host_of_its_own(controlled: Cluster, jobs: tuple[str, str]) -> None:
-    _edit(controlled, "inventory.ini", ("[slurm-node]", _DATABASE + "[slurm-node]"))
+    edit(controlled, "inventory.ini", ("[slurm-node]", _DATABASE + "[slurm-node]"))
     # Whether it runs or not.
     controlled.on("ctl1", "systemctl", "stop", "slurmctld")
     said = controlled.deploy(expect=1).stdout
@@ -60,7 +61,7 @@ def test_the_database_goes_to_a_host_of_its_own(controlled: Cluster, jobs: tuple
     load = "systemctl stop slurmdbd && mariadb slurm_acct_db && systemctl start slurmdbd"
     command = ["podman", "exec", "-i", container_name(controlled.name, "login1"), "sh", "-c", load]
     subprocess.run(command, input=dump, text=True, check=True)
-    _edit(
+    edit(
         controlled,
         "group_vars/slurm-master.yml",
         ("slurmctld_timeout", "slurmctld_database_was_on: ctl1\nslurmctld_timeout"),
@@ -71,7 +72,7 @@ def test_the_database_goes_to_a_host_of_its_own(controlled: Cluster, jobs: tuple
 
 
 def test_the_state_goes_to_a_directory_that_all_mount(controlled: Cluster, jobs: tuple[str, str]) -> None:
-    _edit(controlled, "group_vars/slurm-master.yml", ("slurmctld_timeout", _LOCATION + "slurmctld_timeout"))
+    edit(controlled, "group_vars/slurm-master.yml", ("slurmctld_timeout", _LOCATION + "slurmctld_timeout"))
     assert "LOSES JOBS" not in controlled.plan(expect=3)
     controlled.deploy()
     _are_there(controlled, jobs)
@@ -87,7 +88,7 @@ def test_a_second_one_that_is_not_there_leaves_the_first_as_it_is(
     address, own = _line(controlled).split("=")[1].strip(), "ctl2 ansible_host="
     nowhere = address.rpartition(".")[0] + ".250"
     for place, options in ((nowhere, ()), (address, ("--limit", "ctl1"))):
-        _edit(
+        edit(
             controlled,
             "inventory.ini",
             ("login1 ansible", f"{own}{place}\nlogin1 ansible"),
@@ -103,7 +104,7 @@ def test_a_second_one_that_is_not_there_leaves_the_first_as_it_is(
 def test_a_second_controller_joins(controlled: Cluster, jobs: tuple[str, str]) -> None:
     _node(controlled, "drain", "node2", "--reason", "fan")
     line = _line(controlled)
-    _edit(
+    edit(
         controlled,
         "inventory.ini",
         ("login1 ansible", f"{line}login1 ansible"),
@@ -164,12 +165,12 @@ def test_the_one_that_stands_by_is_started_again(controlled: Cluster, jobs: tupl
 
 def test_two_disks_are_no_state_of_two_controllers(controlled: Cluster) -> None:
     """What is refused changes nothing."""
-    _edit(controlled, "group_vars/slurm-master.yml", (_STATE, "/var/lib/own"))
+    edit(controlled, "group_vars/slurm-master.yml", (_STATE, "/var/lib/own"))
     assert (
         "/var/lib/own is another directory than on the first controller" in controlled.deploy(expect=1).stdout
     )
     assert _up(controlled) == {"ctl1", "ctl2"}
-    _edit(controlled, "group_vars/slurm-master.yml", ("/var/lib/own", _STATE))
+    edit(controlled, "group_vars/slurm-master.yml", ("/var/lib/own", _STATE))
     controlled.deploy()
 
 
@@ -251,7 +252,7 @@ def _start_in_vain(cluster: Cluster, why: str) -> None:
 
 def test_the_second_leads_when_the_first_loses_its_power(controlled: Cluster, jobs: tuple[str, str]) -> None:
     partitions = "slurmctld_partitions: [{name: batch, default: true}, {name: early, nodes: [node2]}]\n"
-    _edit(
+    edit(
         controlled,
         "group_vars/slurm-master.yml",
         ("slurmctld_timeout: 10", f"{partitions}slurmctld_timeout: 10"),
@@ -264,7 +265,7 @@ def test_the_second_leads_when_the_first_loses_its_power(controlled: Cluster, jo
     assert _leader(controlled) == "ctl2"
     _are_there(controlled, jobs)
     # What is changed meanwhile is changed on the one that leads, and the other one would end jobs on it.
-    _edit(
+    edit(
         controlled,
         "group_vars/slurm-master.yml",
         ("name: early", "name: late"),
@@ -274,7 +275,7 @@ def test_the_second_leads_when_the_first_loses_its_power(controlled: Cluster, jo
     assert "SlurmctldTimeout        = 11 sec" in controlled.on("ctl2", "scontrol", "show", "config")
     # Also where its slurmctld does not run, and nobody leads.
     controlled.on("ctl2", "systemctl", "stop", "slurmctld")
-    _edit(controlled, "group_vars/slurm-master.yml", ("slurmctld_timeout: 11", "slurmctld_timeout: 12"))
+    edit(controlled, "group_vars/slurm-master.yml", ("slurmctld_timeout: 11", "slurmctld_timeout: 12"))
     controlled.deploy(expect=4)
     wait_until("ctl2 takes jobs", lambda: _takes_jobs(controlled), seconds=180)
     assert "SlurmctldTimeout        = 12 sec" in controlled.on("ctl2", "scontrol", "show", "config")
@@ -371,13 +372,13 @@ def test_a_first_one_that_left_while_it_was_off_does_not_lead(controlled: Cluste
     line = _line(controlled, "ctl1")
     run(*DEPLOY, "lab", "stop", "ctl1", "--name", controlled.name)
     wait_until("ctl2 takes jobs", lambda: _takes_jobs(controlled), seconds=180)
-    _edit(controlled, "inventory.ini", (line, ""), ("ctl1\nctl2\n", "ctl2\n"))
+    edit(controlled, "inventory.ini", (line, ""), ("ctl1\nctl2\n", "ctl2\n"))
     controlled.deploy()
     run(*DEPLOY, "lab", "start", "ctl1", "--name", controlled.name)
     _is_refused(controlled, "ctl1")
     assert _up(controlled) == {"ctl2"}
     _node(controlled, "remove", "ctl1")
-    _edit(
+    edit(
         controlled,
         "inventory.ini",
         (_line(controlled), line + _line(controlled)),
@@ -390,7 +391,7 @@ def test_a_first_one_that_left_while_it_was_off_does_not_lead(controlled: Cluste
 
 def test_the_second_leaves(controlled: Cluster) -> None:
     _led_by_the_second(controlled)
-    _edit(controlled, "inventory.ini", (_line(controlled), ""), ("ctl1\nctl2\n", "ctl1\n"))
+    edit(controlled, "inventory.ini", (_line(controlled), ""), ("ctl1\nctl2\n", "ctl1\n"))
     said = controlled.deploy(expect=1).stdout
     assert "slurmctld runs on ctl2, and it would take over from what this configuration does not know" in said
     said = run(*DEPLOY, "node", "remove", str(controlled.inventory), "ctl2", expect=1).stderr
@@ -421,15 +422,6 @@ def _line(cluster: Cluster, name: str = "ctl2") -> str:
     """The line of a controller, whether it stands in the inventory or not."""
     address = cluster.on(name, "hostname", "--all-ip-addresses").strip()
     return f"{name} ansible_host={address}\n"
-
-
-def _edit(cluster: Cluster, file: str, *changes: tuple[str, str]) -> None:
-    path = cluster.directory / file
-    text = path.read_text()
-    for before, after in changes:
-        assert before in text, before
-        text = text.replace(before, after, 1)
-    path.write_text(text)
 
 
 def _are_there(cluster: Cluster, jobs: tuple[str, str]) -> None:
