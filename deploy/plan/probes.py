@@ -28,7 +28,7 @@ def declared(role: str) -> tuple[dict[str, Any], ...]:
     """A role's ``meta/probes.yml``: named entries with ``argv``, ``files``, or a ``program``.
 
     A program is a module of Python's standard library alone among those of the role, or of all roles, that
-    prints something when it is run by itself.
+    prints something when it is run by itself, with ``arguments`` if there are any.
     """
     path = roles() / role / "meta" / "probes.yml"
     if not path.exists():
@@ -39,8 +39,9 @@ def declared(role: str) -> tuple[dict[str, Any], ...]:
 def _asked(role: str, entry: Mapping[str, Any]) -> dict[str, Any]:
     if "program" not in entry:
         return dict(entry)
-    told = {key: value for key, value in entry.items() if key != "program"}
-    return {**told, "argv": [*_PYTHON, program(role, entry["program"]).read_text(encoding="utf-8")]}
+    told = {key: value for key, value in entry.items() if key not in {"program", "arguments"}}
+    text = program(role, entry["program"]).read_text(encoding="utf-8")
+    return {**told, "argv": [*_PYTHON, text, *entry.get("arguments", ())]}
 
 
 def program(role: str, name: str) -> Path:

@@ -32,8 +32,11 @@ _OURS = (
     *("converged", "left.json", "pending.json", "hosts.json"),
     *("drains.json", "reservations.json", "ledger.json"),
 )
-# Slurm's own before munge, which they speak through to the last.
-_SERVICES = ("slurmd", "slurmctld", "slurmdbd", "sackd", "slurmrestd", "munge", "garb")
+# Slurm's own before munge, which they speak through to the last; what may restart slurmdbd before that.
+_SERVICES = (
+    *("slurmd", "slurmctld", "deploy-slurmdbd-handover", "slurmdbd"),
+    *("sackd", "slurmrestd", "munge", "garb"),
+)
 # By key of the module slurm_jobs the letter that squeue has for it.
 _JOB = {"id": "%i", "state": "%T", "user": "%u", "partition": "%P", "nodes": "%N", "required": "%n"}
 _MEMBER_KEY = Path("/etc/mysql/deploy-cluster.pem")

@@ -1,11 +1,14 @@
 """Prints what the accounting database holds of associations and users, without whom groups bring and take.
 
-Standard library only: hosts run it as it is. Run by itself it asks sacctmgr.
+Standard library only: hosts run it as it is. Run by itself it asks sacctmgr; with words, for what they name.
 """
 
 import json
+import os
+import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +19,15 @@ ASSOCIATIONS = (
     "grptresrunmins,grpjobs,grpjobsaccrue,grpsubmitjobs,grpwall,maxtres,maxtrespernode,maxtresmins,maxjobs,"
     "maxjobsaccrue,maxsubmitjobs,maxwall,minpriothreshold"
 )
+CONFIGURATIONS = (Path("/etc/slurm/slurm.conf"), Path("/run/slurm/conf/slurm.conf"))
+"""Slurm's own on a controller, and what sackd fetched; a host that has the database alone has neither."""
+SLURMDBD = Path("/etc/slurm/slurmdbd.conf")
+_SETTINGS = {
+    "AuthType": "AuthType",
+    "DbdHost": "AccountingStorageHost",
+    "DbdBackupHost": "AccountingStorageBackupHost",
+    "DbdPort": "AccountingStoragePort",
+}
 USERS = "user,defaultaccount,adminlevel"
 
 
@@ -43,22 +55,51 @@ def watched(associations: str, users: str, synced: set[tuple[str, str]]) -> Iter
             yield line
 
 
-def _shown(entity: str, columns: str) -> str:
-    command = ["sacctmgr", "--noheader", "--parsable2", "show", entity, f"format={columns}"]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+def own_configuration(slurmdbd: str) -> str:
+    """A slurm.conf from slurmdbd's configuration, for a host of slurmdbd that has none."""
+    lines = [
+        "ClusterName=asked",
+        "SlurmctldHost=localhost",
+        "AccountingStorageType=accounting_storage/slurmdbd",
+    ]
+    for theirs, ours in _SETTINGS.items():
+        if found := re.search(rf"^{theirs}=(\S+)", slurmdbd, re.MULTILINE):
+            lines.append(f"{ours}={found[1]}")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _shown(*words: str) -> str:
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8", suffix=".conf") as file:
+        environment = dict(os.environ)
+        if SLURMDBD.exists() and not any(path.exists() for path in CONFIGURATIONS):
+            file.write(own_configuration(SLURMDBD.read_text(encoding="utf-8")))
+            file.flush()
+            environment["SLURM_CONF"] = file.name
+        done = subprocess.run(
+            ["sacctmgr", "--noheader", "--parsable2", "show", *words],
+            stdin=subprocess.DEVNULL,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
     if done.returncode != 0:
         sys.stderr.write(done.stderr)
         sys.exit(1)
     return done.stdout
 
 
-def main() -> None:
+def main(*words: str) -> None:
     """What sacctmgr says now."""
+    if words:
+        sys.stdout.write(_shown(*words))
+        return
     path = Path(MEMBERSHIPS)
     synced = brought(path.read_text(encoding="utf-8") if path.exists() else "")
-    found = watched(_shown("associations", ASSOCIATIONS), _shown("users", USERS), synced)
+    associations = _shown("associations", f"format={ASSOCIATIONS}")
+    found = watched(associations, _shown("users", f"format={USERS}"), synced)
     sys.stdout.write("".join(f"{line}\n" for line in found))
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])
