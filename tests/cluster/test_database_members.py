@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -22,6 +23,8 @@ from tests.cluster.members_lab import (
 )
 
 _OTHER = "[slurm-database]\nlogin1\n"
+_LOG = "/var/log/slurm/slurmdbd.log"
+_MANY = "until test -e enough; do sbatch --parsable --output /dev/null --wrap true; done; rm enough"
 _DROP_IN = "/etc/systemd/system/mariadb.service.d/override.conf"
 pytestmark = [pytest.mark.one_release, pytest.mark.more, pytest.mark.long]
 
@@ -52,7 +55,9 @@ def test_the_database_of_one_host_gets_members(kept: Cluster, jobs: list[str]) -
     assert "AccountingStorageBackupHost = login1" in shown
     # Nobody begins again, and nothing is left to do.
     uuid = kept.on("ctl2", "mariadb", "-Ne", "SHOW STATUS LIKE 'wsrep_cluster_state_uuid'")
-    assert "(0 changes" in kept.deploy().stdout
+    again = kept.deploy().stdout
+    assert "(0 changes" in again
+    assert "drift" not in again
     assert kept.on("login1", "mariadb", "-Ne", "SHOW STATUS LIKE 'wsrep_cluster_state_uuid'") == uuid
 
 
@@ -113,6 +118,51 @@ def test_accounting_goes_on_while_the_first_host_is_off(kept: Cluster, jobs: lis
     wait_until("it stands by", lambda: not _listens(kept, "login1"), 120)
     kept.on("login1", "systemctl", "restart", "slurmdbd")
     assert "timed out" not in kept.on("login1", "journalctl", "--boot", "--unit", "slurmdbd")
+
+
+def test_a_first_slurmdbd_that_starts_costs_the_second_one_no_row(kept: Cluster, jobs: list[str]) -> None:
+    before = _failed_commits(kept)
+    (partition,) = kept.on("ctl1", "sinfo", "--noheader", "--format", "%R").split()
+    kept.on("ctl1", "scontrol", "update", f"PartitionName={partition}", "OverSubscribe=FORCE:100")
+    with ThreadPoolExecutor(1) as beside:
+        many = beside.submit(kept.as_user, _MANY, seconds=900)
+        try:
+            for _ in range(4):
+                _leave_and_come_back(kept)
+        finally:
+            kept.as_user("touch enough")
+        jobs.extend(many.result().split())
+    wait_until("all have ended", lambda: not kept.on("ctl1", "squeue", "--noheader").strip(), 600)
+    assert _failed_commits(kept) == before
+    kept.deploy()
+
+
+def _leave_and_come_back(cluster: Cluster) -> None:
+    """The first slurmdbd, while the second one writes."""
+    cluster.on("ctl2", "systemctl", "stop", "slurmdbd")
+    wait_until("the second one serves", lambda: _listens(cluster, "login1"), 120)
+    there = rows(cluster, "login1")
+    wait_until("it writes", lambda: rows(cluster, "login1") > there, 120)
+    cluster.on("ctl2", "systemctl", "start", "slurmdbd")
+    wait_until("the first one serves", lambda: _listens(cluster, "ctl2"), 120)
+    wait_until("the second one runs", lambda: _runs(cluster, "login1"), 120)
+    assert not _listens(cluster, "login1")
+
+
+def test_one_that_does_not_begin_keeps_the_second_one_from_serving_once(
+    kept: Cluster, jobs: list[str]
+) -> None:
+    wrong = "sed -i s/^DbdHost=.*/DbdHost=nobody/ /etc/slurm/slurmdbd.conf"
+    kept.on("ctl2", "sh", "-c", f"{wrong}; systemctl restart --no-block slurmdbd")
+    said = ("journalctl", "--unit", "slurmdbd", "--output", "cat")
+    refuses = "so this one does not end for it for 10 minutes"
+    wait_until("the second one gives it up", lambda: refuses in kept.on("login1", *said), 180)
+    jobs.append(done(kept))
+    assert _listens(kept, "login1")
+    kept.on("login1", "rm", "/run/deploy/slurmdbd-handover-in-vain")
+    kept.deploy()
+    wait_until("the first one serves", lambda: _listens(kept, "ctl2"), 120)
+    jobs.append(done(kept))
 
 
 def test_all_lose_their_power_and_begin_by_themselves(kept: Cluster, jobs: list[str]) -> None:
@@ -177,6 +227,9 @@ def test_the_second_one_goes_on_alone_with_all_rows(kept: Cluster, jobs: list[st
     shown = kept.on("ctl1", "scontrol", "show", "config")
     assert "AccountingStorageHost   = login1" in shown
     assert "AccountingStorageBackupHost = (null)" in shown
+    assert (
+        kept.on("login1", "systemctl", "is-active", "deploy-slurmdbd-handover", expect=None) == "inactive\n"
+    )
     assert kept.on("login1", "mariadb", "-Ne", "SELECT IF(@@wsrep_on, 'is one', 'is none')") == "is none\n"
     assert "(0 changes" in kept.deploy().stdout
 
@@ -225,3 +278,13 @@ def _listens(cluster: Cluster, host: str) -> bool:
     return bool(
         cluster.on(host, "ss", "--no-header", "--listening", "--tcp", "--numeric", "sport = :6819").strip()
     )
+
+
+def _runs(cluster: Cluster, host: str) -> bool:
+    """Whether slurmdbd has started there."""
+    return cluster.on(host, "systemctl", "is-active", "slurmdbd", expect=None) == "active\n"
+
+
+def _failed_commits(cluster: Cluster) -> list[str]:
+    """What both slurmdbd said of transactions that were cut off: 1213 is MariaDB's number for that."""
+    return [cluster.on(host, "grep", "--count", "failed: 1213", _LOG, expect=None) for host in ROWS]
