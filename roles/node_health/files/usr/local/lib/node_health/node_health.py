@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 """Slurm's HealthCheckProgram: drains this node when it is not fit for jobs, resumes what it drained itself.
 
+Nobody else's reason is touched, but the one that Slurm gives for its own loss of memory (``second_copy``).
+
 ``node_health`` is what slurmd runs. ``node_health --show`` says what is wrong and changes nothing; with
 ``--json`` it gives each fault as its kind, what it is of, and the words, for programs.
 """
@@ -16,6 +18,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from health_checks import Checks, Fault
+from second_copy import take_back
 from slurm_node import Action, SlurmError, act, decide, read_node
 
 SETTINGS = Path("/etc/node_health.json")
@@ -79,12 +82,15 @@ def main(arguments: Sequence[str]) -> int:
     faults = [str(fault) for fault in find_faults(checks)]
     for remark in dict.fromkeys(checks.remarks):
         syslog.syslog(syslog.LOG_WARNING, remark)
+    done = []
     try:
-        done = settle(settings["node"], faults, checks.late, RECORD)
+        if not faults:
+            done.append(take_back(settings["node"]))
+        done.append(settle(settings["node"], faults, checks.late, RECORD))
     except SlurmError as problem:
-        done = f"Slurm could not be asked ({problem}); faults: {'; '.join(faults) or 'none'}"
-    if done:
-        syslog.syslog(syslog.LOG_NOTICE, done)
+        done.append(f"Slurm could not be asked ({problem}); faults: {'; '.join(faults) or 'none'}")
+    for words in filter(None, done):
+        syslog.syslog(syslog.LOG_NOTICE, words)
     return 0
 
 

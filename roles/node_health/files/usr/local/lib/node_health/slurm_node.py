@@ -1,4 +1,4 @@
-"""What Slurm says of this node, and what is to be done about it. Nobody else's reason is ever touched."""
+"""What Slurm says of this node, and what is to be done about it."""
 
 from __future__ import annotations
 
@@ -74,20 +74,26 @@ def decide(faults: Sequence[str], state: NodeState) -> Action:
 
 def read_node(name: str) -> NodeState:
     """Asks the controller. Raises SlurmError."""
-    return parse_node(_scontrol("--oneliner", "show", "node", name))
+    return parse_node(scontrol("--oneliner", "show", "node", name))
 
 
 def act(action: Action, name: str, faults: Sequence[str], state: NodeState) -> None:
     """Has the controller do it. Raises SlurmError."""
     if action is Action.DRAIN:
-        _scontrol("update", f"NodeName={name}", "State=DRAIN", f"Reason={reason_for(faults)}")
+        scontrol("update", f"NodeName={name}", "State=DRAIN", f"Reason={reason_for(faults)}")
     elif action is Action.RESUME:
-        # A node that Slurm itself took down stays down until it registers; else the reason goes, too.
-        word = "UNDRAIN" if "DOWN" in state.flags else "RESUME"
-        _scontrol("update", f"NodeName={name}", f"State={word}")
+        resume(name, state)
 
 
-def _scontrol(*words: str) -> str:
+def resume(name: str, state: NodeState) -> None:
+    """Takes a drain back. Raises SlurmError."""
+    # A node that Slurm itself took down stays down until it registers; else the reason goes, too.
+    word = "UNDRAIN" if "DOWN" in state.flags else "RESUME"
+    scontrol("update", f"NodeName={name}", f"State={word}")
+
+
+def scontrol(*words: str) -> str:
+    """What it says. Raises SlurmError."""
     try:
         done = subprocess.run(
             ["scontrol", *words],
