@@ -122,8 +122,7 @@ def test_accounting_goes_on_while_the_first_host_is_off(kept: Cluster, jobs: lis
 
 def test_a_first_slurmdbd_that_starts_costs_the_second_one_no_row(kept: Cluster, jobs: list[str]) -> None:
     before = _failed_commits(kept)
-    (partition,) = kept.on("ctl1", "sinfo", "--noheader", "--format", "%R").split()
-    kept.on("ctl1", "scontrol", "update", f"PartitionName={partition}", "OverSubscribe=FORCE:100")
+    kept.on("ctl1", "scontrol", "update", "PartitionName=batch", "OverSubscribe=FORCE:100")
     with ThreadPoolExecutor(1) as beside:
         many = beside.submit(kept.as_user, _MANY, seconds=900)
         try:
