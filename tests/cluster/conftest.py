@@ -24,6 +24,7 @@ LIFE = (
     "dead_node",
     "status",
     "repair",
+    "second_copy",
     "drift",
     "jobs",
     "update",
