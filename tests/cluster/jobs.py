@@ -12,9 +12,13 @@ def submit(cluster: Cluster, options: str, script: str) -> str:
 
 
 def wait_for_job(cluster: Cluster, job: str, state: str, seconds: float = 60, *, host: str = "ctl1") -> None:
-    """Asks accounting, on a host."""
+    """Asks accounting, on a host; one slurmdbd may just be handing over to the other."""
     rows = ("sacct", "--noheader", "--allocations", "--parsable2", "--format", "State", "--jobs", job)
-    wait_until(f"job {job} {state}", lambda: cluster.on(host, *rows).strip().startswith(state), seconds)
+    wait_until(
+        f"job {job} {state}",
+        lambda: cluster.on(host, *rows, expect=None).strip().startswith(state),
+        seconds,
+    )
 
 
 def end_job(cluster: Cluster, job: str) -> None:

@@ -19,7 +19,7 @@ def test_everything_a_role_manages_is_recorded(role: Path) -> None:
 @pytest.mark.parametrize("role", role_directories(), ids=lambda role: role.name)
 def test_probes_are_well_formed(role: Path) -> None:
     for probe in declared(role.name):
-        kinds = ({"name", "argv"}, {"name", "files"}, {"name", "program"})
+        kinds = ({"name", "argv"}, {"name", "files"}, {"name", "program"}, {"name", "program", "arguments"})
         assert probe.keys() - {"mended_by", "ignore", "must_be_empty"} in kinds
         assert probe.get("mended_by", f"{role.name}_").startswith(f"{role.name}_")
         assert probe.get("mended_by") in {None, *options(role)}

@@ -18,6 +18,8 @@ DATABASE, SECOND_DATABASE = "login1", "ctl3"
 NODES = ("node1", "node2", "node3")
 HOSTS = (*CONTROLLERS, DATABASE, SECOND_DATABASE, *NODES)
 STATE = f"{SHARED_STATE}/state"
+HEALTH_CHECK_SECONDS = 60
+"""How often nodes look at themselves, which takes back what Slurm did to one by mistake."""
 PARTITION = """
 # Several jobs share a processor: the test wants many of them, which do nothing.
 slurmctld_partitions:
@@ -38,7 +40,7 @@ def deployed_lab(name: str, place: Path) -> Iterator[Cluster]:
         made.up("--controllers", "3", "--nodes", str(len(NODES)), "--gpus", "0")
         put_apart(made)
         with (made.directory / "group_vars" / "slurm-master.yml").open("a", encoding="utf-8") as file:
-            file.write(PARTITION)
+            file.write(f"{PARTITION}slurmctld_health_check_interval: {HEALTH_CHECK_SECONDS}\n")
         made.deploy()
         yield made
     finally:

@@ -3,7 +3,7 @@
 import random
 import struct
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -16,6 +16,7 @@ from tests.reliability.figures import Asked, Fates, fates, longest_without, unsa
 from tests.reliability.lab import (
     CONTROLLERS,
     DATABASE,
+    HEALTH_CHECK_SECONDS,
     HOSTS,
     NODES,
     STATE,
@@ -63,6 +64,7 @@ class Round:
     load: Load = field(init=False)
     _began: float = field(default_factory=time.time)
     _quiet_since: float | None = None
+    _held_since: dict[tuple[str, str, str], float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         name = f"{self.key}-{self.number}-{int(time.time())}"
@@ -215,17 +217,30 @@ class Round:
         return time.monotonic() - self._quiet_since > _UNTIL_COMMITTED or not self._fates(self.load).missing
 
     def _release(self) -> None:
-        """What Slurm does not give back by itself: nodes that it drained, jobs that it holds."""
+        """What neither Slurm nor the nodes' health check gives back: drained nodes, jobs that are held."""
+        held = [*self._held()]
+        now = time.monotonic()
+        self._held_since = {one: self._held_since.get(one, now) for one in held}
+        for one in held:
+            what, name, why = one
+            if now - self._held_since[one] < 3 * HEALTH_CHECK_SECONDS:
+                continue
+            if what == SLURM_HELD[0]:
+                self._on_leader("scontrol", "update", f"nodename={name}", "state=resume")
+            else:
+                self._on_leader("scontrol", "release", name)
+            self._note(f"{what} ({why})")
+
+    def _held(self) -> Iterator[tuple[str, str, str]]:
+        """What it is, its name, and Slurm's reason."""
         for line in self._asked("sinfo", "--noheader", "--list-reasons", "--format=%n|%E|%t").splitlines():
             node, why, state = line.split("|")
             if state.startswith(("drain", "drng")):
-                self._on_leader("scontrol", "update", f"nodename={node}", "state=resume")
-                self._note(f"{SLURM_HELD[0]} ({why})")
+                yield SLURM_HELD[0], node, why
         for line in self._asked("squeue", "--noheader", "--states=PENDING", "--format=%A|%r").splitlines():
             job, _, why = line.partition("|")
             if "held" in why:
-                self._on_leader("scontrol", "release", job)
-                self._note(f"{SLURM_HELD[1]} ({why})")
+                yield SLURM_HELD[1], job, why
 
     def _on_leader(self, *words: str) -> None:
         self.cluster.on(CONTROLLERS[0], "timeout", "15", *words, expect=None)

@@ -65,7 +65,8 @@ def sql(statement: str, seconds: float = _ANSWER_SECONDS) -> list[str]:
     except (OSError, subprocess.TimeoutExpired) as problem:
         raise DatabaseError(str(problem)) from None
     if done.returncode != 0:
-        raise DatabaseError(done.stderr.strip())
+        # Before what went wrong it repeats the statement.
+        raise DatabaseError((done.stderr.strip().splitlines() or [""])[-1])
     return done.stdout.splitlines()
 
 
