@@ -130,7 +130,9 @@ def test_what_the_role_sets_its_probe_reads(entity: str, fields: list[Loaded]) -
         "associations": look.ASSOCIATIONS,
         "users": look.USERS,
         **{
-            probe["argv"][4]: probe["argv"][-1].removeprefix("format=") for probe in probes if "argv" in probe
+            probe["arguments"][0]: probe["arguments"][-1].removeprefix("format=")
+            for probe in probes
+            if "arguments" in probe
         },
     }
     assert {field.keyword.lower() for field in fields} <= {*asked[entity].split(",")}
