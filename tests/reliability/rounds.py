@@ -250,22 +250,30 @@ class Round:
             self.by_hand.append(what)
 
     def _fates(self, load: Load) -> Fates:
-        minutes = int(time.time() - self._began) // 60 + 2
-        rows = [
-            tuple(line.split("|"))
-            for line in self.cluster.on(
-                DATABASE,
-                *("sacct", "--allusers", "--allocations", "--duplicates", "--noheader", "--parsable2"),
-                *(f"--starttime=now-{minutes}minutes", "--format=JobName%60,State"),
-                expect=None,
-            ).splitlines()
-        ]
+        rows = [tuple(line.split("|")) for line in self._accounted().splitlines()]
         return fates(
             list(load.taken()),
             [name for name in self._lines("begun") if name.startswith(load.name)],
             [name for name in self._lines("ended") if name.startswith(load.name)],
             [(row[0], row[1]) for row in rows if len(row) == 2 and row[0].startswith(load.name)],
         )
+
+    def _accounted(self) -> str:
+        """What sacct says of jobs since this round began; no answer is not that there are no rows."""
+        minutes = int(time.time() - self._began) // 60 + 2
+        asked = (
+            *("sacct", "--allusers", "--allocations", "--duplicates", "--noheader", "--parsable2"),
+            *(f"--starttime=now-{minutes}minutes", "--format=JobName%60,State"),
+        )
+        said: list[str] = []
+
+        def answers() -> bool:
+            # Rows of this round are there from its beginning.
+            said[:] = [self.cluster.on(DATABASE, *asked, expect=None)]
+            return self.load.name in said[0]
+
+        self._wait("sacct answers", answers, _UNTIL_WELL)
+        return said[0]
 
     def _host_of(self, process: int) -> str:
         """The machine of a process, by its control group."""
