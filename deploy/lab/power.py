@@ -16,7 +16,9 @@ def power_off(lab_name: str, host_name: str) -> None:
     lab = need_lab(lab_name)
     host = lab.host(host_name)
     if host.running:
-        podman("stop", "--time", "0", container_name(lab.name, host.name))
+        container = container_name(lab.name, host.name)
+        kind_named(lab.machines).cut_off([container])
+        podman("stop", "--time", "0", container)
 
 
 def power_on(lab_name: str, host_name: str, kernel_line: str = "") -> None:

@@ -112,8 +112,9 @@ class Cluster:
         return result.stdout + result.stderr
 
     def power_off(self, *hosts: str) -> None:
-        """Without a shutdown, one right after the other."""
+        """Without a shutdown, and without a word to others, one right after the other."""
         containers = [container_name(self.name, host) for host in hosts]
+        kind_named(self.machines).cut_off(containers)
         run("podman", "kill", "--signal", "KILL", *containers)
         run("podman", "wait", *containers)
 

@@ -5,7 +5,6 @@ from contextlib import contextmanager
 
 import pytest
 
-from deploy.lab.state import container_name
 from tests.cluster.jobs import submit, wait_for_job
 from tests.cluster.lab_cluster import DEPLOY, Cluster, booted, run, wait_until
 
@@ -92,7 +91,7 @@ def is_synced(cluster: Cluster, host: str) -> bool:
 
 def off(cluster: Cluster, host: str) -> None:
     """Its power is cut: nothing ends in order."""
-    run("podman", "kill", container_name(cluster.name, host))
+    cluster.power_off(host)
 
 
 def on(cluster: Cluster, host: str) -> None:

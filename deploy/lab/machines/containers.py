@@ -10,7 +10,7 @@ from deploy.lab.boot import boot
 from deploy.lab.bridge import keep_address
 from deploy.lab.machine import Machine, require_room
 from deploy.lab.machines.kind import NewHost
-from deploy.lab.podman import query
+from deploy.lab.podman import query, succeeds
 from deploy.lab.state import SHARED_STATE, Lab, container_name, shared_volume
 from deploy.lab.tarball import Entry
 
@@ -58,6 +58,12 @@ class Containers:
             )
         boot(container, "start", container)
         keep_address(container)
+
+    def cut_off(self, containers: Sequence[str]) -> None:
+        """The kernel outlives them, and would end their connections in order."""
+        for container in containers:
+            # One that has ended already has no network.
+            succeeds("exec", container, "ip", "link", "set", "dev", "eth0", "down")
 
     def entered(self, lab: Lab, host: str, session: Sequence[str], *, terminal: bool) -> list[str]:
         """Through podman."""

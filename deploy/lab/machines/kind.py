@@ -56,5 +56,8 @@ class Kind(Protocol):
     def start(self, container: str, kernel_line: Sequence[str] = ()) -> None:
         """Power a machine on, with further words for its kernel. Raises DeployError."""
 
+    def cut_off(self, containers: Sequence[str]) -> None:
+        """As the network sees a loss of power: from now on nobody hears anything of these machines."""
+
     def entered(self, lab: Lab, host: str, session: Sequence[str], *, terminal: bool) -> list[str]:
         """The command here that runs a command as root there, with this process's input and output."""

@@ -111,6 +111,9 @@ class UserMode:
         podman("start", container)
         keep_address(container)
 
+    def cut_off(self, containers: Sequence[str]) -> None:
+        """Their kernels, which have their connections, end with them."""
+
     def entered(self, lab: Lab, host: str, session: Sequence[str], *, terminal: bool) -> list[str]:
         """Through ssh: podman sees no more of a machine than its kernel."""
         options = ["-t" if terminal else "-T", "-o", "LogLevel=ERROR"]

@@ -4,7 +4,7 @@ import pytest
 
 from tests.unit.roles.loading import load_module
 
-module = load_module("roles/enroot/library/kernel_settings.py")
+module = load_module("playbooks/library/kernel_settings.py")
 
 
 @pytest.mark.parametrize(
@@ -46,3 +46,22 @@ def test_what_is_declared_no_more_gets_back_what_it_had(tmp_path: Path) -> None:
 
 def test_an_unknown_setting_does_not_stop_the_others_at_boot() -> None:
     assert module.file_text({"net.one": "1"}).splitlines()[1:] == ["-net.one = 1"]
+
+
+def test_each_file_has_its_own(tmp_path: Path) -> None:
+    one, two = tmp_path / "one.conf", tmp_path / "two.conf"
+    was = {"net.a": {"given": "1", "had": "0"}}
+    remembered = {str(one): was, str(two): {"net.b": {"given": "5", "had": "15"}}}
+    assert module.of_file(remembered, one) == was
+    assert module.of_others(remembered, one) == {str(two): remembered[str(two)]}
+    assert module.of_file(remembered, tmp_path / "three.conf") == {}
+
+
+def test_what_was_remembered_when_there_was_but_one_is_that_files(tmp_path: Path) -> None:
+    one, two = tmp_path / "one.conf", tmp_path / "two.conf"
+    one.write_text(module.file_text({"net.a": "1"}))
+    remembered = {"net.a": {"given": "1", "had": "0"}}
+    assert module.of_file(remembered, two) == {}
+    assert module.of_others(remembered, two) == remembered
+    assert module.of_file(remembered, one) == remembered
+    assert module.of_others(remembered, one) == {}

@@ -19,7 +19,7 @@ module: kernel_settings
 short_description: Settings of the kernel, now and after every boot
 description:
   - Writes a file for sysctl.d(5), and gives the kernel what it has otherwise. A setting that the kernel does
-    not know is passed over.
+    not know is passed over. Without settings there is no file.
   - Remembers what the kernel had before. A setting that is declared no more gets that back, unless somebody
     gave it yet another value.
 options:
@@ -98,6 +98,33 @@ def giving(
     }
 
 
+def of_file(remembered: Mapping[str, Any], file: Path) -> dict[str, dict[str, str]]:
+    """What is remembered of one file: by its path, or by its settings from when there was but one."""
+    if str(file) in remembered:
+        return dict(remembered[str(file)])
+    text = text_of(file)
+    return {name: was for name, was in _of_one(remembered).items() if f"\n-{name} = " in text}
+
+
+def of_others(remembered: Mapping[str, Any], file: Path) -> dict[str, Any]:
+    """What is remembered besides."""
+    own = {str(file), *of_file(remembered, file)}
+    return {name: was for name, was in remembered.items() if name not in own}
+
+
+def _of_one(remembered: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+    return {name: was for name, was in remembered.items() if "given" in was}
+
+
+def _write(module: AnsibleModule, file: Path, text: str) -> bool:
+    if text:
+        return keep(module, file, text)
+    is_there = file.exists()
+    if is_there and not module.check_mode:
+        file.unlink()
+    return is_there
+
+
 def _tell(module: AnsibleModule, name: str, value: str) -> None:
     try:
         place_of(name).write_text(f"{value}\n", encoding="utf-8")
@@ -114,19 +141,20 @@ def main() -> None:
     module = AnsibleModule(argument_spec=arguments, supports_check_mode=True)
     file = Path(module.params["file"])
     settings = {name: str(value) for name, value in module.params["settings"].items()}
-    before, after = text_of(file), file_text(settings)
-    remembered = given(_REMEMBERED)
+    before, after = text_of(file), file_text(settings) if settings else ""
+    known = given(_REMEMBERED)
+    others, remembered = of_others(known, file), of_file(known, file)
     back = former(settings, remembered)
     new = giving(settings, remembered)
     if not module.check_mode:
         # What is to be given back is known before anything is given.
-        remember(_REMEMBERED, {**remembered, **new})
-    written = keep(module, file, after)
+        remember(_REMEMBERED, {**others, str(file): {**remembered, **new}})
+    written = _write(module, file, after)
     told = {**back, **{name: settings[name] for name in differing(settings)}}
     for name, value in told.items() if not module.check_mode else ():
         _tell(module, name, value)
     if not module.check_mode:
-        remember(_REMEMBERED, new)
+        remember(_REMEMBERED, {**others, **({str(file): new} if new else {})})
     module.exit_json(
         changed=written or bool(told),
         deploy_manages={"files": left([file]), "sysctls": settings},
