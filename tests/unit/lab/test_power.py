@@ -1,4 +1,4 @@
-"""A machine that loses its power says nothing to others, not even by the kernel that a container leaves behind."""
+"""A machine that loses its power says nothing to others, not even by the kernel a container leaves behind."""
 
 from dataclasses import replace
 
