@@ -32,9 +32,9 @@ _OURS = (
     *("converged", "left.json", "pending.json", "hosts.json"),
     *("drains.json", "reservations.json", "ledger.json"),
 )
-# Slurm's own before munge, which they speak through to the last; what may restart slurmdbd before that.
+# Slurm's own before munge, which they speak through to the last; what may restart a daemon before that.
 _SERVICES = (
-    *("slurmd", "slurmctld", "deploy-slurmdbd-handover", "slurmdbd"),
+    *("slurmd", "deploy-slurmctld-registers", "slurmctld", "deploy-slurmdbd-handover", "slurmdbd"),
     *("sackd", "slurmrestd", "munge", "garb"),
 )
 # By key of the module slurm_jobs the letter that squeue has for it.

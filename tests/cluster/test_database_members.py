@@ -115,6 +115,7 @@ def test_accounting_goes_on_while_the_first_host_is_off(kept: Cluster, jobs: lis
     assert said["database"]["ctl2"] is None
     assert said["database"]["login1"]["votes"] == 2
     assert "members-missing" in json.dumps(said["hosts"]["login1"])
+    jobs.append(_of_a_new_account(kept, "newcomers"))
     on(kept, "ctl2")
     is_whole(kept)
     wait_until("the row is there, too", lambda: job in rows(kept, "ctl2"), 120)
@@ -274,6 +275,22 @@ def test_the_arbitrator_gets_rows_and_one_with_rows_a_vote_alone(kept: Cluster, 
     for host in ("login1", "ctl1"):
         _has_rows(kept, host, jobs)
     assert "(0 changes" in kept.deploy().stdout
+
+
+def _of_a_new_account(cluster: Cluster, name: str) -> str:
+    """A job of an account that slurmctld learns of from the slurmdbd that serves."""
+    add = ("sacctmgr", "--immediate", "--quiet", "add")
+    cluster.on("ctl1", *add, "account", name)
+    cluster.on("ctl1", *add, "user", "alice", f"account={name}")
+    taken: list[str] = []
+
+    def is_taken() -> bool:
+        sbatch = f"sbatch --parsable --account {name} --output /dev/null --wrap true 2>/dev/null"
+        taken[:] = cluster.as_user(sbatch, expect=None).split()
+        return bool(taken)
+
+    wait_until("a job of a new account is taken", is_taken, 120)
+    return taken[0]
 
 
 def _has_rows(cluster: Cluster, host: str, jobs: list[str]) -> None:

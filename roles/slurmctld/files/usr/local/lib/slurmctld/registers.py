@@ -1,0 +1,95 @@
+#!/usr/bin/python3
+"""Has slurmctld register with the slurmdbd that stands in for the first one.
+
+What sacctmgr changes, a slurmdbd tells those slurmctld that have registered with it, and no other learns of
+it later. A first one asks for that when it starts. One that stands by asks when it gives up again, not when
+it takes over (24.11.5 seen; 22.05 to 26.05 by their source): as long as it serves, slurmctld knows no new
+account, user, limit or QOS, and refuses their jobs. One that reads its configuration anew registers, and asks
+for all of them; one older than 23.11 does that when it starts.
+
+Runs on all controllers; the one that leads does it. Run as root. Written with the standard library of Python
+3.9 alone.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+import subprocess
+import sys
+import time
+
+_READS_ANEW = (23, 11)
+_LEADS = re.compile(r"^Slurmctld\(\w+\) at (\S+) is UP$", re.MULTILINE)
+_CONNECT_SECONDS, _ANSWER_SECONDS = 5, 100
+_LOOK_SECONDS, _RETRY_SECONDS = 5, 60
+
+
+def run(*command: str) -> tuple[int, str]:
+    """Exit code and what it said."""
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=_ANSWER_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as problem:
+        return 1, str(problem)
+    return done.returncode, done.stdout.strip()
+
+
+def serves(host: str, port: int) -> bool:
+    """Whether slurmdbd takes connections there; one that stands by does not."""
+    try:
+        socket.create_connection((host, port), timeout=_CONNECT_SECONDS).close()
+    except OSError:
+        return False
+    return True
+
+
+def leads(controller: str) -> bool:
+    """Whether this controller is the first one that answers."""
+    return _LEADS.findall(run("scontrol", "ping")[1])[:1] == [controller]
+
+
+def anew() -> tuple[str, ...]:
+    """The command by which slurmctld registers."""
+    found = re.search(r"(\d+)\.(\d+)", run("slurmctld", "-V")[1])
+    if found and (int(found[1]), int(found[2])) >= _READS_ANEW:
+        return ("scontrol", "reconfigure")
+    return ("systemctl", "try-restart", "slurmctld")
+
+
+def register(host: str) -> bool:
+    """Whether it has registered."""
+    command = anew()
+    code, said = run(*command)
+    if code == 0:
+        sys.stderr.write(f"the slurmdbd of {host} has taken over: slurmctld has registered with it\n")
+    else:
+        sys.stderr.write(
+            f"the slurmdbd of {host} has taken over, and slurmctld does not learn what sacctmgr changes: "
+            f"{' '.join(command)}: {said}\n"
+        )
+    return code == 0
+
+
+def main(controller: str, host: str, port: str) -> None:
+    """Looks, again and again."""
+    is_registered = False
+    while True:
+        pause = _LOOK_SECONDS
+        if not serves(host, int(port)):
+            is_registered = False
+        elif not is_registered and leads(controller):
+            is_registered = register(host)
+            pause = _LOOK_SECONDS if is_registered else _RETRY_SECONDS
+        time.sleep(pause)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

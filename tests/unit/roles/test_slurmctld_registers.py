@@ -1,0 +1,96 @@
+"""slurmctld registers with a second slurmdbd when that takes over, once, on the controller that leads."""
+
+import socket
+import subprocess
+from types import ModuleType
+
+import pytest
+
+from tests.unit.roles.loading import load_module
+
+UP, DOWN = "Slurmctld(primary) at ctl1 is UP", "Slurmctld(primary) at ctl1 is DOWN"
+OTHER = "Slurmctld(backup) at ctl2 is UP"
+
+
+@pytest.fixture(scope="module")
+def loaded() -> ModuleType:
+    return load_module("roles/slurmctld/files/usr/local/lib/slurmctld/registers.py")
+
+
+class Host:
+    """Whether the second slurmdbd serves, look by look, and what was said here; ends after the last look."""
+
+    def __init__(self, serves: str, *, ping: str = UP, version: str = "24.11.5", refusals: int = 0) -> None:
+        self.looks: list[str] = [*serves]
+        self.ping, self.version, self.refusals = ping, version, refusals
+        self.told: list[str] = []
+
+    def run(self, *command: str) -> tuple[int, str]:
+        if command == ("scontrol", "ping"):
+            return 0, f"{self.ping}\n{OTHER}"
+        if command[0] == "slurmctld":
+            return 0, f"slurm-wlm {self.version}"
+        self.told.append(" ".join(command))
+        self.refusals -= 1
+        return (1, "refused") if self.refusals >= 0 else (0, "")
+
+    def serves(self, _host: str, _port: int) -> bool:
+        if not self.looks:
+            raise KeyboardInterrupt
+        return self.looks.pop(0) == "2"
+
+    def watch(self, loaded: ModuleType, patch: pytest.MonkeyPatch, name: str = "ctl1") -> list[str]:
+        """All looks, one after the other; what slurmctld was told in them."""
+        patch.setattr(loaded, "run", self.run)
+        patch.setattr(loaded, "serves", self.serves)
+        patch.setattr(loaded.time, "sleep", lambda _: None)
+        with pytest.raises(KeyboardInterrupt):
+            loaded.main(name, "dbd2", "6819")
+        return self.told
+
+
+@pytest.mark.parametrize(("looks", "times"), [("111", 0), ("122", 1), ("2", 1), ("2122", 2), ("22122", 2)])
+def test_it_registers_once_each_time_that_the_second_one_takes_over(
+    loaded: ModuleType, monkeypatch: pytest.MonkeyPatch, looks: str, times: int
+) -> None:
+    assert Host(looks).watch(loaded, monkeypatch) == ["scontrol reconfigure"] * times
+
+
+@pytest.mark.parametrize(("ping", "leader"), [(UP, "ctl1"), (DOWN, "ctl2")])
+@pytest.mark.parametrize("name", ["ctl1", "ctl2"])
+def test_the_controller_that_leads_does_it(
+    loaded: ModuleType, monkeypatch: pytest.MonkeyPatch, ping: str, leader: str, name: str
+) -> None:
+    told = Host("22", ping=ping).watch(loaded, monkeypatch, name)
+    assert told == (["scontrol reconfigure"] if name == leader else [])
+
+
+def test_an_older_one_is_started_anew(loaded: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = Host("22", version="22.05.8").watch(loaded, monkeypatch)
+    assert told == ["systemctl try-restart slurmctld"]
+
+
+def test_one_that_refuses_is_asked_again(
+    loaded: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert Host("222", refusals=1).watch(loaded, monkeypatch) == ["scontrol reconfigure"] * 2
+    assert "does not learn what sacctmgr changes: scontrol reconfigure: refused" in capsys.readouterr().err
+
+
+def test_who_listens_serves(loaded: ModuleType) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        assert loaded.serves("127.0.0.1", port)
+    assert not loaded.serves("127.0.0.1", port)
+    assert not loaded.serves("nowhere.invalid", port)
+
+
+def test_a_command_that_is_not_there_is_no_answer(
+    loaded: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none(*_: object, **__: object) -> None:
+        raise FileNotFoundError("scontrol")
+
+    monkeypatch.setattr(subprocess, "run", none)
+    assert loaded.run("scontrol") == (1, "scontrol")
+    assert not loaded.leads("ctl1")
