@@ -15,6 +15,8 @@ def outputs(root: Path) -> Iterator[tuple[Path, str]]:
     parts = json.loads((root / "docs" / "reliability.json").read_text(encoding="utf-8"))
     path = root / "docs" / "reliability.md"
     text = with_table(path.read_text(encoding="utf-8"), "faults", figures["HEAD"], figures["table"](parts))
+    usage = runpy.run_path(str(root / "tests" / "reliability" / "usage.py"))
+    text = with_table(text, "usage", usage["USAGE_HEAD"], usage["usage_table"](parts))
     text = with_table(text, "machines", ("measured", "faults", "on"), _machines(parts))
     kills = runpy.run_path(str(root / "tests" / "kills" / "figures.py"))
     killed = json.loads((root / "docs" / "kills.json").read_text(encoding="utf-8"))

@@ -16,6 +16,7 @@ from tests.command_line import say
 from tests.reliability.faults import LEAD_COMES_BACK, SHORT
 from tests.reliability.figures import lost_though_saved
 from tests.reliability.lab import deployed_lab
+from tests.reliability.load import prepare
 from tests.reliability.rounds import Round
 
 pytestmark = [pytest.mark.one_release, pytest.mark.more]
@@ -34,6 +35,7 @@ def rounds(reliable: Cluster) -> dict[str, dict[str, Any]]:
     seed = random.SystemRandom().randrange(10**6)
     say(f"once more: python -m tests.reliability --short --seed {seed}")
     played = [Round(reliable, key, chance_of(seed, key, 0), 0, say) for key in SHORT]
+    prepare(reliable, [one.load for one in played])
     for one in played:
         one.disturb()
     return {one.key: one.count() for one in played}

@@ -15,13 +15,14 @@ from tests.command_line import positive, say
 from tests.reliability.faults import FAULTS, SHORT, turns
 from tests.reliability.figures import HEAD, lost_though_saved, table
 from tests.reliability.lab import deployed_lab
+from tests.reliability.load import prepare
 from tests.reliability.rounds import RUNNING, UNTIL_TOLD, Round
 
 _TIMES = 5
 _CODE = (
     *(f"roles/{name}" for name in ("mariadb", "munge", "slurm_auth", "slurm_client", "slurm_packages")),
     *(f"roles/{name}" for name in ("slurmctld", "slurmd", "slurmdbd")),
-    *(f"tests/reliability/{name}.py" for name in ("faults", "lab", "load", "rounds", "writers")),
+    *(f"tests/reliability/{name}.py" for name in ("faults", "lab", "load", "rounds", "usage", "writers")),
 )
 
 
@@ -47,14 +48,18 @@ class _Rounds:
     def fight(self, options: argparse.Namespace) -> None:
         """One fault after the other; each counts as soon as its last job has ended."""
         until = time.monotonic() + 60 * (options.minutes or math.inf)
+        seed = self.campaign.seed
+        rounds = [
+            Round(self.cluster, key, chance_of(seed, key, number), number, say)
+            for number, key in turns(seed, options.only, options.times)
+        ]
+        prepare(self.cluster, [one.load for one in rounds])
         try:
-            for number, key in turns(self.campaign.seed, options.only, options.times):
+            for one in rounds:
                 if time.monotonic() > until:
                     say(f"{options.minutes} minutes are over: no more rounds")
                     break
-                say(f"{key}, {number + 1} of {options.times}")
-                chance = chance_of(self.campaign.seed, key, number)
-                one = Round(self.cluster, key, chance, number, say)
+                say(f"{one.key}, {one.number + 1} of {options.times}")
                 one.disturb()
                 self._waiting.append(one)
                 self._count_those_told()

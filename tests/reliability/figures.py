@@ -119,8 +119,8 @@ def unsaved(taken: Mapping[str, float], saved: float, caused: float) -> list[str
 
 
 def lost_though_saved(one: Mapping[str, Any]) -> list[str]:
-    """The jobs that a round lost, or their rows, although slurmctld had saved that it had them."""
-    return sorted({*one["lost"], *one["missing"]} - {*one["unsaved"]})
+    """The jobs that a round lost, or rows or time of them, although slurmctld had saved that it had them."""
+    return sorted({*one["lost"], *one["missing"], *one["usage"]["less"]} - {*one["unsaved"]})
 
 
 def _at_once(rounds: Sequence[Mapping[str, Any]]) -> str:

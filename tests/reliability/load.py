@@ -3,12 +3,12 @@
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from deploy.lab.state import container_name
-from tests.cluster.lab_cluster import Cluster
+from tests.cluster.lab_cluster import Cluster, wait_until
 from tests.containers import inside
 from tests.reliability.figures import Asked
 
@@ -17,12 +17,16 @@ _ALICE = ("setpriv", "--reuid=alice", "--regid=alice", "--init-groups", "env", "
 _PATIENCE = 15
 _MOST_AT_ONCE = 10
 _SHORT = "sleep 1"
-_PROGRAM = 'echo "$SLURM_JOB_NAME" >>{place}/begun; {work}; echo "$SLURM_JOB_NAME" >>{place}/ended'
+_NOW = "$(date +%s.%N)"
+_PROGRAM = (
+    f'begun="$SLURM_JOB_NAME {_NOW}"; echo "$begun" >>{{place}}/begun; {{work}};'
+    f' echo "$begun {_NOW}" >>{{place}}/ended'
+)
 
 
 @dataclass
 class Load:
-    """``host`` is where users type; names of jobs begin with ``name``."""
+    """``host`` is where users type; names of jobs begin with ``name``, which is their account's, too."""
 
     cluster: Cluster
     host: str
@@ -39,7 +43,8 @@ class Load:
         """One job, whose name says which one it is; what came is kept."""
         program = _PROGRAM.format(place=PLACE, work=work)
         options = ("--parsable", "--mem=5", "--time=30", "--output=/dev/null", f"--chdir={PLACE}")
-        words = ("sbatch", *options, f"--job-name={self.job(number)}", f"--wrap={program}")
+        names = (f"--account={self.name}", f"--job-name={self.job(number)}")
+        words = ("sbatch", *options, *names, f"--wrap={program}")
         self.submissions.append(self._ask(number, *words))
 
     def ask(self, number: int) -> None:
@@ -78,6 +83,22 @@ class Load:
             ended.set()
             for stream in streams:
                 stream.join()
+
+
+def prepare(cluster: Cluster, loads: Sequence[Load]) -> None:
+    """The place where jobs write, and the accounts, before anything is broken that has to know of them."""
+    cluster.on("ctl1", "install", "-d", "-m", "0755", "-o", "alice", "-g", "alice", PLACE)
+    names = [load.name for load in loads]
+    add = ("sacctmgr", "--immediate", "--quiet", "add")
+    cluster.on("ctl1", *add, "account", ",".join(names))
+    cluster.on("ctl1", *add, "user", "alice", f"account={','.join(names)}")
+    shown = ("scontrol", "show", "assoc_mgr", "flags=assoc", "users=alice")
+
+    def are_known() -> bool:
+        known = cluster.on("ctl1", *shown, expect=None).split()
+        return all(f"Account={name}" in known for name in names)
+
+    wait_until("slurmctld knows the accounts", are_known, 60)
 
 
 def _each_second(one: Callable[[int], None], number: int, ended: threading.Event) -> None:

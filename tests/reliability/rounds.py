@@ -3,7 +3,7 @@
 import random
 import struct
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -24,8 +24,10 @@ from tests.reliability.lab import (
     state_on_this_machine,
 )
 from tests.reliability.load import PLACE, Load
+from tests.reliability.usage import usage_of
 from tests.reliability.writers import Write, returned, terms, watched
 
+Row = tuple[str, str, int]
 RUNNING = 40
 """Jobs that run on from before the fault until after it."""
 SLURM_HELD = ("a node resumed that Slurm had drained", "a job released that Slurm held")
@@ -62,7 +64,7 @@ class Round:
     at_once: list[str] | None = None
     """The files that a slurmctld wrote to when another one had begun to; None where nobody watched."""
     load: Load = field(init=False)
-    _began: float = field(default_factory=time.time)
+    _began: float = 0
     _quiet_since: float | None = None
     _held_since: dict[tuple[str, str, str], float] = field(default_factory=dict)
 
@@ -78,7 +80,7 @@ class Round:
     def disturb(self) -> None:
         """Causes the fault under load, until all is well again."""
         load = self.load
-        self.cluster.on("ctl1", "install", "-d", "-m", "0755", "-o", "alice", "-g", "alice", PLACE)
+        self._began = time.time()
         for number in range(RUNNING):
             load.submit(number, f"until test -e {load.stop}; do sleep 2; done")
         wait_until("jobs run", lambda: self._begun(load) >= RUNNING, _UNTIL_WELL)
@@ -173,10 +175,12 @@ class Round:
         return self.cluster.on(self.fault.users_on, "timeout", "15", *words, expect=None)
 
     def _begun(self, load: Load) -> int:
-        return sum(name.startswith(load.name) for name in self._lines("begun"))
+        return len(self._lines(load, "begun"))
 
-    def _lines(self, file: str) -> list[str]:
-        return self.cluster.on("ctl1", "cat", f"{PLACE}/{file}", expect=None).split()
+    def _lines(self, load: Load, file: str) -> list[list[str]]:
+        """What jobs of the load wrote: name, when it began, and where it has ended, when that was."""
+        lines = self.cluster.on("ctl1", "cat", f"{PLACE}/{file}", expect=None).splitlines()
+        return [line.split() for line in lines if line.startswith(load.name)]
 
     def count(self, seconds: float = UNTIL_TOLD) -> dict[str, Any]:
         """What became of every job, when no more comes, or after so many seconds."""
@@ -184,7 +188,8 @@ class Round:
         if not self.is_told():
             self.say(f"  {self.key}: waiting for the last jobs")
             self._wait("all jobs and their rows are there", self.is_told, seconds)
-        came = self._fates(load)
+        rows = self._rows(load)
+        came = self._fates(load, rows)
         taken = load.taken()
         return {
             "submission": round(longest_without(load.submissions, *span), 1),
@@ -197,6 +202,7 @@ class Round:
             "again": came.again,
             "twice": came.twice,
             "missing": came.missing,
+            "usage": self._usage(load, rows),
             "at_once": self.at_once,
             "led": [
                 [host, round(first - span[0], 1), round(last - span[0], 1)]
@@ -214,7 +220,10 @@ class Round:
             self._quiet_since = None
             return False
         self._quiet_since = self._quiet_since or time.monotonic()
-        return time.monotonic() - self._quiet_since > _UNTIL_COMMITTED or not self._fates(self.load).missing
+        return time.monotonic() - self._quiet_since > _UNTIL_COMMITTED or not self._missing()
+
+    def _missing(self) -> Sequence[str]:
+        return self._fates(self.load, self._rows(self.load)).missing
 
     def _release(self) -> None:
         """What neither Slurm nor the nodes' health check gives back: drained nodes, jobs that are held."""
@@ -249,21 +258,40 @@ class Round:
         if what not in self.by_hand:
             self.by_hand.append(what)
 
-    def _fates(self, load: Load) -> Fates:
-        rows = [tuple(line.split("|")) for line in self._accounted().splitlines()]
+    def _fates(self, load: Load, rows: Sequence[Row]) -> Fates:
         return fates(
             list(load.taken()),
-            [name for name in self._lines("begun") if name.startswith(load.name)],
-            [name for name in self._lines("ended") if name.startswith(load.name)],
-            [(row[0], row[1]) for row in rows if len(row) == 2 and row[0].startswith(load.name)],
+            [line[0] for line in self._lines(load, "begun")],
+            [line[0] for line in self._lines(load, "ended")],
+            [(name, state) for name, state, _ in rows],
         )
+
+    def _usage(self, load: Load, rows: Sequence[Row]) -> dict[str, Any]:
+        ended = [(name, float(end) - float(begin)) for name, begin, end in self._lines(load, "ended")]
+        asked = ("sshare", "--noheader", "--parsable2", f"--accounts={load.name}", "--format=RawUsage")
+        said: list[str] = []
+
+        def answers() -> bool:
+            said[:] = self._asked(*asked).split()
+            return bool(said)
+
+        self._wait("sshare answers", answers, _UNTIL_WELL)
+        return usage_of(ended, rows, int(said[0]))
+
+    def _rows(self, load: Load) -> list[Row]:
+        """Name, state and CPU seconds of each start of a job."""
+        rows = (line.split("|") for line in self._accounted().splitlines())
+        return [
+            (row[0], row[1], int(row[2])) for row in rows if len(row) == 3 and row[0].startswith(load.name)
+        ]
 
     def _accounted(self) -> str:
         """What sacct says of jobs since this round began; no answer is not that there are no rows."""
         minutes = int(time.time() - self._began) // 60 + 2
         asked = (
             *("sacct", "--allusers", "--allocations", "--duplicates", "--noheader", "--parsable2"),
-            *(f"--starttime=now-{minutes}minutes", "--format=JobName%60,State"),
+            f"--accounts={self.load.name}",
+            *(f"--starttime=now-{minutes}minutes", "--format=JobName%60,State,CPUTimeRAW"),
         )
         said: list[str] = []
 

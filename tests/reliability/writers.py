@@ -34,13 +34,14 @@ def returned(writes: Iterable[Write]) -> list[str]:
     """The files to which a slurmctld wrote again after one of another host had written.
 
     It is the same process in the middle of whose writes another one wrote. So two wrote at once, but for one
-    that stood by, led, stood by and led again: a round has no two faults that would do that.
+    that stood by, led, stood by and led again: a round has no two faults that would do that. One that reads
+    its configuration anew has a process of its own host follow it, and writes until that leads.
     """
     ended: set[tuple[str, int]] = set()
     last, files = None, set()
     for write in writes:
         key = (write.host, write.process)
-        if last not in (None, key):
+        if last is not None and last[0] != write.host:
             ended.add(last)
         last = key
         if key in ended:

@@ -53,6 +53,7 @@ def _round(**changes: object) -> dict[str, object]:
         "again": [],
         "twice": [],
         "missing": [],
+        "usage": {"less": {}},
         "at_once": [],
         "by_hand": [],
         "led": [["ctl1", -9.0, 20.0]],
@@ -92,6 +93,7 @@ def test_only_what_had_been_saved_had_to_be_kept() -> None:
     assert late == ["a", "c"]
     assert lost_though_saved(_round(unsaved=late, lost={"a": -5.0}, missing=["c"])) == []
     assert lost_though_saved(_round(unsaved=late, lost={"b": -6.1}, missing=["d"])) == ["b", "d"]
+    assert lost_though_saved(_round(unsaved=late, usage={"less": {"a": 9.0, "e": 2.0}})) == ["e"]
 
 
 def test_what_was_not_watched_is_not_called_good() -> None:

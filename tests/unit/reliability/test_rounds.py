@@ -19,11 +19,14 @@ class ToyRound:
     """Its jobs end while the second fault after it is there."""
 
     interrupts = ""
+    prepared: tuple[str, ...] = ()
 
     def __init__(self, _cluster: object, key: str, _chance: object, number: int, _say: object) -> None:
-        self.key, self.name, self.looks = key, f"{key}-{number}", 0
+        self.key, self.number, self.name, self.looks = key, number, f"{key}-{number}", 0
+        self.load = self.name
 
     def disturb(self) -> None:
+        assert self.load in self.prepared
         if self.name == self.interrupts:
             raise KeyboardInterrupt
 
@@ -40,6 +43,7 @@ def fight(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fight:
     """Has a campaign fight; says how many rounds of each fault were kept."""
     file = tmp_path / "figures.json"
     monkeypatch.setattr(reliability, "Round", ToyRound)
+    monkeypatch.setattr(reliability, "prepare", lambda _, loads: setattr(ToyRound, "prepared", tuple(loads)))
 
     def fight(
         *, only: list[str], times: int = 1, interrupts: str = "", apart: bool = False
