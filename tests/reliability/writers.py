@@ -37,13 +37,13 @@ def returned(writes: Iterable[Write]) -> list[str]:
     that stood by, led, stood by and led again: a round has no two faults that would do that. One that reads
     its configuration anew has a process of its own host follow it, and writes until that leads.
     """
+    seen: set[tuple[str, int]] = set()
     ended: set[tuple[str, int]] = set()
-    last, files = None, set()
+    files = set()
     for write in writes:
         key = (write.host, write.process)
-        if last is not None and last[0] != write.host:
-            ended.add(last)
-        last = key
+        ended |= {one for one in seen if one[0] != write.host}
+        seen.add(key)
         if key in ended:
             files.add(write.file)
     return sorted(files)

@@ -20,5 +20,5 @@ def test_a_process_that_writes_on_is() -> None:
 
 def test_a_process_that_its_own_host_follows_up_may_write_until_that_leads() -> None:
     assert returned(_writes(("ctl1", 1), ("ctl1", 3), ("ctl1", 1), ("ctl1", 3))) == []
-    assert returned(_writes(("ctl1", 1), ("ctl1", 3), ("ctl2", 2), ("ctl1", 1))) == []
+    assert returned(_writes(("ctl1", 1), ("ctl1", 3), ("ctl2", 2), ("ctl1", 1))) == ["file3"]
     assert returned(_writes(("ctl1", 3), ("ctl2", 2), ("ctl1", 3))) == ["file2"]
