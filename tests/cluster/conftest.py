@@ -24,7 +24,7 @@ LIFE = (
     "dead_node",
     "status",
     "repair",
-    "second_copy",
+    "refused_starts",
     "drift",
     "jobs",
     "update",

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Slurm's HealthCheckProgram: drains this node when it is not fit for jobs, resumes what it drained itself.
 
-Nobody else's reason is touched, but the one that Slurm gives for its own loss of memory (``second_copy``).
+Nobody else's reason is touched, but the one that Slurm gives for its own loss of memory (``refused_starts``).
 
 ``node_health`` is what slurmd runs. ``node_health --show`` says what is wrong and changes nothing; with
 ``--json`` it gives each fault as its kind, what it is of, and the words, for programs.
@@ -18,7 +18,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from health_checks import Checks, Fault
-from second_copy import take_back
+from refused_starts import take_back
 from slurm_node import Action, SlurmError, act, decide, read_node
 
 SETTINGS = Path("/etc/node_health.json")

@@ -33,10 +33,11 @@ class Action(Enum):
 
 @dataclass(frozen=True)
 class NodeState:
-    """``flags`` are the words of State=, as in IDLE+DRAIN; ``reason`` is without who gave it and when."""
+    """``flags`` are the words of State=, as in IDLE+DRAIN; ``reason`` was given at ``since``."""
 
     flags: frozenset[str]
     reason: str
+    since: str
 
     @property
     def is_drained(self) -> bool:
@@ -52,7 +53,7 @@ class NodeState:
 def parse_node(text: str) -> NodeState:
     """`scontrol --oneliner show node NAME`."""
     for node in parse_nodes(text):
-        return NodeState(node.flags, node.reason)
+        return NodeState(node.flags, node.reason, node.since)
     message = "scontrol does not say the node's state"
     raise SlurmError(message)
 
