@@ -25,6 +25,7 @@ LIFE = (
     "status",
     "repair",
     "refused_starts",
+    "runaway_jobs",
     "drift",
     "jobs",
     "update",

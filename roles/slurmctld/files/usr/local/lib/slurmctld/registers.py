@@ -15,31 +15,14 @@ from __future__ import annotations
 
 import re
 import socket
-import subprocess
 import sys
 import time
 
+from commands import leads, run
+
 _READS_ANEW = (23, 11)
-_LEADS = re.compile(r"^Slurmctld\(\w+\) at (\S+) is UP$", re.MULTILINE)
-_CONNECT_SECONDS, _ANSWER_SECONDS = 5, 100
+_CONNECT_SECONDS = 5
 _LOOK_SECONDS, _RETRY_SECONDS = 5, 60
-
-
-def run(*command: str) -> tuple[int, str]:
-    """Exit code and what it said."""
-    try:
-        done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=_ANSWER_SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as problem:
-        return 1, str(problem)
-    return done.returncode, done.stdout.strip()
 
 
 def serves(host: str, port: int) -> bool:
@@ -49,11 +32,6 @@ def serves(host: str, port: int) -> bool:
     except OSError:
         return False
     return True
-
-
-def leads(controller: str) -> bool:
-    """Whether this controller is the first one that answers."""
-    return _LEADS.findall(run("scontrol", "ping")[1])[:1] == [controller]
 
 
 def anew() -> tuple[str, ...]:
@@ -85,7 +63,7 @@ def main(controller: str, host: str, port: str) -> None:
         pause = _LOOK_SECONDS
         if not serves(host, int(port)):
             is_registered = False
-        elif not is_registered and leads(controller):
+        elif not is_registered and leads(run("scontrol", "ping")[1], controller):
             is_registered = register(host)
             pause = _LOOK_SECONDS if is_registered else _RETRY_SECONDS
         time.sleep(pause)

@@ -15,7 +15,6 @@ from __future__ import annotations
 import os
 import re
 import socket
-import subprocess
 import sys
 import syslog
 import tempfile
@@ -23,6 +22,7 @@ import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from commands import run
 from may_start import CONFIGURATION, controllers
 
 TYPE_CHECKING = False
@@ -35,25 +35,8 @@ _READ_ANEW = "SLURMCTLD_RECONF"
 """What slurmctld tells the new process by which it reads its configuration anew."""
 _STANDARD_ERROR = 2
 _SINCE = (26, 5)
-_ANSWER_SECONDS = 100
 _PATIENCE_SECONDS = 600.0
 _PAUSE_SECONDS = 1.0
-
-
-def run(*command: str) -> tuple[int, str]:
-    """Exit code and what it said; a Slurm that does not answer is not waited for."""
-    try:
-        done = subprocess.run(
-            command,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=_ANSWER_SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as problem:
-        return 1, str(problem)
-    return done.returncode, done.stdout.strip()
 
 
 def main_process() -> int:
