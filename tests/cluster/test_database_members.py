@@ -106,6 +106,10 @@ def test_both_are_restarted_one_after_the_other_for_what_others_added_to_their_u
 
 
 def test_accounting_goes_on_while_the_first_host_is_off(kept: Cluster, jobs: list[str]) -> None:
+    # slurmctld waits for an answer when the host goes.
+    kept.on("ctl2", "pkill", "-STOP", "-x", "slurmdbd")
+    jobs.append(submit(kept, "", "true"))
+    wait_until("it has ended", lambda: not kept.on("ctl1", "squeue", "--noheader").strip(), 60)
     off(kept, "ctl2")
     job = submit(kept, "", "true")
     jobs.append(job)
