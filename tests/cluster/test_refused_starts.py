@@ -80,6 +80,8 @@ def _goes_on(cluster: Cluster, job: str) -> bool:
     for node in _NODES:
         cluster.on(node, "/usr/local/sbin/node_health")
     shown = _shown(cluster, job)
+    if "Reason=JobHeldUser" in shown:  # that it was released had not been saved
+        cluster.on("ctl1", "scontrol", "release", job)
     if "JobState=PENDING Reason=BeginTime" in shown:
         cluster.on("ctl1", "scontrol", "update", f"JobId={job}", "StartTime=now")
     return "JobState=COMPLETED" in shown and set(cluster.node_states().values()) == {"idle"}
