@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 """Slurm's HealthCheckProgram: drains this node when it is not fit for jobs, resumes what it drained itself.
 
-Nobody else's reason is touched, but the one that Slurm gives for its own loss of memory (``refused_starts``).
+Nobody else's reason is touched, but the one that Slurm gives for its own loss of memory (``refused_starts``;
+``lost_ends`` has what it does to jobs).
 
 ``node_health`` is what slurmd runs. ``node_health --show`` says what is wrong and changes nothing; with
 ``--json`` it gives each fault as its kind, what it is of, and the words, for programs.
@@ -17,8 +18,9 @@ import time
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
+import lost_ends
+import refused_starts
 from health_checks import Checks, Fault
-from refused_starts import take_back
 from slurm_node import Action, SlurmError, act, decide, read_node
 
 SETTINGS = Path("/etc/node_health.json")
@@ -85,7 +87,8 @@ def main(arguments: Sequence[str]) -> int:
     done = []
     try:
         if not faults:
-            done.append(take_back(settings["node"]))
+            done.append(refused_starts.take_back(settings["node"]))
+        done.append(lost_ends.take_back(settings["node"]))
         done.append(settle(settings["node"], faults, checks.late, RECORD))
     except SlurmError as problem:
         done.append(f"Slurm could not be asked ({problem}); faults: {'; '.join(faults) or 'none'}")

@@ -95,9 +95,14 @@ def resume(name: str, state: NodeState) -> None:
 
 def scontrol(*words: str) -> str:
     """What it says. Raises SlurmError."""
+    return ask("scontrol", *words)
+
+
+def ask(*command: str) -> str:
+    """What one of Slurm's commands says. Raises SlurmError."""
     try:
         done = subprocess.run(
-            ["scontrol", *words],
+            [*command],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
