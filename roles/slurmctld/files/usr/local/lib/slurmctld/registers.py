@@ -23,7 +23,7 @@ import socket
 import sys
 import time
 
-from commands import leads, run
+from slurm_commands import leads, run
 
 _READS_ANEW = (23, 11)
 _CONNECT_SECONDS = 5

@@ -16,7 +16,7 @@ import re
 import sys
 from pathlib import Path
 
-from commands import leads, run
+from slurm_commands import leads, run
 
 RECORD = Path("/var/lib/deploy-runaway-jobs/found")
 _SHOW = ("show", "runawayjobs", "format=ID,Submit,State,Start")

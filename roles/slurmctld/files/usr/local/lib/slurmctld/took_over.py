@@ -22,8 +22,8 @@ import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from commands import run
 from may_start import CONFIGURATION, controllers
+from slurm_commands import run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
