@@ -2,27 +2,19 @@
 
 import socket
 import subprocess
-import sys
-from collections.abc import Iterator
 from types import ModuleType
 
 import pytest
 
-from tests.unit.roles.loading import ROOT, load_module
+from tests.unit.roles.loading import load_program
 
-PLACE = "roles/slurmctld/files/usr/local/lib/slurmctld"
 UP, DOWN = "Slurmctld(primary) at ctl1 is UP", "Slurmctld(primary) at ctl1 is DOWN"
 OTHER = "Slurmctld(backup) at ctl2 is UP"
 
 
 @pytest.fixture(scope="module")
-def loaded() -> Iterator[ModuleType]:
-    """The program; it finds the one beside it as it does where it is installed."""
-    sys.path.insert(0, str(ROOT / PLACE))
-    try:
-        yield load_module(f"{PLACE}/registers.py")
-    finally:
-        sys.path.remove(str(ROOT / PLACE))
+def loaded() -> ModuleType:
+    return load_program("roles/slurmctld/files/usr/local/lib/slurmctld/registers.py")
 
 
 class Host:

@@ -1,15 +1,12 @@
 """Rows of jobs that slurmctld does not know are ended when they were found on the day before, too."""
 
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-from tests.unit.roles.loading import ROOT, load_module
+from tests.unit.roles.loading import load_program
 
-PLACE = "roles/slurmctld/files/usr/local/lib/slurmctld"
 OLD = "12|2026-11-28T10:00:00|RUNNING|2026-11-28T10:00:02"
 NEW = "15|2026-11-29T11:00:00|PENDING|Unknown"
 NOTE = "NOTE: Runaway jobs are jobs that don't exist in the controller but have a start time"
@@ -20,13 +17,8 @@ NONE = "Runaway Jobs: No runaway jobs found on cluster lab"
 
 
 @pytest.fixture(scope="module")
-def loaded() -> Iterator[ModuleType]:
-    """The program; it finds the one beside it as it does where it is installed."""
-    sys.path.insert(0, str(ROOT / PLACE))
-    try:
-        yield load_module(f"{PLACE}/runaways.py")
-    finally:
-        sys.path.remove(str(ROOT / PLACE))
+def loaded() -> ModuleType:
+    return load_program("roles/slurmctld/files/usr/local/lib/slurmctld/runaways.py")
 
 
 class Accounting:

@@ -1,28 +1,21 @@
 """What a slurmctld is asked for that took the lead over from another one."""
 
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-from tests.unit.roles.loading import ROOT, load_module
+from tests.unit.roles.loading import load_program
 
-PLACE = "roles/slurmctld/files/usr/local/lib/slurmctld"
 CONF = "SlurmctldHost=ctl1(10.0.0.1)\nSlurmctldHost=ctl2(10.0.0.2)\n"
 SLURMCTLD = 4711
 Answer = tuple[int, str]
 
 
 @pytest.fixture(scope="module")
-def loaded() -> Iterator[ModuleType]:
-    """The program; it finds the one beside it as it does where it is installed."""
-    sys.path.insert(0, str(ROOT / PLACE))
-    try:
-        yield load_module(f"{PLACE}/took_over.py")
-    finally:
-        sys.path.remove(str(ROOT / PLACE))
+def loaded() -> ModuleType:
+    return load_program("roles/slurmctld/files/usr/local/lib/slurmctld/took_over.py")
 
 
 class Host:
