@@ -18,14 +18,15 @@ LONG = """
 
 
 def _sleeping(site: LocalSite) -> bool:
-    return any(_name(pid) == "sleep" for pid in site.processes())
+    # With its duration: Ansible ends its own commands with "sleep 0".
+    return any(_command(pid) == ["sleep", "120"] for pid in site.processes())
 
 
-def _name(pid: int) -> str:
+def _command(pid: int) -> list[str]:
     try:
-        return Path(f"/proc/{pid}/comm").read_text().strip()
+        return Path(f"/proc/{pid}/cmdline").read_text().split("\0")[:-1]
     except OSError:
-        return ""
+        return []
 
 
 def _wait_until_it_sleeps(site: LocalSite) -> None:
