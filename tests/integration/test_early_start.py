@@ -141,7 +141,7 @@ def test_the_list_of_processes_says_what_it_is_for(site: LocalSite) -> None:
     wanted = request(site, "never")
     expected = {b"ansible-playbook", b"--inventory", str(site.inventory).encode()}
     with EarlyStart(wanted.environment, site.inventory):
-        eventually(lambda: any(expected <= words(pid) for pid in site.processes()), 10)
+        eventually(lambda: any(expected <= words(pid) for pid in site.processes()), 60)
 
 
 def words(pid: int) -> set[bytes]:

@@ -1,5 +1,4 @@
 import signal
-import time
 from pathlib import Path
 
 from deploy.errors import ExitCode
@@ -38,9 +37,7 @@ def test_the_first_interrupt_stops_the_run_and_hosts_are_unknown(either_site: Lo
     with either_site.started() as process:
         _wait_until_it_sleeps(either_site)
         process.send_signal(signal.SIGINT)
-        began = time.monotonic()
         output, _ = process.communicate(timeout=60)
-        assert time.monotonic() - began < 50
     assert process.returncode == ExitCode.INTERRUPTED
     assert "node1  ok=1 changed=0 failed=0 unreachable=0 skipped=0" in output
     assert output.count(" unknown\n") == 2
@@ -61,11 +58,10 @@ def test_the_second_interrupt_kills_what_does_not_listen(site: LocalSite) -> Non
     with site.started() as process:
         _wait_until_it_sleeps(site)
         process.send_signal(signal.SIGINT)
-        time.sleep(0.5)
+        assert process.stdout
+        assert any("stopping: " in line for line in process.stdout)
         process.send_signal(signal.SIGINT)
-        began = time.monotonic()
         process.communicate(timeout=60)
-        assert time.monotonic() - began < 50
     assert process.returncode == ExitCode.INTERRUPTED
     assert not site.processes()
 
@@ -77,8 +73,8 @@ def test_nothing_outlives_a_killed_deploy(either_site: LocalSite) -> None:
         assert len(either_site.processes()) > 3
         process.kill()
         process.communicate(timeout=60)
-        eventually(lambda: not either_site.processes(), 10)
-        eventually(lambda: not list(either_site.scratch.iterdir()), 10)
+        eventually(lambda: not either_site.processes(), 60)
+        eventually(lambda: not list(either_site.scratch.iterdir()), 60)
         recorded = either_site.recorded()
         assert not recorded.is_complete
         assert summary_of(recorded).outcome is Outcome.INTERRUPTED
