@@ -323,7 +323,7 @@ class Ledger:
     def ask(self, verb: str, names: Collection[str], arguments: Mapping[str, Any]) -> dict[str, Any]:
         """What the first controller says that answers; what one began and did not end is done by the next.
 
-        Raises ``controller-silent`` where none does, and ``node-not-known-to-slurm``.
+        Raises ``controller-silent`` where none does, ``node-not-known-to-slurm`` and ``state-not-saved``.
         """
         silent: dict[str, str] = {}
         for controller in dict.fromkeys([*self._answered, *(host.name for host in self.site.controllers)]):
@@ -338,6 +338,8 @@ class Ledger:
             self._answered[:] = [controller]
             if answer.get("unknown"):
                 raise self._unknown(answer["unknown"], names)
+            if answer.get("unsaved"):
+                raise self._unsaved(controller, answer["unsaved"])
             return dict(answer)
         raise self._silent(silent)
 
@@ -350,6 +352,15 @@ class Ledger:
             where=first,
             hint=f"deploy status {shown_path(self.site.inventory)}; systemctl status slurmctld (on {first})",
             exit_code=ExitCode.UNREACHABLE,
+        )
+
+    def _unsaved(self, controller: str, directory: str) -> DeployError:
+        return error(
+            "state-not-saved",
+            f"Slurm does as told, but has not saved it in {directory}: where slurmctld dies, it is gone",
+            where=controller,
+            hint=f"df {directory} (on {controller}); journalctl --unit slurmctld; then type the same again",
+            exit_code=ExitCode.FAILED,
         )
 
     def _unknown(self, unknown: Collection[str], names: Collection[str]) -> DeployError:

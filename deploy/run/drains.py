@@ -3,7 +3,8 @@
 Slurm keeps one reason for each node. The ledger keeps every drain: who made it, why and since when, so that
 a resume releases the caller's own drains and no other. What holds a node without deploy (the node's health
 check, a reboot, somebody's scontrol) is recognized by Slurm's reason, and stays in force. Several controllers
-have one ledger (drain_ledger.py), so that it is the same whichever of them is asked.
+have one ledger (drain_ledger.py), so that it is the same whichever of them is asked. What is answered is
+saved, by Slurm, too (slurm_saves.py): a node that Slurm has not drained has no entry in force.
 
 Sent as text over ssh and run as root, with the standard library of Python 3.9 alone.
 """
@@ -19,6 +20,7 @@ from pathlib import Path
 
 from deploy.run.drain_ledger import AwayError, locked, place
 from deploy.run.host_commands import runner, tell
+from deploy.run.slurm_saves import saved_nodes, saved_reservations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,6 +36,9 @@ REMEDIES = "remedies.json"
 _DAY = 86400
 _TO_END_JOBS = 40
 """Seconds after which Slurm has killed what did not end when it was told to: slurm.conf(5), KillWait."""
+_TO_SAVE = 15
+"""Seconds for which slurmctld is given time to save what it was told."""
+_PAUSE = 0.25
 _ON_A_NODE = "running,suspended,completing,configuring,stopped"
 # Whoever gave these reasons takes them back by himself: a reboot of deploy's, and node_health.
 _BY_ITSELF = re.compile(r"deploy: maintenance(?= : |$)|node_health: .*")
@@ -122,11 +127,15 @@ class UnknownError(Exception):
     """Slurm has no nodes of the names in ``args``."""
 
 
+class UnsavedError(Exception):
+    """Slurm does as it was told, and has not saved it in the directory that is ``args``."""
+
+
 @contextlib.contextmanager
 def _ledger(names: list[str]) -> Iterator[tuple[list[dict[str, Any]], dict[str, dict[str, Any]]]]:
     """The entries in force, and the nodes; what was changed of the entries is written when nothing failed.
 
-    One at a time. Raises UnknownError where Slurm does not know one of ``names``.
+    One at a time. Raises UnknownError where Slurm does not know one of ``names``, and UnsavedError.
     """
     with locked(LEDGER.parent):
         before, nodes = _entries(), _nodes()
@@ -137,6 +146,34 @@ def _ledger(names: list[str]) -> Iterator[tuple[list[dict[str, Any]], dict[str, 
         yield entries, nodes
         if entries != before:
             _write(entries)
+        _until_saved(names, nodes, {words(entry) for entry in entries})
+
+
+def _until_saved(names: list[str], before: dict[str, dict[str, Any]], ours: set[str]) -> None:
+    """Waits until Slurm has saved the drains of these nodes, as they are now, and deploy's reservations."""
+    directory = _state_directory()
+    deadline = time.monotonic() + _TO_SAVE
+    while True:
+        nodes = _nodes()
+        reasons = [node["reason"] for node in nodes.values()]
+        pairs = [(before[name]["reason"], nodes[name]["reason"]) for name in names if name in nodes]
+        concerned = {was for was, shown in pairs if was != shown} | {shown for _, shown in pairs} & ours
+        drains = {reason: reasons.count(reason) for reason in concerned - {""}}
+        there = [each["name"] for each in _planned()]
+        planned = {name: there.count(name) for name in _read(RESERVATIONS, {})}
+        if saved_nodes(directory, drains) and saved_reservations(directory, planned):
+            return
+        if time.monotonic() > deadline:
+            raise UnsavedError(str(directory))
+        time.sleep(_PAUSE)
+
+
+def _state_directory() -> Path:
+    for line in _must("scontrol", "show", "config").splitlines():
+        name, _, value = line.partition("=")
+        if name.strip() == "StateSaveLocation":
+            return Path(value.strip())
+    raise SilentError(("scontrol", "show", "config"), "it does not say StateSaveLocation")
 
 
 def _entries() -> list[dict[str, Any]]:
@@ -480,6 +517,8 @@ def main(verb: str, arguments: dict[str, Any]) -> None:
         answer = verbs[verb](**arguments)
     except UnknownError as problem:
         answer = {"unknown": problem.args}
+    except UnsavedError as problem:
+        answer = {"unsaved": str(problem)}
     except (SilentError, AwayError, OSError, ValueError) as problem:
         answer = {"trouble": str(problem)}
     tell(answer)

@@ -6,7 +6,11 @@ from pathlib import Path
 from typing import Any
 
 _SHARED = "host_commands"
-_BEFORE = {"drains": ("drain_ledger",), "on_departed": ("job_steps",), "remedies": ("job_steps",)}
+_BEFORE = {
+    "drains": ("drain_ledger", "slurm_saves"),
+    "on_departed": ("job_steps",),
+    "remedies": ("job_steps",),
+}
 """What a program imports besides."""
 _PROGRAM = """\
 import json, sys, types

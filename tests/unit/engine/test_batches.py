@@ -114,7 +114,7 @@ class Cluster:
 
 @pytest.fixture
 def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cluster:
-    slurm = Slurm()
+    slurm = Slurm(tmp_path)
     slurm.partitions = dict.fromkeys(slurm.reasons, "all")
     monkeypatch.setattr(on_controller, "_run", slurm.run)
     monkeypatch.setattr(on_controller, "LEDGER", tmp_path / "ledger/drains.json")

@@ -236,7 +236,7 @@ def test_one_command_replaces_all_that_whoever_has_the_disk_knows(cluster: Clust
 
 @pytest.fixture
 def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Slurm:
-    made = Slurm()
+    made = Slurm(tmp_path)
     monkeypatch.setattr(on_controller, "_run", made.run)
     monkeypatch.setattr(on_controller, "LEDGER", tmp_path / "ledger/drains.json")
     monkeypatch.setattr(drains, "_POLL_SECONDS", 0)

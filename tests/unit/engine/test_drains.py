@@ -75,6 +75,14 @@ def test_a_drain_names_jobs_and_what_was_there_before(controller: Controller, in
     assert controller.asked == [("drain", {"names": ["node1", "node2"], "who": "alice", "why": "disk"})]
 
 
+def test_what_slurm_has_not_saved_is_no_drain(controller: Controller, inventory: Path) -> None:
+    controller.answers = [{"unsaved": "/srv/state"}]
+    with pytest.raises(DeployError, match=r"has not saved it in /srv/state") as raised:
+        drains.drain(inventory, "node1", "disk", Options(), way=Way(), say=print, waits=False)
+    assert raised.value.exit_code is ExitCode.FAILED
+    assert "df /srv/state (on ctl1)" in raised.value.findings[0].hint
+
+
 def test_waiting_ends_with_the_last_job(
     controller: Controller, inventory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -66,7 +66,7 @@ class Machines:
 
 @pytest.fixture
 def machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machines:
-    slurm = Slurm()
+    slurm = Slurm(tmp_path)
     del slurm.reasons["node3"]
     made = Machines(slurm)
     monkeypatch.setattr(on_controller, "_run", slurm.run)

@@ -121,7 +121,7 @@ class Machines:
 
 @pytest.fixture
 def machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machines:
-    slurm = Slurm()
+    slurm = Slurm(tmp_path)
     made = Machines(slurm)
     monkeypatch.setattr(on_controller, "_run", slurm.run)
     monkeypatch.setattr(on_controller, "LEDGER", tmp_path / "ledger/drains.json")

@@ -34,7 +34,7 @@ class World:
 
     def __init__(self, place: Path) -> None:
         self.place = place
-        self.slurm = Slurm()
+        self.slurm = Slurm(place)
         self.known = {OLD}
         self.offers: tuple[HostKey, ...] | Unanswered = (NEW,)
         self.exit_code = ExitCode.OK

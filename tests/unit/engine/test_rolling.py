@@ -32,7 +32,7 @@ class World:
     """A cluster; node4 is new to Slurm."""
 
     place: Path
-    slurm: Slurm = field(default_factory=Slurm)
+    slurm: Slurm = field(init=False)
     changing: list[str] = field(default_factory=list)
     failing: set[str] = field(default_factory=set)
     good: HostSummary = GOOD
@@ -40,6 +40,9 @@ class World:
     unwell: dict[str, str] = field(default_factory=dict)
     is_new: bool = False
     trouble: list[Any] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.slurm = Slurm(self.place)
 
     def preview(self, *_: object) -> Any:  # noqa: ANN401 - a part of a PlanOutcome
         changes = tuple(SimpleNamespace(result=result(name)) for name in self.changing)

@@ -1,15 +1,21 @@
-"""A Slurm that keeps one reason for each node, for the ledger of drains."""
+"""A Slurm that keeps one reason for each node, for the ledger of drains, and saves now and then."""
 
 import re
 import time
+from pathlib import Path
 
 from ClusterShell.NodeSet import NodeSet
+
+from deploy.run.slurm_saves import packed
 
 
 class Slurm:
     """Nodes with states and reasons; a command of any other form than those few is an error."""
 
-    def __init__(self) -> None:
+    def __init__(self, state: Path) -> None:
+        self.state = state
+        self.saves_after = 0
+        """How often it is asked for its nodes until it saves."""
         self.reasons = {"node1": "", "node2": "", "node3": ""}
         self.partitions: dict[str, str] = {}
         self.tails: dict[str, str] = {}
@@ -26,6 +32,9 @@ class Slurm:
     def run(self, *command: str) -> tuple[str, bool]:
         match command:
             case ("scontrol", "--oneliner", "show", "node"):
+                self.saves_after -= 1
+                if self.saves_after <= 0:
+                    self._save()
                 return "".join(map(self._line, self.reasons)), True
             case ("squeue", *_):
                 return self.jobs, True
@@ -38,7 +47,16 @@ class Slurm:
                 return "\n".join(NodeSet(folded)), True
             case ("scontrol", "update", name, state, *more) if name.startswith("NodeName="):
                 return self._update(name.removeprefix("NodeName="), state, "".join(more))
-        return self._reservation(*command), not self._is_kept(*command)
+        return self._told(*command), not self._is_kept(*command)
+
+    def _save(self) -> None:
+        for name, texts in (("node_state", self.reasons.values()), ("resv_state", self.reservations)):
+            (self.state / name).write_bytes(b"".join(packed(text) for text in texts))
+
+    def die(self) -> None:
+        """It is as it had saved itself."""
+        saved = (self.state / "node_state").read_bytes()
+        self.reasons = {node: why if packed(why) in saved else "" for node, why in self.reasons.items()}
 
     def _is_kept(self, *command: str) -> bool:
         return command[:2] == ("scontrol", "delete") and self.keeps > 0
@@ -49,8 +67,10 @@ class Slurm:
         self.reasons[node] = reason.removeprefix("Reason=") if state == "State=DRAIN" else ""
         return "", True
 
-    def _reservation(self, *command: str) -> str:
+    def _told(self, *command: str) -> str:
         match command:
+            case ("scontrol", "show", "config"):
+                return f"SlurmUser = slurm(64030)\nStateSaveLocation       = {self.state}\n"
             case ("scontrol", "--oneliner", "show", "reservation"):
                 lines = [" ".join(f"{k}={v}" for k, v in it.items()) for it in self.reservations.values()]
                 return "\n".join(lines) or "No reservations in the system"

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from deploy.run import drains
+from deploy.run.slurm_saves import packed
 from tests.unit.run.slurm import Slurm
 
 MAINTENANCE = "deploy: maintenance"
@@ -16,7 +17,7 @@ HEALTH = "node_health: no room in /"
 
 @pytest.fixture
 def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Slurm:
-    made = Slurm()
+    made = Slurm(tmp_path)
     monkeypatch.setattr(drains, "_run", made.run)
     monkeypatch.setattr(drains, "LEDGER", tmp_path / "deploy/drains.json")
     return made
@@ -130,6 +131,37 @@ def test_a_controller_that_falls_silent_between_two_nodes_loses_no_entry(slurm: 
     slurm.fails_at = ""
     assert _held(drains.listed()) == [("node1", "alice", "disk")]
     assert drains.resume(["node1"], "alice")["resumed"] == ["node1"]
+
+
+@pytest.mark.parametrize("asked", [3, 4, 5])
+def test_what_is_answered_is_saved(slurm: Slurm, monkeypatch: pytest.MonkeyPatch, asked: int) -> None:
+    monkeypatch.setattr(drains, "_PAUSE", 0)
+    slurm.saves_after = asked
+    drains.drain(["node1"], "alice", "firmware")
+    slurm.die()
+    assert _held(drains.listed()) == [("node1", "alice", "firmware")]
+    slurm.saves_after = asked
+    drains.resume(["node1"], "alice")
+    assert packed("deploy: firmware (alice)") not in (slurm.state / "node_state").read_bytes()
+    slurm.saves_after = asked
+    drains.plan(["node2"], "alice", "disk", 3600)
+    (name,) = slurm.reservations
+    assert packed(name) in (slurm.state / "resv_state").read_bytes()
+    slurm.saves_after = asked
+    drains.resume(["node2"], "alice")
+    assert packed(name) not in (slurm.state / "resv_state").read_bytes()
+
+
+def test_who_cannot_save_says_so_again_and_again(
+    slurm: Slurm, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(drains, "_TO_SAVE", 0)
+    slurm.saves_after = 100
+    for _ in range(2):
+        drains.main("drain", {"names": ["node1"], "who": "alice", "why": "firmware"})
+        assert json.loads(capsys.readouterr().out.partition("deploy:")[2]) == {"unsaved": str(slurm.state)}
+    slurm.saves_after = 0
+    assert _held(drains.drain(["node1"], "alice", "firmware")) == [("node1", "alice", "firmware")]
 
 
 @pytest.mark.parametrize("verb", ["listed", "drain"])
