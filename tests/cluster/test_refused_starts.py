@@ -15,19 +15,35 @@ pytestmark = [pytest.mark.one_release("trixie"), pytest.mark.more]
 
 _LOG = "/var/log/slurm/slurmd.log"
 _NODES = ("node1", "node2")
+_SECOND = "error: Job {job} already running, do not launch second copy"
+_TELLS = (
+    "[900003.extern] error: Rank 0 failed sending step completion message directly to slurmctld, retrying"
+)
+_GIVES_UP = (
+    "[{job}.extern] error: *** EXTERN STEP FOR {job} STEPD TERMINATED ON node1 AT 2026-11-29T11:09:08"
+    " DUE TO JOB NOT ENDING WITH SIGNALS ***"
+)
 _SAVED_SECONDS = 6
 """slurmctld saves its queue within five."""
 
 
 @pytest.mark.parametrize(
-    ("reason", "is_left"), [("Duplicate jobid", False), ("Duplicate jobid, and a fan", True)]
+    ("reason", "lines", "is_left"),
+    [
+        ("Duplicate jobid", [_SECOND.format(job=900001)], False),
+        ("Duplicate jobid, and a fan", [_SECOND.format(job=900002)], True),
+        ("Kill task failed", [_TELLS, _GIVES_UP.format(job=900003)], False),
+        ("Kill task failed", [_GIVES_UP.format(job=900004)], True),
+    ],
 )
-def test_a_node_goes_on_by_its_next_health_check(cluster: Cluster, reason: str, *, is_left: bool) -> None:
-    """As Slurm and slurmd did it when an older queue was put back under a slurmctld by hand."""
+def test_a_node_goes_on_by_its_next_health_check(
+    cluster: Cluster, reason: str, lines: list[str], *, is_left: bool
+) -> None:
+    """As Slurm and slurmd did it when an older queue was put back under a slurmctld by hand, or one hung."""
     drain = ("scontrol", "update", "NodeName=node1", "State=DRAIN", f"Reason={reason}")
     cluster.on("ctl1", "runuser", "--user", "slurm", "--", *drain)
-    line = f"error: Job {900001 + is_left} already running, do not launch second copy"
-    cluster.on("node1", "sh", "-c", f'echo "[$(date +%FT%T).000] {line}" >> {_LOG}')
+    for line in lines:
+        cluster.on("node1", "sh", "-c", f'echo "[$(date +%FT%T).000] {line}" >> {_LOG}')
     # As slurmd does every few minutes.
     cluster.on("node1", "/usr/local/sbin/node_health")
     assert (reason in _reasons(cluster)) is is_left

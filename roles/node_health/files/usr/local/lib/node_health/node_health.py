@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """Slurm's HealthCheckProgram: drains this node when it is not fit for jobs, resumes what it drained itself.
 
-Nobody else's reason is touched, but the one that Slurm gives for its own loss of memory (``refused_starts``;
-``lost_ends`` has what it does to jobs).
+Nobody else's reason is touched, but those that Slurm gives for its own loss of memory (``refused_starts``,
+``ended_steps``; ``lost_ends`` has what it does to jobs).
 
 ``node_health`` is what slurmd runs. ``node_health --show`` says what is wrong and changes nothing; with
 ``--json`` it gives each fault as its kind, what it is of, and the words, for programs.
@@ -18,6 +18,7 @@ import time
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
+import ended_steps
 import lost_ends
 import refused_starts
 from health_checks import Checks, Fault
@@ -88,6 +89,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         if not faults:
             done.append(refused_starts.take_back(settings["node"]))
+            done.append(ended_steps.take_back(settings["node"]))
         done.append(lost_ends.take_back(settings["node"]))
         done.append(settle(settings["node"], faults, checks.late, RECORD))
     except SlurmError as problem:

@@ -18,8 +18,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from slurm_node import NodeState, SlurmError, read_node, resume, scontrol
+from slurmd_log import LOG, last_lines
 
-LOG = Path("/var/log/slurm/slurmd.log")
 HANDLED = Path("/run/node_health_refused_starts")
 """The last line of the log that was acted upon."""
 _MAY_MATTER = re.compile("do not launch|REQUEST_LAUNCH_PROLOG|File exists|prolog failed")
@@ -38,7 +38,6 @@ _HELD = re.compile(r" JobState=PENDING Reason=launch_failed_requeued_held ")
 _ENDED = re.compile(
     r" JobState=(?:FAILED|COMPLETING) .* Requeue=1 .* ExitCode=1:0 RunTime=00:00:0\d .* EndTime=(\S+) "
 )
-_TAIL_BYTES = 1 << 20
 _SECONDS_TO_DRAIN = 2.0
 """What slurmctld does when slurmd has refused is done by then."""
 _APART = timedelta(seconds=30)
@@ -90,7 +89,7 @@ def has_ended(shown: str, refusal: Refusal) -> bool:
 
 def take_back(node: str, log: Path = LOG, handled: Path = HANDLED) -> str:
     """Has the node and its jobs go on; returns what was done, or empty. Raises SlurmError."""
-    lines = _read(log)
+    lines = last_lines(log, _MAY_MATTER)
     refusals = refused(lines, handled)
     if not refusals:
         return ""
@@ -117,17 +116,6 @@ def _go_on(refusal: Refusal) -> str:
         scontrol("requeue", refusal.job)
         return f"requeued job {refusal.job}, which Slurm took for failed for that"
     return ""
-
-
-def _read(log: Path) -> list[str]:
-    """The lines of its end that may matter."""
-    try:
-        with log.open("rb") as file:
-            file.seek(max(0, log.stat().st_size - _TAIL_BYTES))
-            text = file.read().decode("utf-8", errors="replace")
-    except FileNotFoundError:
-        return []
-    return [line for line in text.splitlines() if _MAY_MATTER.search(line)]
 
 
 def _parsed(line: str) -> list[Refusal]:
