@@ -29,11 +29,18 @@ def load_module(path: str) -> ModuleType:
     return module
 
 
-def load_program(path: str) -> ModuleType:
-    """The same, of one that finds those beside it as it does where it is installed."""
-    place = str((ROOT / path).parent)
-    sys.path.insert(0, place)
+def load_program(path: str, *others: str) -> ModuleType:
+    """The same, of one that finds those beside it, and others, as it does where it is installed."""
+    places = [str((ROOT / path).parent), *(str(ROOT / other) for other in others)]
+    sys.path[:0] = places
     try:
         return load_module(path)
     finally:
-        sys.path.remove(place)
+        for place in places:
+            sys.path.remove(place)
+
+
+def load_health(name: str) -> ModuleType:
+    """A module of the node's health check."""
+    place = "roles/node_health/files/usr/local/lib/node_health"
+    return load_program(f"{place}/{name}.py", "playbooks/module_utils")

@@ -1,6 +1,5 @@
 """A node that Slurm drained for steps which had ended goes on; not so for a step that cannot be killed."""
 
-import sys
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -8,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.unit.roles.loading import ROOT, load_module
+from tests.unit.roles.loading import load_health
 
-PLACE = "roles/node_health/files/usr/local/lib/node_health"
 TELLS = (
     "[{at}.798] [{step}] error: Rank 0 failed sending step completion message directly to slurmctld,"
     " retrying\n"
@@ -24,8 +22,7 @@ GIVES_UP = (
 
 @pytest.fixture(scope="module")
 def module() -> Any:  # noqa: ANN401 - a module that is loaded by its path
-    sys.path[:0] = [str(ROOT / PLACE), str(ROOT / "playbooks/module_utils")]
-    return load_module(f"{PLACE}/ended_steps.py")
+    return load_health("ended_steps")
 
 
 class Node:

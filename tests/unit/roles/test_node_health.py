@@ -12,32 +12,24 @@ import pytest
 import yaml
 
 from deploy.site.schema import default_of
-from tests.unit.roles.loading import ROOT, load_module
+from tests.unit.roles.loading import ROOT, load_health
 
 PROGRAM = ROOT / "roles/node_health/files/usr/local/lib/node_health"
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _as_on_a_node() -> None:
-    """The program's files lie in one directory there."""
-    sys.path[:0] = [str(PROGRAM), str(ROOT / "playbooks/module_utils")]
-
-
 @pytest.fixture(scope="module")
 def checks() -> Any:  # noqa: ANN401 - a module that is loaded by its path
-    return load_module("roles/node_health/files/usr/local/lib/node_health/health_checks.py")
-
-
-@pytest.fixture(scope="module")
-def slurm() -> Any:  # noqa: ANN401
-    import slurm_node  # type: ignore[import-not-found]  # noqa: PLC0415
-
-    return slurm_node
+    return load_health("health_checks")
 
 
 @pytest.fixture(scope="module")
 def program() -> Any:  # noqa: ANN401
-    return load_module("roles/node_health/files/usr/local/lib/node_health/node_health.py")
+    return load_health("node_health")
+
+
+@pytest.fixture(scope="module")
+def slurm(program: Any) -> Any:  # noqa: ANN401
+    return sys.modules[program.read_node.__module__]
 
 
 def words(faults: Iterable[object]) -> list[str]:

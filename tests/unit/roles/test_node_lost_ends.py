@@ -2,15 +2,13 @@
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.unit.roles.loading import ROOT, load_module
+from tests.unit.roles.loading import load_health
 
-PLACE = "roles/node_health/files/usr/local/lib/node_health"
 BATCH, EXTERN, FIRST = 4294967291, 4294967292, 0
 RUNNING = (
     "JobState=RUNNING Reason=None Requeue=1 Restarts=0 BatchFlag=1 Reboot=0 NodeList=node1 BatchHost=node1"
@@ -19,8 +17,7 @@ RUNNING = (
 
 @pytest.fixture(scope="module")
 def module() -> Any:  # noqa: ANN401 - a module that is loaded by its path
-    sys.path[:0] = [str(ROOT / PLACE), str(ROOT / "playbooks/module_utils")]
-    return load_module(f"{PLACE}/lost_ends.py")
+    return load_health("lost_ends")
 
 
 class Node:

@@ -1,14 +1,12 @@
 """What Slurm does because a start was refused that it had no memory of is taken back, and nothing else."""
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.unit.roles.loading import ROOT, load_module
+from tests.unit.roles.loading import load_health
 
-PLACE = "roles/node_health/files/usr/local/lib/node_health"
 OLD = "[2026-11-28T10:00:00.000] error: Job 7 already running, do not launch second copy\n"
 NEW = "[2026-11-28T11:00:00.000] error: Job 12 already running, do not launch second copy\n"
 OTHER = "[2026-11-28T11:00:01.000] [12.batch] done with step\n"
@@ -34,8 +32,7 @@ HELD = "JobState=PENDING Reason=launch_failed_requeued_held Dependency=(null)"
 
 @pytest.fixture(scope="module")
 def module() -> Any:  # noqa: ANN401 - a module that is loaded by its path
-    sys.path[:0] = [str(ROOT / PLACE), str(ROOT / "playbooks/module_utils")]
-    return load_module(f"{PLACE}/refused_starts.py")
+    return load_health("refused_starts")
 
 
 class Node:
