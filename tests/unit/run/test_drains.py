@@ -1,6 +1,7 @@
 """The ledger of drains, on a Slurm that keeps one reason for each node."""
 
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 import pytest
 
 from deploy.run import drains
-from deploy.run.slurm_saves import packed
+from deploy.run.slurm_saves import packed, saved_nodes
 from tests.unit.run.slurm import Slurm
 
 MAINTENANCE = "deploy: maintenance"
@@ -150,6 +151,14 @@ def test_what_is_answered_is_saved(slurm: Slurm, monkeypatch: pytest.MonkeyPatch
     slurm.saves_after = asked
     drains.resume(["node2"], "alice")
     assert packed(name) not in (slurm.state / "resv_state").read_bytes()
+
+
+def test_the_state_is_read_as_its_owner(slurm: Slurm, monkeypatch: pytest.MonkeyPatch) -> None:
+    became: list[int] = []
+    monkeypatch.setattr(os, "seteuid", became.append)
+    monkeypatch.setattr(os, "geteuid", lambda: 4711)
+    assert not saved_nodes(slurm.state, {"fan": 1})
+    assert became == [slurm.state.stat().st_uid, 4711]
 
 
 def test_who_cannot_save_says_so_again_and_again(
