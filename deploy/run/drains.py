@@ -153,19 +153,34 @@ def _until_saved(names: list[str], before: dict[str, dict[str, Any]], ours: set[
     """Waits until Slurm has saved the drains of these nodes, as they are now, and deploy's reservations."""
     directory = _state_directory()
     deadline = time.monotonic() + _TO_SAVE
+    is_told_again = False
     while True:
         nodes = _nodes()
         reasons = [node["reason"] for node in nodes.values()]
-        pairs = [(before[name]["reason"], nodes[name]["reason"]) for name in names if name in nodes]
-        concerned = {was for was, shown in pairs if was != shown} | {shown for _, shown in pairs} & ours
-        drains = {reason: reasons.count(reason) for reason in concerned - {""}}
-        there = [each["name"] for each in _planned()]
-        planned = {name: there.count(name) for name in _read(RESERVATIONS, {})}
+        shown = {name: nodes[name]["reason"] for name in names if name in nodes}
+        changed = {
+            before[name]["reason"] for name, reason in shown.items() if reason != before[name]["reason"]
+        }
+        drained = {name: reason for name, reason in shown.items() if reason in ours}
+        drains = {reason: reasons.count(reason) for reason in changed | {*drained.values()} if reason}
+        there = _planned()
+        planned = {name: sum(each["name"] == name for each in there) for name in _read(RESERVATIONS, {})}
         if saved_nodes(directory, drains) and saved_reservations(directory, planned):
             return
         if time.monotonic() > deadline:
             raise UnsavedError(str(directory))
+        if time.monotonic() > deadline - _TO_SAVE / 2 and not is_told_again:
+            is_told_again = True
+            _tell_again(drained, there)
         time.sleep(_PAUSE)
+
+
+def _tell_again(drained: dict[str, str], planned: list[dict[str, Any]]) -> None:
+    """What changes nothing, after which slurmctld saves: it does not try again where it could not."""
+    for name, reason in drained.items():
+        _set(name, "DRAIN", reason)
+    for each in planned:
+        _must("scontrol", "update", f"ReservationName={each['name']}", f"Nodes={','.join(each['nodes'])}")
 
 
 def _state_directory() -> Path:

@@ -16,6 +16,7 @@ class Slurm:
         self.state = state
         self.saves_after = 0
         """How often it is asked for its nodes until it saves."""
+        self.saves_when_told = False
         self.reasons = {"node1": "", "node2": "", "node3": ""}
         self.partitions: dict[str, str] = {}
         self.tails: dict[str, str] = {}
@@ -64,6 +65,7 @@ class Slurm:
     def _update(self, node: str, state: str, reason: str) -> tuple[str, bool]:
         if node == self.fails_at:
             return "slurm_update error: Unable to contact slurm controller", False
+        self.saves_after -= self.saves_after * self.saves_when_told
         self.reasons[node] = reason.removeprefix("Reason=") if state == "State=DRAIN" else ""
         return "", True
 
@@ -75,6 +77,7 @@ class Slurm:
                 lines = [" ".join(f"{k}={v}" for k, v in it.items()) for it in self.reservations.values()]
                 return "\n".join(lines) or "No reservations in the system"
             case ("scontrol", "create" | "update", name, *words):
+                self.saves_after -= self.saves_after * self.saves_when_told
                 made = self.reservations.setdefault(name.partition("=")[2], {})
                 made |= dict(word.split("=", 1) for word in (name, *words))
                 made["Nodes"] = str(NodeSet(made["Nodes"]))

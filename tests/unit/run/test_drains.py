@@ -153,6 +153,22 @@ def test_what_is_answered_is_saved(slurm: Slurm, monkeypatch: pytest.MonkeyPatch
     assert packed(name) not in (slurm.state / "resv_state").read_bytes()
 
 
+def test_slurm_is_told_again_when_it_could_not_save(slurm: Slurm, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drains, "_TO_SAVE", 0)
+    slurm.saves_after = 10**6
+    with pytest.raises(drains.UnsavedError):
+        drains.drain(["node1"], "alice", "firmware")
+    with pytest.raises(drains.UnsavedError):
+        drains.plan(["node2"], "alice", "disk", 3600)
+    monkeypatch.setattr(drains, "_TO_SAVE", 1)
+    slurm.saves_when_told = True
+    drains.drain(["node1"], "alice", "firmware")
+    slurm.saves_after = 10**6
+    drains.plan(["node2"], "alice", "disk", 3600)
+    assert slurm.reasons["node1"] == "deploy: firmware (alice)"
+    assert [reserved["Nodes"] for reserved in slurm.reservations.values()] == ["node2"]
+
+
 def test_the_state_is_read_as_its_owner(slurm: Slurm, monkeypatch: pytest.MonkeyPatch) -> None:
     became: list[int] = []
     monkeypatch.setattr(os, "seteuid", became.append)
