@@ -14,8 +14,8 @@ USAGE_HEAD = (
     "accounted beyond it, s of a job",
     "fair share, % beside what is accounted",
 )
-_ROUNDING = 1.1
-"""Seconds: a row begins and ends at whole ones, of a clock that lags by a tick of the kernel."""
+_ROUNDING = 2.0
+"""Seconds: a row begins and ends at whole ones, by a clock that lags where ticks come late (1.2 s seen)."""
 
 
 def usage_of(

@@ -10,6 +10,10 @@ def test_a_row_is_as_long_as_its_job_but_for_whole_seconds() -> None:
     assert found == {"ran": 62, "accounted": 64, "less": {}, "beyond": [1.0, 2.5], "fair_share": 63}
 
 
+def test_a_row_is_shorter_by_whole_seconds_and_a_late_tick() -> None:
+    assert usage_of([("a", 1.2)], [("a", _COMPLETED, 0)], 0)["less"] == {}
+
+
 def test_a_row_that_is_too_short_or_not_there_is_named_with_what_it_lacks() -> None:
     found = usage_of([("a", 60.0), ("b", 5.0)], [("a", _COMPLETED, 52)], 52)
     assert found["less"] == {"a": 8.0, "b": 5.0}
